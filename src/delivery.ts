@@ -1,0 +1,92 @@
+import { WebhookError, type WebhookErrorCode } from './errors.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+
+/** Header lookup as the web's `Headers` does it: any case; several fields of one name are joined with `, `. */
+export interface DeliveryHeaders {
+  get(name: string): string | null
+}
+
+/**
+ * Reads a body that nobody has read yet and stops at `limit` bytes, whatever Content-Length says.
+ * Rejects with a {@link WebhookError}: `too_large` past the limit, `incomplete` when the sender went away.
+ */
+export type BodyReader = (limit: number) => MaybePromise<Uint8Array>
+
+/** What another parser made of the body. Its bytes are gone, so only a verifier that needs none can accept it. */
+export interface ParsedBody {
+  /** The parsed JSON; `undefined` when the body was read and nothing of it was left. */
+  readonly parsed: unknown
+}
+
+/** One HTTP POST made by the sender, as an adapter hands it over. */
+export interface Delivery {
+  readonly method: string
+  /** The target as received: path and query, or an absolute URL. */
+  readonly url: string
+  readonly headers: DeliveryHeaders
+  readonly body: Uint8Array | BodyReader | ParsedBody
+  /** Keeps the runtime alive until the event has been handled, where the platform needs to be asked to. */
+  readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
+}
+
+/** Why a delivery is answered with anything else than success. */
+export type RefusalCode = Exclude<WebhookErrorCode, 'invalid_option' | 'timeout' | 'lease_lost'>
+
+/** What became of a delivery. */
+export type Outcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | RefusalCode
+
+/** The HTTP answer to a delivery. */
+export interface Acknowledgement {
+  readonly outcome: Outcome
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON text. */
+  readonly body: string
+}
+
+const refusalStatus: Record<RefusalCode, number> = {
+  unauthorized: 401,
+  malformed: 400,
+  incomplete: 400,
+  method_not_allowed: 405,
+  unsupported_media_type: 415,
+  too_large: 413,
+  overloaded: 503,
+  closing: 503,
+  unavailable: 503,
+  in_progress: 503,
+  handler_failed: 500,
+  body_consumed: 500,
+  internal: 500,
+}
+
+/** Seconds; the service's documented pause between the attempts of a delivery. */
+const retryAfter = '3'
+
+const json = { 'content-type': 'application/json' }
+
+// Exactly 200: the service's test delivery counts no other status as success.
+const success = (outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Acknowledgement =>
+  Object.freeze({ outcome, status: 200, headers: json, body: JSON.stringify({ status: outcome }) })
+
+/** The acknowledgements of success. */
+export const acknowledged = {
+  accepted: success('accepted'),
+  duplicate: success('duplicate'),
+  ignored: success('ignored'),
+  handled: success('handled'),
+} as const
+
+/** The acknowledgement of a delivery that was not taken. */
+export function refusal(code: RefusalCode, message: string): Acknowledgement {
+  const status = refusalStatus[code]
+  const headers: Record<string, string> = { ...json }
+  if (status === 405) headers['allow'] = 'POST'
+  if (status === 503) headers['retry-after'] = retryAfter
+  return { outcome: code, status, headers, body: JSON.stringify({ status: 'error', code, message }) }
+}
+
+/** Whether an error is one that a delivery can be answered with. */
+export function isRefusal(error: unknown): error is WebhookError & { readonly code: RefusalCode } {
+  return error instanceof WebhookError && Object.hasOwn(refusalStatus, error.code)
+}

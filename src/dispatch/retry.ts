@@ -1,0 +1,32 @@
+/** How failed handlers are retried: exponential backoff with full jitter. */
+export interface RetryOptions {
+  /**
+   * Attempts in all, the first included.
+   * @defaultValue 5
+   */
+  readonly attempts?: number
+  /**
+   * The longest pause before the second attempt, in ms; it doubles with each attempt.
+   * @defaultValue 1_000
+   */
+  readonly baseMs?: number
+  /**
+   * The longest pause before any attempt, in ms.
+   * @defaultValue 60_000
+   */
+  readonly maxMs?: number
+}
+
+export interface RetrySchedule {
+  readonly attempts: number
+  /** The pause after a failed attempt, in ms. */
+  delayAfter(attempt: number): number
+}
+
+export function retrySchedule({ attempts = 5, baseMs = 1_000, maxMs = 60_000 }: RetryOptions = {}): RetrySchedule {
+  return {
+    attempts,
+    // Full jitter: a uniform share of the pause, so that events that failed together do not return together.
+    delayAfter: (attempt) => Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)),
+  }
+}

@@ -1,0 +1,91 @@
+/** The five event types of the service. A sender may add others: those reach `onAny`. */
+export const eventTypes = [
+  'file.received',
+  'encoding.started',
+  'partial.finished',
+  'encoding.finished',
+  'encoding.failed',
+] as const
+
+/** A type that handlers can be registered for. */
+export type EventType = (typeof eventTypes)[number]
+
+/** Known words autocomplete; any other word of the sender type-checks too. */
+type OpenEnum<Known extends string> = Known | (string & {})
+
+/** Where the media stands. The documented words first; the others were seen in the running service. */
+export type MediaStatus = OpenEnum<'transcoding' | 'done' | 'fail' | 'new' | 'transcribing'>
+
+/** What kind of media it is. `live-stream` is documented; `live_stream` and `audio` were seen. */
+export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audio'>
+
+interface EventFields {
+  /** Equal for two deliveries of one event. Use it to make effects idempotent. */
+  readonly key: string
+  /** The wire format it came in: the service's flat payload, or the envelope of the SDK's sample receiver. */
+  readonly format: 'flat' | 'envelope'
+  /** When the service emitted it, to the millisecond; the exact text is in `payload`. */
+  readonly emittedAt?: Date | undefined
+  readonly mediaId: string
+  readonly mediaType?: MediaType | undefined
+  /** Quality names as sent, such as `360p`; empty when the sender named none. */
+  readonly qualities: readonly string[]
+  readonly title?: string | undefined
+  readonly status?: MediaStatus | undefined
+  readonly userId?: string | undefined
+  /** Whether it comes from the service's `webhook.check`: its media id is the nil UUID. */
+  readonly test: boolean
+  /** The JSON object as sent, unknown fields included. */
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** A new file has been uploaded and received. */
+export interface FileReceivedEvent extends EventFields {
+  readonly type: 'file.received'
+}
+
+/** Encoding of a file began. */
+export interface EncodingStartedEvent extends EventFields {
+  readonly type: 'encoding.started'
+}
+
+/** Encoding of one quality of a file has completed. */
+export interface PartialFinishedEvent extends EventFields {
+  readonly type: 'partial.finished'
+  /** The quality that was encoded; `undefined` when the sender named none. */
+  readonly quality: string | undefined
+}
+
+/** Encoding of a file has completed. */
+export interface EncodingFinishedEvent extends EventFields {
+  readonly type: 'encoding.finished'
+}
+
+/** Encoding of a file has failed. */
+export interface EncodingFailedEvent extends EventFields {
+  readonly type: 'encoding.failed'
+}
+
+declare const unknownType: unique symbol
+
+/** A type outside the catalogue. The brand lets `event.type === 'partial.finished'` rule it out. */
+export type UnknownEventType = string & { readonly [unknownType]: true }
+
+/** An event of a type this version does not know. */
+export interface UnknownEvent extends EventFields {
+  readonly type: UnknownEventType
+}
+
+/** An event of one of the five known types. */
+export type KnownEvent =
+  | FileReceivedEvent
+  | EncodingStartedEvent
+  | PartialFinishedEvent
+  | EncodingFinishedEvent
+  | EncodingFailedEvent
+
+/** What happened, parsed and typed: the same for both wire formats. */
+export type MediaEvent = KnownEvent | UnknownEvent
+
+/** The event of a type: `EventOf<'partial.finished'>` has `quality`. */
+export type EventOf<Type extends EventType> = Extract<KnownEvent, { readonly type: Type }>
