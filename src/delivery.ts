@@ -7,10 +7,10 @@ export interface DeliveryHeaders {
 }
 
 /**
- * Reads a body that nobody has read yet and stops at `limit` bytes, whatever Content-Length says.
- * Rejects with a {@link WebhookError}: `too_large` past the limit, `incomplete` when the sender went away.
+ * Reads a body that nobody has read yet and stops at `limit` bytes, whatever Content-Length says. It answers
+ * `too_large` past the limit, and `incomplete` when the sender went away before the end.
  */
-export type BodyReader = (limit: number) => MaybePromise<Uint8Array>
+export type BodyReader = (limit: number) => MaybePromise<Uint8Array | 'too_large' | 'incomplete'>
 
 /** What another parser made of the body. Its bytes are gone, so only a verifier that needs none can accept it. */
 export interface ParsedBody {
@@ -86,7 +86,11 @@ export function refusal(code: RefusalCode, message: string): Acknowledgement {
   return { outcome: code, status, headers, body: JSON.stringify({ status: 'error', code, message }) }
 }
 
-/** Whether an error is one that a delivery can be answered with. */
-export function isRefusal(error: unknown): error is WebhookError & { readonly code: RefusalCode } {
-  return error instanceof WebhookError && Object.hasOwn(refusalStatus, error.code)
+/** A WebhookError that a delivery can be answered with. */
+export type Refusal = WebhookError & { readonly code: RefusalCode }
+
+/** The error as a refusal; what nobody foresaw becomes `internal`, and nothing of its text is told to the sender. */
+export function toRefusal(error: unknown): Refusal {
+  if (error instanceof WebhookError && Object.hasOwn(refusalStatus, error.code)) return error as Refusal
+  return new WebhookError('internal', 'the receiver failed', { cause: error }) as Refusal
 }

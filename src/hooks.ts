@@ -23,8 +23,9 @@ export interface HandlingReport {
    * - `retried`: it failed and will run again in `retryInMs`.
    * - `dead-lettered`: it failed and no attempts are left.
    * - `failed`: it failed under `ack: 'handled'`; the sender was told.
+   * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */
-  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed'
+  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
   readonly handler: string
   readonly key: string
   readonly type: string

@@ -3,5 +3,5 @@ export type MaybePromise<T> = T | Promise<T>
 
 /** Whether a value has to be awaited. Awaiting only then saves a turn of the microtask queue on the hot path. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return value instanceof Promise
+  return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function'
 }

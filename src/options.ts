@@ -1,14 +1,12 @@
 import type { Acknowledgement, Delivery } from './delivery.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './dispatch/handler.ts'
 import type { RetryOptions } from './dispatch/retry.ts'
-import type { EventOf, EventType, MediaEvent } from './events/catalogue.ts'
+import type { EventOf, EventType } from './events/catalogue.ts'
+import type { EventKeySource } from './events/parse.ts'
 import type { Hooks } from './hooks.ts'
 import type { CloseOptions, CloseReport, Inbox } from './inbox/inbox.ts'
 import type { Logger } from './logger.ts'
 import type { Verifier } from './verify/verifier.ts'
-
-/** Where an event key comes from instead of the payload: a function, or a header that carries an id. */
-export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
 /** The options of `createReceiver`. */
 export interface ReceiverOptions {

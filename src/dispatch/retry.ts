@@ -1,3 +1,5 @@
+import { checkNumbers } from '../check-options.ts'
+
 /** How failed handlers are retried: exponential backoff with full jitter. */
 export interface RetryOptions {
   /**
@@ -24,6 +26,7 @@ export interface RetrySchedule {
 }
 
 export function retrySchedule({ attempts = 5, baseMs = 1_000, maxMs = 60_000 }: RetryOptions = {}): RetrySchedule {
+  checkNumbers('retry', { attempts, baseMs, maxMs })
   return {
     attempts,
     // Full jitter: a uniform share of the pause, so that events that failed together do not return together.

@@ -1,4 +1,5 @@
 import type { MediaEvent } from '../events/catalogue.ts'
+import type { Logger } from '../logger.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 
 /** An event on its way into the inbox. */
@@ -19,7 +20,9 @@ export interface Attempt {
   readonly number: number
   /** Names of the handlers that succeeded in an earlier attempt. */
   readonly completed: readonly string[]
-  /** Aborted when the handling must stop: the inbox closes, or the lease was lost. Read only when a handler asks. */
+  /** Whether the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
+  readonly aborted: boolean
+  /** Aborted at the same moment. Read only when a handler asks, so that it can be made then. */
   readonly signal: AbortSignal
 }
 
@@ -119,7 +122,7 @@ export interface Inbox {
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /** Begins to hand events to `handle`. Called once, by the receiver. */
-  start(handle: Handle): MaybePromise<void>
+  start(handle: Handle, logger: Logger): MaybePromise<void>
   /** Stops accepting, finishes what it can in time, and says what it could not. */
   close(options?: CloseOptions): Promise<CloseReport>
   stats(): MaybePromise<InboxStats>

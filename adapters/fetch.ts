@@ -1,0 +1,29 @@
+import type { Receiver } from '../src/index.ts'
+import { unreadBody } from './body/web.ts'
+
+type WaitUntil = (promise: Promise<unknown>) => void
+
+/**
+ * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. Where the runtime's
+ * context has `waitUntil`, it is asked to stay until the event has been handled.
+ *
+ * ```ts
+ * export const POST = fetchHandler(receiver) // Next.js
+ * export default { fetch: fetchHandler(receiver) } // Workers, Bun, Deno
+ * ```
+ * @returns a function that never rejects
+ */
+export function fetchHandler(receiver: Pick<Receiver, 'receive'>) {
+  return async (request: Request, ...context: readonly unknown[]): Promise<Response> => {
+    const { method, url, headers } = request
+    const waitUntil = findWaitUntil(context)
+    const { status, ...answer } = await receiver.receive({ method, url, headers, body: unreadBody(request), waitUntil })
+    return new Response(answer.body, { status, headers: answer.headers })
+  }
+}
+
+// Workers pass (request, env, context); Netlify, Vercel and others (request, context).
+function findWaitUntil(context: readonly unknown[]): WaitUntil | undefined {
+  const platform = context.find((each) => typeof (each as { waitUntil?: unknown } | null)?.waitUntil === 'function')
+  return platform === undefined ? undefined : (promise) => (platform as { waitUntil: WaitUntil }).waitUntil(promise)
+}

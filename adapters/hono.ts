@@ -1,0 +1,56 @@
+import type { Context } from 'hono'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { Delivery, Receiver } from '../src/index.ts'
+import { toDelivery } from './body/node.ts'
+import { unreadBody } from './body/web.ts'
+
+/**
+ * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all`, `app.use` or under a route. It
+ * also works after a middleware that read the body through `c.req`.
+ *
+ * ```ts
+ * app.post('/webhooks/media', honoHandler(receiver))
+ * ```
+ * @returns a handler that never rejects
+ */
+export function honoHandler(receiver: Pick<Receiver, 'receive'>): (context: Context) => Promise<Response> {
+  return async (context) => {
+    const { status, headers, body } = await receiver.receive(await readDelivery(context))
+    return context.body(body, status as ContentfulStatusCode, headers)
+  }
+}
+
+async function readDelivery(context: Context): Promise<Delivery> {
+  const { req } = context
+  const cached = await cachedBody(req.bodyCache)
+  const incoming = context.env?.incoming
+  // On Node the request beneath is read directly: making a web `Request` of it costs more than all the rest.
+  if (cached === undefined && Array.isArray(incoming?.rawHeaders) && !incoming.readableDidRead)
+    return toDelivery(incoming)
+  const { method, url, headers } = req.raw
+  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil: findWaitUntil(context) }
+}
+
+/** What a middleware that read the body through `c.req` left of it. */
+async function cachedBody({
+  arrayBuffer,
+  text,
+  blob,
+  json,
+}: Context['req']['bodyCache']): Promise<Delivery['body'] | undefined> {
+  // Older versions of Hono cache parsed JSON, whose bytes are gone: writing it anew would verify something else.
+  if (json !== undefined) return { parsed: await json }
+  const body = await (arrayBuffer ?? text ?? blob)
+  if (body === undefined) return undefined
+  return async () => new Uint8Array(await new Response(body).arrayBuffer())
+}
+
+function findWaitUntil(context: Context): Delivery['waitUntil'] {
+  try {
+    const { executionCtx } = context
+    return typeof executionCtx.waitUntil === 'function' ? (promise) => executionCtx.waitUntil(promise) : undefined
+  } catch {
+    // Hono throws where the runtime has no execution context.
+    return undefined
+  }
+}

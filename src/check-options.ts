@@ -1,0 +1,43 @@
+import { WebhookError } from './errors.ts'
+import type { ReceiverOptions } from './options.ts'
+
+// What a timer can wait, in ms; one that is told more fires at once.
+const max = 2_147_483_647
+
+/**
+ * Checks the numbers among the options of something: durations, sizes and counts, all of them above 0.
+ * @throws WebhookError `invalid_option`
+ */
+export function checkNumbers(owner: string, options: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === 'number' && value > 0 && value <= max) continue
+    throw new WebhookError('invalid_option', `${owner}: ${name} has to be a number from 1 to ${max}, not ${value}`)
+  }
+}
+
+/**
+ * Checks the name of a header.
+ * @throws WebhookError `invalid_option`
+ */
+export function checkHeaderName(owner: string, name: string): void {
+  if (typeof name === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(name)) return
+  throw new WebhookError('invalid_option', `${owner}: give the name of a header`)
+}
+
+/** Checks what the types of the options already say, for callers without them. */
+export function checkReceiverOptions({ verify, inbox, ack = 'accepted', eventKey }: ReceiverOptions): void {
+  if (typeof verify?.verify !== 'function') {
+    throw new WebhookError(
+      'invalid_option',
+      'createReceiver: choose how deliveries are verified, for example verify: urlToken({ secret }); ' +
+        'unverified() accepts every delivery',
+    )
+  }
+  if (ack !== 'accepted' && ack !== 'handled') {
+    throw new WebhookError('invalid_option', "createReceiver: ack is 'accepted' or 'handled'")
+  }
+  if (ack === 'handled' && inbox !== undefined && inbox.handleNow === undefined) {
+    throw new WebhookError('invalid_option', "createReceiver: ack 'handled' works with the memory inbox only")
+  }
+  if (typeof eventKey === 'object') checkHeaderName('eventKey', eventKey.header)
+}

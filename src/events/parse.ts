@@ -1,0 +1,63 @@
+import type { Delivery } from '../delivery.ts'
+import type { MediaEvent, UnknownEventType } from './catalogue.ts'
+import type { JsonObject } from './json.ts'
+import { givenKey, payloadKey } from './key.ts'
+import { readWireEvent, type WireEvent } from './wire.ts'
+
+/** Where an event key comes from instead of the payload: a function, or a header that carries an id. */
+export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
+
+/**
+ * Reads the event of a delivery.
+ * @param eventId the id that the verifier vouches for
+ * @throws WebhookError `malformed`
+ */
+export async function parseEvent(
+  payload: JsonObject,
+  delivery: Delivery,
+  eventId: string | undefined,
+  source: EventKeySource | undefined,
+): Promise<MediaEvent> {
+  const wire = readWireEvent(payload)
+  const id = typeof source === 'object' ? delivery.headers.get(source.header) : eventId
+  const event = toMediaEvent(wire, await (id ? givenKey(id) : payloadKey(wire, payload)), payload)
+  return typeof source === 'function' ? { ...event, key: await givenKey(source(event, delivery)) } : event
+}
+
+/** The media id of the service's test delivery. */
+const nilMediaId = '00000000-0000-0000-0000-000000000000'
+
+/** Makes the typed event of what stood on the wire. */
+function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaEvent {
+  const fields = {
+    type: wire.type as UnknownEventType,
+    key,
+    format: wire.format,
+    emittedAt: readTime(wire.emittedAt),
+    mediaId: wire.mediaId,
+    mediaType: wire.mediaType,
+    qualities: readQualities(wire.qualities),
+    title: wire.title,
+    status: wire.status,
+    userId: wire.userId,
+    test: wire.mediaId === nilMediaId,
+    payload,
+  }
+  return wire.type === 'partial.finished' ? { ...fields, type: wire.type, quality: fields.qualities[0] } : fields
+}
+
+const readQualities = (text: string | undefined): readonly string[] =>
+  text === undefined
+    ? []
+    : text
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '')
+
+// ECMAScript promises to read milliseconds only; the service writes up to nanoseconds. A text that is no time is no
+// reason to lose the event: it stays in the payload.
+function readTime(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const date = new Date(text.replace(/(\.\d{3})\d+/, '$1'))
+  return Number.isNaN(date.getTime()) ? undefined : date
+}

@@ -1,0 +1,111 @@
+import * as z from 'zod/mini'
+import { WebhookError } from '../errors.ts'
+import { eventTypes } from './catalogue.ts'
+import type { JsonObject } from './json.ts'
+
+/** The fields of either wire format under one set of names. What is absent, null or empty is `undefined`. */
+export interface WireEvent {
+  readonly format: 'flat' | 'envelope'
+  readonly type: string
+  readonly mediaId: string
+  readonly emittedAt: string | undefined
+  readonly mediaType: string | undefined
+  readonly qualities: string | undefined
+  readonly title: string | undefined
+  readonly status: string | undefined
+  readonly userId: string | undefined
+}
+
+// A tolerant reader: only what has to be there is required, unknown fields and words are the sender's right, and only
+// a known field of another JSON type is malformed. Absent, null and the empty string all mean absent.
+const text = z.nullish(z.string())
+const required = z.string().check(z.minLength(1))
+
+const flat = z.object({
+  type: required,
+  media_id: required,
+  emitted_at: text,
+  media_type: text,
+  qualities: text,
+  title: text,
+  status: text,
+  user_id: text,
+})
+
+// The SDK's sample receiver reads `{event, data: {videoId}}`; which case its other fields have is not known.
+const envelope = z.object({
+  event: required,
+  data: z.object({
+    media_id: text,
+    mediaId: text,
+    video_id: text,
+    videoId: text,
+    emitted_at: text,
+    emittedAt: text,
+    media_type: text,
+    mediaType: text,
+    qualities: text,
+    title: text,
+    status: text,
+    user_id: text,
+    userId: text,
+  }),
+})
+
+/**
+ * Reads a payload in either wire format. One with a string `type` is flat.
+ * @throws WebhookError `malformed`, naming the field and never its value.
+ */
+export function readWireEvent(payload: JsonObject): WireEvent {
+  const isEnvelope = !isText(payload['type']) && isText(payload['event'])
+  return isEnvelope ? readEnvelope(payload) : readFlat(payload)
+}
+
+function readFlat(payload: JsonObject): WireEvent {
+  const fields = check(flat, payload)
+  return {
+    format: 'flat',
+    type: fields.type,
+    mediaId: fields.media_id,
+    emittedAt: fields.emitted_at || undefined,
+    mediaType: fields.media_type || undefined,
+    qualities: fields.qualities || undefined,
+    title: fields.title || undefined,
+    status: fields.status || undefined,
+    userId: fields.user_id || undefined,
+  }
+}
+
+function readEnvelope(payload: JsonObject): WireEvent {
+  const { event, data } = check(envelope, payload)
+  const mediaId = data.videoId || data.video_id || data.mediaId || data.media_id
+  if (!mediaId) throw malformedField('data.videoId', 'a non-empty string')
+  return {
+    format: 'envelope',
+    type: dottedNames.get(event) ?? event,
+    mediaId,
+    emittedAt: data.emitted_at || data.emittedAt || undefined,
+    mediaType: data.media_type || data.mediaType || undefined,
+    qualities: data.qualities || undefined,
+    title: data.title || undefined,
+    status: data.status || undefined,
+    userId: data.user_id || data.userId || undefined,
+  }
+}
+
+/** The names of the subscription flags, which an envelope may use. */
+const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.replace('.', '_'), type]))
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+
+function check<Schema extends z.ZodMiniType>(schema: Schema, payload: JsonObject): z.output<Schema> {
+  const result = schema.safeParse(payload)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const field = issue?.path.join('.') ?? ''
+  const isRequired = ['type', 'media_id', 'event'].includes(field)
+  throw malformedField(field, field === 'data' ? 'an object' : isRequired ? 'a non-empty string' : 'a string')
+}
+
+const malformedField = (field: string, expected: string): WebhookError =>
+  new WebhookError('malformed', `field ${field}: expected ${expected}`)

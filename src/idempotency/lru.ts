@@ -1,0 +1,68 @@
+import { LRUCache } from 'lru-cache'
+import { checkNumbers } from '../check-options.ts'
+import type { Claim, IdempotencyStore } from './store.ts'
+
+export interface LruStoreOptions {
+  /**
+   * How many finished keys are remembered; the least recently seen is forgotten first.
+   * @defaultValue 100_000
+   */
+  readonly max?: number
+  /**
+   * How long a finished key is remembered, in ms.
+   * @defaultValue 86_400_000 (24 h)
+   */
+  readonly ttlMs?: number
+  /**
+   * The clock, in ms.
+   * @defaultValue performance.now
+   */
+  readonly now?: () => number
+}
+
+interface Lease {
+  readonly owner: string
+  expiresAt: number
+}
+
+/**
+ * An idempotency store in this process's memory: a restart forgets it. Claims in progress stand beside the LRU and
+ * are never evicted.
+ */
+export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
+  const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
+  checkNumbers('lruStore', { max, ttlMs })
+  const leases = new Map<string, Lease>()
+  const done = new LRUCache<string, true>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
+
+  /** Whether `owner` may decide on the key: it holds the claim, or let it lapse and nobody took it since. */
+  const mayDecide = (key: string, owner: string): boolean => {
+    const lease = leases.get(key)
+    return lease === undefined ? !done.has(key) : lease.owner === owner
+  }
+
+  return {
+    claim(key, owner, leaseMs): Claim {
+      if (done.get(key) !== undefined) return 'done'
+      const lease = leases.get(key)
+      const time = now()
+      if (lease !== undefined && lease.expiresAt > time) return 'in-progress'
+      leases.set(key, { owner, expiresAt: time + leaseMs })
+      return 'claimed'
+    },
+    renew(key, owner, leaseMs) {
+      if (!mayDecide(key, owner)) return false
+      leases.set(key, { owner, expiresAt: now() + leaseMs })
+      return true
+    },
+    complete(key, owner) {
+      if (!mayDecide(key, owner)) return false
+      leases.delete(key)
+      done.set(key, true)
+      return true
+    },
+    release(key, owner) {
+      return leases.get(key)?.owner === owner && leases.delete(key)
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { LazyAbort } from '../dispatch/lazy-abort.ts'
+import type { Claim } from '../idempotency/store.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult } from './inbox.ts'
+import type { LaneJob } from './lanes.ts'
+
+class MemoryAttempt extends LazyAbort implements Attempt {
+  readonly number: number
+  readonly completed: readonly string[]
+
+  constructor(number: number, completed: readonly string[]) {
+    super()
+    this.number = number
+    this.completed = completed
+  }
+}
+
+/** An event between its acceptance and its end. */
+export class MemoryJob implements LaneJob {
+  readonly key: string
+  readonly lane: string
+  readonly accepted: AcceptedEvent
+  /** Whether it gets one attempt only, whose result somebody waits for. */
+  readonly once: boolean
+  /** `recording`: its handlers are done, and the store has yet to learn it. */
+  state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
+  attempt: MemoryAttempt
+  /** The answer to the claim, while it is under way. */
+  claim: Promise<Claim> | undefined
+  retryTimer: ReturnType<typeof setTimeout> | undefined
+  #waiting: ((result: ImmediateResult) => void)[] | undefined
+
+  constructor(accepted: AcceptedEvent, once: boolean, attempts: number, completed: readonly string[]) {
+    this.key = accepted.event.key
+    this.lane = accepted.event.mediaId
+    this.accepted = accepted
+    this.once = once
+    this.attempt = new MemoryAttempt(attempts + 1, completed)
+  }
+
+  nextAttempt(completed: readonly string[]): void {
+    this.attempt = new MemoryAttempt(this.attempt.number + 1, completed)
+  }
+
+  /** Leaves out the handlers that succeeded before the event became a dead letter. */
+  resume(completed: readonly string[]): void {
+    this.attempt = new MemoryAttempt(1, completed)
+  }
+
+  /** Stops what runs and what would run again. */
+  stop(reason: Error): void {
+    clearTimeout(this.retryTimer)
+    this.attempt.abort(reason)
+  }
+
+  /** Resolves at the job's end. */
+  ended(): Promise<ImmediateResult> {
+    return new Promise((resolve) => {
+      this.#waiting ??= []
+      this.#waiting.push(resolve)
+    })
+  }
+
+  end(result: ImmediateResult): void {
+    for (const resolve of this.#waiting ?? []) resolve(result)
+    this.#waiting = undefined
+  }
+}

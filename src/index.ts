@@ -1,0 +1,72 @@
+export type {
+  Acknowledgement,
+  BodyReader,
+  Delivery,
+  DeliveryHeaders,
+  Outcome,
+  ParsedBody,
+  RefusalCode,
+} from './delivery.ts'
+export type {
+  ErrorHandler,
+  FailedHandling,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+  Handlers,
+} from './dispatch/handler.ts'
+export type { RetryOptions } from './dispatch/retry.ts'
+export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
+export {
+  type EncodingFailedEvent,
+  type EncodingFinishedEvent,
+  type EncodingStartedEvent,
+  type EventOf,
+  type EventType,
+  eventTypes,
+  type FileReceivedEvent,
+  type KnownEvent,
+  type MediaEvent,
+  type MediaStatus,
+  type MediaType,
+  type PartialFinishedEvent,
+  type UnknownEvent,
+  type UnknownEventType,
+} from './events/catalogue.ts'
+export type { EventKeySource } from './events/parse.ts'
+export type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
+export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
+export type { Claim, IdempotencyStore } from './idempotency/store.ts'
+export type {
+  Acceptance,
+  AcceptedEvent,
+  AcceptOptions,
+  Attempt,
+  CloseOptions,
+  CloseReport,
+  DeadLetter,
+  DeadLetters,
+  Handle,
+  HandlerFailure,
+  HandlingResult,
+  ImmediateResult,
+  Inbox,
+  InboxStats,
+  UnfinishedEvent,
+} from './inbox/inbox.ts'
+export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
+export type { Logger } from './logger.ts'
+export type { MaybePromise } from './maybe-promise.ts'
+export type { Receiver, ReceiverOptions } from './options.ts'
+export { createReceiver } from './receiver.ts'
+export { anyOf } from './verify/any-of.ts'
+export { type BasicAuthOptions, basicAuth } from './verify/basic-auth.ts'
+export type { SignatureEncoding } from './verify/encoding.ts'
+export type { HashAlgorithm } from './verify/hash-algorithm.ts'
+export { type HeaderTokenOptions, headerToken } from './verify/header-token.ts'
+export { type HmacSignatureOptions, hmacSignature } from './verify/hmac-signature.ts'
+export type { Secrets } from './verify/secrets.ts'
+export { type StandardWebhooksOptions, standardWebhooks } from './verify/standard-webhooks.ts'
+export { unverified } from './verify/unverified.ts'
+export { type UrlTokenOptions, urlToken } from './verify/url-token.ts'
+export type { SignedDelivery, Verification, Verifier } from './verify/verifier.ts'

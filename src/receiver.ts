@@ -1,0 +1,105 @@
+import { accept, acceptAndHandle } from './accept.ts'
+import { checkNumbers, checkReceiverOptions } from './check-options.ts'
+import { type Acknowledgement, acknowledged, type Delivery, refusal, toRefusal } from './delivery.ts'
+import { createDispatcher } from './dispatch/dispatcher.ts'
+import type { Handler } from './dispatch/handler.ts'
+import { HandlerRegistry } from './dispatch/registry.ts'
+import { retrySchedule } from './dispatch/retry.ts'
+import { WebhookError } from './errors.ts'
+import type { EventType, MediaEvent } from './events/catalogue.ts'
+import { checkJsonObject, parseJsonObject } from './events/json.ts'
+import { parseEvent } from './events/parse.ts'
+import { guard, readBody } from './guard.ts'
+import type { Inbox } from './inbox/inbox.ts'
+import { memoryInbox } from './inbox/memory.ts'
+import { consoleLogger } from './logger.ts'
+import type { Receiver, ReceiverOptions } from './options.ts'
+import { createReporter } from './reporter.ts'
+import { verifyDelivery } from './verify/verify-delivery.ts'
+
+/**
+ * Makes a receiver.
+ *
+ * ```ts
+ * const receiver = createReceiver({ verify: urlToken({ secret: process.env.WEBHOOK_TOKEN! }) })
+ * receiver.on('encoding.finished', (event) => publish(event.mediaId, event.qualities))
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export function createReceiver(options: ReceiverOptions): Receiver {
+  checkReceiverOptions(options)
+  const { verify: verifier, inbox = memoryInbox(), maxBodyBytes = 65_536, logger = consoleLogger } = options
+  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, hooks = {} } = options
+  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
+  const registry = new HandlerRegistry(options.handlers)
+  const reporter = createReporter(hooks, logger)
+  let closing = false
+
+  /** The path of a delivery. */
+  async function receive(delivery: Delivery): Promise<Acknowledgement> {
+    const startedAt = performance.now()
+    let event: MediaEvent | undefined
+    try {
+      if (closing) throw new WebhookError('closing', 'the receiver is closing')
+      guard(delivery, maxBodyBytes)
+      const body = await readBody(delivery, maxBodyBytes)
+      const eventId = await verifyDelivery(verifier, delivery, body)
+      const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
+      event = await parseEvent(payload, delivery, eventId, options.eventKey)
+      const outcome = registry.handles(event.type) ? await take(event, delivery) : 'ignored'
+      const acknowledgement = acknowledged[outcome]
+      reporter.delivery(acknowledgement, startedAt, event)
+      return acknowledgement
+    } catch (thrown) {
+      const error = toRefusal(thrown)
+      const acknowledgement = refusal(error.code, error.message)
+      reporter.delivery(acknowledgement, startedAt, event, error)
+      return acknowledgement
+    }
+  }
+
+  const take = (event: MediaEvent, { waitUntil }: Delivery) => {
+    const accepted = { event, receivedAt: new Date() }
+    return ack === 'accepted'
+      ? accept(inbox, accepted, waitUntil)
+      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, waitUntil)
+  }
+
+  const handle = createDispatcher({
+    registry,
+    reporter,
+    logger,
+    handlerTimeoutMs,
+    retry: ack === 'accepted' ? retrySchedule(options.retry) : undefined,
+  })
+  void Promise.resolve(inbox.start(handle, logger)).catch((error) =>
+    logger.error({ err: error }, 'the inbox could not be started'),
+  )
+
+  const receiver: Receiver = {
+    inbox,
+    receive,
+    on(type, handler, options) {
+      registry.add(typeof type === 'string' ? [type] : type, handler, options)
+      return receiver
+    },
+    onAny(handler, options) {
+      registry.add(undefined, handler, options)
+      return receiver
+    },
+    off(type: EventType | readonly EventType[] | Handler<never>, handler?: Handler<never>) {
+      if (typeof type === 'function') registry.remove(undefined, type)
+      else if (handler !== undefined) registry.remove(typeof type === 'string' ? [type] : type, handler)
+      return receiver
+    },
+    onError(handler) {
+      registry.addErrorHandler(handler)
+      return receiver
+    },
+    close(options) {
+      closing = true
+      return inbox.close(options)
+    },
+  }
+  return receiver
+}

@@ -1,0 +1,79 @@
+import { hmac, hmacKey } from '#crypto'
+import type { BasicAuthOptions } from '../verify/basic-auth.ts'
+import { decodeBase64, encodeBytes } from '../verify/encoding.ts'
+import type { HeaderTokenOptions } from '../verify/header-token.ts'
+import type { HmacSignatureOptions } from '../verify/hmac-signature.ts'
+import { readSecrets, type Secrets } from '../verify/secrets.ts'
+import type { StandardWebhooksOptions } from '../verify/standard-webhooks.ts'
+import type { UrlTokenOptions } from '../verify/url-token.ts'
+
+/** A delivery that has yet to be signed, and what it is once it is. */
+export interface Draft {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+/** Signs a delivery as the sender would, so that the verifier with the same options accepts it. */
+export type Signer = (draft: Draft) => Promise<Draft>
+
+/** Signs for `urlToken` with the same options. */
+export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
+  const token = encodeURIComponent(firstOf(secret))
+  return async (draft) => {
+    const [path = '', query] = draft.url.split('?')
+    if (place === 'path') return { ...draft, url: `${path}/${token}${query === undefined ? '' : `?${query}`}` }
+    return { ...draft, url: `${path}?${query === undefined ? '' : `${query}&`}${parameter}=${token}` }
+  }
+}
+
+/** Signs for `headerToken` with the same options. */
+export function signWithHeaderToken({ secret, header, prefix = '' }: HeaderTokenOptions): Signer {
+  return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstOf(secret)}` })
+}
+
+/** Signs for `basicAuth` with the same options. */
+export function signWithBasicAuth({ username, password }: BasicAuthOptions): Signer {
+  const credentials = encodeBytes(new TextEncoder().encode(`${username}:${firstOf(password)}`), 'base64')
+  return async (draft) => withHeaders(draft, { authorization: `Basic ${credentials}` })
+}
+
+/** Signs for `hmacSignature` with the same options, at the time its clock tells. */
+export function signWithHmac(options: HmacSignatureOptions): Signer {
+  const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
+  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
+  const key = hmacKey(algorithm, new TextEncoder().encode(firstOf(options.secret)))
+  return async (draft) => {
+    const time = unixSeconds(now)
+    const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body)
+    return withHeaders(draft, {
+      [header]: `${prefix}${encodeBytes(signature, encoding)}`,
+      ...(timestamp && { [timestamp.header]: time }),
+    })
+  }
+}
+
+/** Signs for `standardWebhooks` with the same options, at the time its clock tells. */
+export function signWithStandardWebhooks(options: StandardWebhooksOptions & { readonly id?: string }): Signer {
+  const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', now = Date.now } = options
+  const key = hmacKey('sha256', decodeBase64(firstOf(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
+  return async (draft) => {
+    const time = unixSeconds(now)
+    const signature = encodeBytes(await hmac(key, `${id}.${time}.`, draft.body), 'base64')
+    return withHeaders(draft, {
+      'webhook-id': id,
+      'webhook-timestamp': time,
+      'webhook-signature': `v1,${signature}`,
+    })
+  }
+}
+
+// A sender signs with one secret, the newest.
+const firstOf = (secrets: Secrets): string => readSecrets('signer', secrets)[0] as string
+
+const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))
+
+const withHeaders = (draft: Draft, headers: Record<string, string>): Draft => ({
+  ...draft,
+  headers: { ...draft.headers, ...headers },
+})

@@ -1,0 +1,41 @@
+import type { HashAlgorithm } from './hash-algorithm.ts'
+
+// `#crypto` where there is no node:crypto. Its counterpart is crypto-node.ts; both export the same functions.
+
+const webNames = { sha1: 'SHA-1', sha256: 'SHA-256', sha512: 'SHA-512' } as const
+const encoder = new TextEncoder()
+
+type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+
+/** A secret made ready for {@link hmac}: imported when it is first used, since Workers forbid it at start-up. */
+export type HmacKey = () => Promise<CryptoKey>
+
+export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer>): HmacKey {
+  let imported: Promise<CryptoKey> | undefined
+  return () => {
+    imported ??= crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: webNames[algorithm] }, false, ['sign'])
+    return imported
+  }
+}
+
+/** The HMAC of `prefix`, in UTF-8, followed by `content`. */
+export async function hmac(key: HmacKey, prefix: string, content: Uint8Array): Promise<Uint8Array> {
+  const head = encoder.encode(prefix)
+  const signed = new Uint8Array(head.byteLength + content.byteLength)
+  signed.set(head)
+  signed.set(content, head.byteLength)
+  return new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed))
+}
+
+/** The SHA-256 of a text in UTF-8. */
+export async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)))
+}
+
+/** Compares in constant time; the lengths may differ and are no secret. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.byteLength !== b.byteLength) return false
+  let difference = 0
+  for (let i = 0; i < a.byteLength; i++) difference |= (a[i] as number) ^ (b[i] as number)
+  return difference === 0
+}
