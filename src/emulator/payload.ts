@@ -1,0 +1,52 @@
+/** The fields of a payload, in the order in which the service writes them. */
+const fields = ['type', 'emitted_at', 'media_id', 'qualities', 'title', 'status', 'media_type', 'user_id'] as const
+
+/** A payload of the service. What does not apply is the empty string, never left out. */
+export type Payload = Readonly<Record<(typeof fields)[number], string>>
+
+/** The body of a delivery, byte for byte as the service writes it. */
+export function flatBody(payload: Payload): string {
+  return objectOf(fields.map((field) => [field, jsonString(payload[field])]))
+}
+
+/** The same payload in the envelope that the sample receiver of the service's client library reads. */
+export function envelopeBody({ type, media_id, ...rest }: Payload): string {
+  const data = objectOf([
+    ['videoId', jsonString(media_id)],
+    ['emittedAt', jsonString(rest.emitted_at)],
+    ['qualities', jsonString(rest.qualities)],
+    ['title', jsonString(rest.title)],
+    ['status', jsonString(rest.status)],
+    ['mediaType', jsonString(rest.media_type)],
+    ['userId', jsonString(rest.user_id)],
+  ])
+  return objectOf([
+    ['event', jsonString(type)],
+    ['data', data],
+  ])
+}
+
+/**
+ * A moment as Go's `time.RFC3339Nano` writes it in UTC: 0 to 9 fractional digits, without trailing zeros.
+ * @param nanoseconds since 1970; a `Date` would lose the last six digits.
+ */
+export function timestamp(nanoseconds: bigint): string {
+  const seconds = new Date(Number(nanoseconds / 1_000_000_000n) * 1_000).toISOString().slice(0, 19)
+  const fraction = (nanoseconds % 1_000_000_000n).toString().padStart(9, '0').replace(/0+$/, '')
+  return fraction === '' ? `${seconds}Z` : `${seconds}.${fraction}Z`
+}
+
+const objectOf = (members: readonly (readonly [name: string, json: string])[]): string =>
+  `{${members.map(([name, json]) => `"${name}":${json}`).join(',')}}`
+
+/**
+ * A string as Go's `encoding/json` (since Go 1.22) writes it. It agrees with `JSON.stringify` on quotes, backslashes
+ * and control characters. Beyond that it escapes what could end a `<script>` or a line of JavaScript, and replaces
+ * what is not Unicode: there by the escape, whereas a U+FFFD that was in the text stays the character.
+ */
+function jsonString(text: string): string {
+  const wellFormed = text.split(/\p{Surrogate}/u).map((part) => JSON.stringify(part).slice(1, -1))
+  return `"${wellFormed.join('\\ufffd').replace(/[<>&\u2028\u2029]/g, unicodeEscape)}"`
+}
+
+const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -1,0 +1,70 @@
+import type { DeliveryReport, HandlingReport, Hooks, MediaEvent } from '../src/index.ts'
+import { align, type Paint } from './text.ts'
+
+const columns = ['time', '', 'outcome', 'status', 'type', 'media', 'took', '']
+const widths = [-9, 8, 13, 6, 17, 8, -8, 0]
+
+/** A line for a delivery or a handling. */
+interface Line {
+  readonly what: 'delivery' | 'handling'
+  readonly outcome: string
+  readonly style: 'dim' | 'green' | 'yellow' | 'red'
+  /** Of the answer to a delivery. */
+  readonly status?: number
+  readonly type?: string | undefined
+  readonly mediaId?: string | undefined
+  readonly durationMs?: number
+  readonly note?: string | undefined
+}
+
+/** Prints what happens, as it happens. */
+export interface Printer extends Required<Hooks> {
+  columnNames(): void
+  heading(text: string): void
+  /** A delivery that was answered in front of the receiver. */
+  refusedInFront(): void
+  finished(event: MediaEvent, work: string, durationMs: number): void
+}
+
+export function createPrinter(write: (line: string) => void, paint: Paint): Printer {
+  const begin = performance.now()
+
+  const line = ({ what, outcome, style, status, type = '-', mediaId = '-', durationMs, note = '' }: Line) => {
+    const time = `${((performance.now() - begin) / 1_000).toFixed(3)} s`
+    const took = durationMs === undefined ? '' : `${durationMs.toFixed(1)} ms`
+    const cells = align([time, what, outcome, `${status ?? ''}`, type, mediaId.slice(0, 8), took, note], widths)
+    write(
+      cells
+        .with(0, paint('dim', cells[0] ?? ''))
+        .with(2, paint(style, cells[2] ?? ''))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+
+  return {
+    columnNames: () => write(paint('dim', align(columns, widths).join('  ').trimEnd())),
+    heading: (text) => write(`\n${paint('bold', text)}`),
+
+    delivery({ outcome, status, type, mediaId, durationMs, reason }: DeliveryReport) {
+      const style = status !== 200 ? 'yellow' : outcome === 'accepted' ? 'green' : 'dim'
+      line({ what: 'delivery', outcome, style, status, type, mediaId, durationMs, note: reason })
+    },
+
+    refusedInFront() {
+      const note = 'by the load balancer, before the receiver'
+      line({ what: 'delivery', outcome: 'refused', style: 'yellow', status: 503, note })
+    },
+
+    finished({ type, mediaId }, work, durationMs) {
+      line({ what: 'handling', outcome: 'handled', style: 'green', type, mediaId, durationMs, note: work })
+    },
+
+    handling({ outcome, attempt, type, mediaId, durationMs, error }: HandlingReport) {
+      // The handlers tell what they did themselves, by `finished`.
+      if (outcome === 'handled') return
+      const note = `attempt ${attempt}: ${error}`
+      line({ what: 'handling', outcome, style: 'red', type, mediaId, durationMs, note })
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { lifecycle } from '../../src/emulator/lifecycle.ts'
+import type { Payload } from '../../src/emulator/payload.ts'
+import type { DeliveryRecord } from '../../src/emulator/sender.ts'
+import { type Ledger, problems, summary } from '../../start/ledger.ts'
+
+const [received, started] = lifecycle({
+  id: 'media-1',
+  userId: 'user-1',
+  title: 'Holiday.mp4',
+  qualities: ['360p'],
+  receivedAt: BigInt(Date.UTC(2026, 2, 14)) * 1_000_000n,
+}) as [Payload, Payload]
+
+const answered = (status: number, attempt = 1): DeliveryRecord => ({
+  attempt,
+  request: { url: 'http://127.0.0.1/', headers: {}, body: '{}' },
+  startedAt: new Date(0),
+  durationMs: 1,
+  answer: { status, body: '' },
+  ...(status !== 200 && { failure: { reason: 'status', message: `answered ${status}` } }),
+})
+
+const unanswered: DeliveryRecord = {
+  attempt: 1,
+  request: { url: 'http://127.0.0.1/', headers: {}, body: '{}' },
+  startedAt: new Date(0),
+  durationMs: 3_000,
+  failure: { reason: 'timeout', message: 'no answer within 3000 ms' },
+}
+
+/** Two events, one of them sent twice and one after a refusal, each handled once; a forged delivery refused. */
+const good: Ledger = {
+  sent: [
+    { payload: received, deliveries: [answered(503), answered(200, 2)] },
+    { payload: started, deliveries: [answered(200)] },
+    { payload: started, deliveries: [answered(200)] },
+  ],
+  bad: [{ what: 'forged', status: 401, delivery: answered(401) }],
+  handled: [{ ...received }, { ...started }],
+}
+
+describe('the verdict', () => {
+  test('finds nothing wrong when every event was handled once and everything bad was refused', () => {
+    expect(problems(good)).toEqual([])
+  })
+
+  test('finds an event that was handled twice', () => {
+    expect(problems({ ...good, handled: [...good.handled, started] })).toEqual([
+      'encoding.started of media media-1 at 2026-03-14T00:00:02.716057313Z was handled 2 times',
+    ])
+  })
+
+  test('finds an event that was not handled', () => {
+    expect(problems({ ...good, handled: [started] })).toEqual([
+      'file.received of media media-1 at 2026-03-14T00:00:00Z was handled 0 times',
+    ])
+  })
+
+  test('finds a handled event that was never sent', () => {
+    const forged = { ...received, media_id: 'media-2' }
+    expect(problems({ ...good, handled: [...good.handled, forged] })).toEqual([
+      'file.received of media media-2 at 2026-03-14T00:00:00Z was handled and never sent by the service',
+    ])
+  })
+
+  test('finds a forged delivery that was acknowledged', () => {
+    const bad = [{ what: 'forged', status: 401, delivery: answered(200) }]
+    expect(problems({ ...good, bad })).toEqual(['the forged delivery was to be refused with 401: answered 200'])
+  })
+
+  test('finds a malformed delivery that broke the receiver', () => {
+    const bad = [{ what: 'malformed', status: 400, delivery: answered(500) }]
+    expect(problems({ ...good, bad })).toEqual(['the malformed delivery was to be refused with 400: answered 500'])
+  })
+
+  test.each([
+    [answered(503), 'answered 503'],
+    [answered(202), 'answered 202'],
+    [unanswered, 'no answer within 3000 ms'],
+  ])('finds an event that was not acknowledged by 200', (last, outcome) => {
+    const sent = [...good.sent, { payload: received, deliveries: [answered(503), last] }]
+    expect(problems({ ...good, sent })).toEqual([
+      `file.received of media media-1 at 2026-03-14T00:00:00Z was not acknowledged: ${outcome}`,
+    ])
+  })
+})
+
+test('the summary counts events, deliveries and handlings by type, and bad deliveries by kind', () => {
+  expect(summary(good)).toEqual([
+    { name: 'file.received', events: 1, deliveries: 2, acknowledged: 1, refused: 1, handled: 1 },
+    { name: 'encoding.started', events: 1, deliveries: 2, acknowledged: 2, refused: 0, handled: 1 },
+    { name: '(forged)', deliveries: 1, acknowledged: 0, refused: 1 },
+  ])
+})

@@ -1,0 +1,130 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+const root = new URL('../../', import.meta.url)
+const tsx = createRequire(import.meta.url).resolve('tsx/cli')
+const secret = "a secret, 'quoted' & 100%"
+
+// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
+const { PATH } = process.env
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+/** Starts what `npm start` starts. */
+function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [tsx, 'start/main.ts', ...args], {
+    cwd: root,
+    // Of this process's environment only what a program needs: it may hold colour settings of the test runner.
+    env: { PATH, WEBHOOK_TOKEN: secret, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  cleanups.push(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Runs it to its end. */
+async function run(args: readonly string[], env?: NodeJS.ProcessEnv) {
+  const child = start(args, env)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  const [status] = await once(child, 'close')
+  return { ...output, status, lines: output.stdout.split('\n') }
+}
+
+describe('npm start -- --exit', () => {
+  test('plays every scene, prints a line for each delivery and handling and a summary, and ends with status 0', async () => {
+    const { stdout, stderr, status, lines } = await run(['--exit'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+
+    const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length
+    // The lives have 5, 6 and 4 events and the interview 4; then come an unknown type and the test delivery.
+    expect(count(/^ .* handling {2}handled /)).toBe(21)
+    expect(count(/^ .* delivery {2}accepted +200 /)).toBe(21)
+    expect(count(/^ .* delivery {2}duplicate +200 +encoding\.started /)).toBe(4)
+    expect(count(/^ .* delivery {2}refused +503 /)).toBe(1)
+    expect(count(/^ .* delivery {2}unauthorized +401 /)).toBe(1)
+    expect(count(/^ .* delivery {2}malformed +400 /)).toBe(1)
+    expect(count(/handled .*captions\.finished .* an unknown type/)).toBe(1)
+    expect(count(/handled .*encoding\.started +00000000 .* greeted the test delivery/)).toBe(1)
+    expect(count(/handled .*partial\.finished .* \(late: /)).toBe(1)
+    expect(lines.find((line) => line.startsWith('all '))).toMatch(/^all +21 +28 +25 +3 +21$/)
+    expect(stdout).toContain('Every event was handled exactly once, and everything bad was refused.')
+  })
+
+  test('shows no secret and, where it does not write to a terminal, no colours', async () => {
+    const { stdout } = await run(['--exit'], { WEBHOOK_TOKEN: 'a-plain-secret' })
+    expect(stdout).toContain('Every event was handled exactly once')
+    expect(stdout).not.toContain('a-plain-secret')
+    expect(stdout).not.toContain('\u001b[')
+  })
+})
+
+describe('npm start', () => {
+  test('keeps listening for the printed curl line, and closes cleanly on SIGINT', async () => {
+    const child = start([])
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const nextMatching = async (pattern: RegExp) => {
+      for (;;) {
+        const { value, done } = await lines.next()
+        if (done) throw new Error(`the output ended before ${pattern}`)
+        if (pattern.test(value)) return value as string
+      }
+    }
+
+    const curl = await nextMatching(/^curl /)
+    const paste = () => promisify(execFile)('/bin/sh', ['-c', `${curl} --silent`])
+    expect((await paste()).stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*{"status":"accepted"}$/)
+    await nextMatching(/delivery {2}accepted .* encoding\.finished /)
+    await nextMatching(/handling {2}handled .* published in 360p, 720p$/)
+    expect((await paste()).stdout).toContain('{"status":"duplicate"}')
+
+    child.kill('SIGINT')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  test('listens on the port it is given, and says so when that is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    cleanups.push(() => taken.close())
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+
+    const refused = await run(['--port', `${port}`, '--exit'])
+    expect(refused.status).toBe(1)
+    expect(refused.stderr).toBe(`listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`)
+
+    taken.close()
+    await once(taken, 'close')
+    const { status, lines } = await run(['--port', `${port}`, '--exit'])
+    expect(lines[0]).toBe(`Listening on http://127.0.0.1:${port}/webhooks/media`)
+    expect(status).toBe(0)
+  })
+
+  test('refuses an unknown flag with status 2, the reason and the usage', async () => {
+    const { status, stderr } = await run(['--exti'])
+    expect(status).toBe(2)
+    expect(stderr).toMatch(/^Unknown option '--exti'/)
+    expect(stderr).toContain('Usage: npm start -- [options]')
+  })
+
+  test('refuses an empty secret with status 2', async () => {
+    expect((await run(['--exit'], { WEBHOOK_TOKEN: '' })).status).toBe(2)
+  })
+
+  test('explains itself with --help', async () => {
+    const { status, stdout } = await run(['--help'])
+    expect(status).toBe(0)
+    expect(stdout).toContain('Usage: npm start -- [options]')
+  })
+})
