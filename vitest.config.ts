@@ -1,7 +1,34 @@
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+// These run against the package as a user installs it, which is packed and installed once before them.
+const installed = ['test/package/**/*.test.ts', 'test/runtimes/**/*.test.ts', 'test/examples/**/*.test.ts']
+
+// Source is tested without a build.
+const resolve = { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto-node.ts', import.meta.url)) } }
 
 export default defineConfig({
-  resolve: { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto-node.ts', import.meta.url)) } },
-  test: { include: ['test/**/*.test.ts'], typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] } },
+  test: {
+    projects: [
+      {
+        resolve,
+        test: {
+          name: 'source',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...installed],
+          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
+        },
+      },
+      {
+        resolve,
+        test: {
+          name: 'installed',
+          include: installed,
+          globalSetup: 'test/package/install.ts',
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+    ],
+  },
 })

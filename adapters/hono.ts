@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery, Receiver } from '../src/index.ts'
@@ -25,10 +26,17 @@ async function readDelivery(context: Context): Promise<Delivery> {
   const cached = await cachedBody(req.bodyCache)
   const incoming = context.env?.incoming
   // On Node the request beneath is read directly: making a web `Request` of it costs more than all the rest.
-  if (cached === undefined && Array.isArray(incoming?.rawHeaders) && !incoming.readableDidRead)
-    return toDelivery(incoming)
+  if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
   return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil: findWaitUntil(context) }
+}
+
+/**
+ * Whether it is a request of Node's that nobody reads. A middleware that only looked at `c.req.raw.body` has made a
+ * stream which takes the data, and which began to by now, a few microtasks later.
+ */
+function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
+  return Array.isArray(incoming?.rawHeaders) && incoming.readableFlowing === null && !incoming.readableDidRead
 }
 
 /** What a middleware that read the body through `c.req` left of it. */
@@ -38,11 +46,16 @@ async function cachedBody({
   blob,
   json,
 }: Context['req']['bodyCache']): Promise<Delivery['body'] | undefined> {
-  // Older versions of Hono cache parsed JSON, whose bytes are gone: writing it anew would verify something else.
-  if (json !== undefined) return { parsed: await json }
-  const body = await (arrayBuffer ?? text ?? blob)
-  if (body === undefined) return undefined
-  return async () => new Uint8Array(await new Response(body).arrayBuffer())
+  try {
+    // Older versions of Hono cache parsed JSON, whose bytes are gone: writing it anew would verify something else.
+    if (json !== undefined) return { parsed: await json }
+    const body = await (arrayBuffer ?? text ?? blob)
+    if (body === undefined) return undefined
+    return async () => new Uint8Array(await new Response(body).arrayBuffer())
+  } catch {
+    // The middleware could not read it either.
+    return () => 'incomplete'
+  }
 }
 
 function findWaitUntil(context: Context): Delivery['waitUntil'] {

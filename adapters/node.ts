@@ -17,10 +17,25 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
   }
 }
 
+/** How long a sender may go on with an oversized body before the connection ends, in ms. */
+const lingerMs = 500
+
 function write({ status, headers, body }: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent || response.destroyed) return
-  const length = { 'content-length': Buffer.byteLength(body) }
-  // What was not read of an oversized body never is: the connection ends with the answer.
-  const ending = request.complete ? undefined : { connection: 'close' }
-  response.writeHead(status, { ...headers, ...length, ...ending }).end(body)
+  // Node throws away what was not read of any other body, and the connection stays usable.
+  if (status !== 413 || request.complete) response.writeHead(status, headers).end(body)
+  else {
+    response.writeHead(status, { ...headers, connection: 'close' }).write(body)
+    endAfterBody(request, response)
+  }
+}
+
+// A connection that ends while the sender is sending is reset, and the sender may never see the answer.
+function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
+  const end = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(end, lingerMs)
+  request.once('end', end).once('close', end).resume()
 }

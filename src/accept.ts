@@ -1,5 +1,6 @@
 import { WebhookError } from './errors.ts'
-import type { AcceptedEvent, Inbox } from './inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, Inbox } from './inbox/inbox.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
 
@@ -7,12 +8,20 @@ type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
  * Stores the event in the inbox.
  * @throws WebhookError when it is not safe there: `overloaded`, `closing` or `unavailable`
  */
-export async function accept(
+export function accept(
   inbox: Inbox,
   accepted: AcceptedEvent,
   waitUntil: WaitUntil,
-): Promise<'accepted' | 'duplicate'> {
-  const acceptance = await available(() => inbox.accept(accepted, { waitUntil }))
+): MaybePromise<'accepted' | 'duplicate'> {
+  try {
+    const acceptance = inbox.accept(accepted, { waitUntil })
+    return isPromise(acceptance) ? acceptance.then(checkRoom, unavailable) : checkRoom(acceptance)
+  } catch (error) {
+    return unavailable(error)
+  }
+}
+
+function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
   if (acceptance === 'overloaded') throw overloaded()
   return acceptance
 }
@@ -27,7 +36,7 @@ export async function acceptAndHandle(
   timeoutMs: number,
   waitUntil: WaitUntil,
 ): Promise<'handled' | 'duplicate'> {
-  const handling = available(() => inbox.handleNow(accepted))
+  const handling = inbox.handleNow(accepted).catch(unavailable)
   waitUntil?.(handling.catch(() => {}))
   const result = await orAfter(timeoutMs, handling, 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
@@ -36,13 +45,9 @@ export async function acceptAndHandle(
   return result
 }
 
-async function available<T>(call: () => T): Promise<Awaited<T>> {
-  try {
-    return await call()
-  } catch (error) {
-    if (error instanceof WebhookError) throw error
-    throw new WebhookError('unavailable', 'the inbox cannot be reached', { cause: error })
-  }
+function unavailable(error: unknown): never {
+  if (error instanceof WebhookError) throw error
+  throw new WebhookError('unavailable', 'the inbox cannot be reached', { cause: error })
 }
 
 function orAfter<T, Late>(ms: number, promise: Promise<T>, late: Late): Promise<T | Late> {

@@ -16,6 +16,15 @@ export function checkNumbers(owner: string, options: Readonly<Record<string, num
 }
 
 /**
+ * Checks an option that takes one of a few values.
+ * @throws WebhookError `invalid_option`
+ */
+export function checkChoice(owner: string, name: string, value: string, choices: readonly string[]): void {
+  if (choices.includes(value)) return
+  throw new WebhookError('invalid_option', `${owner}: ${name} has to be one of ${choices.join(', ')}`)
+}
+
+/**
  * Checks the name of a header.
  * @throws WebhookError `invalid_option`
  */
@@ -33,9 +42,7 @@ export function checkReceiverOptions({ verify, inbox, ack = 'accepted', eventKey
         'unverified() accepts every delivery',
     )
   }
-  if (ack !== 'accepted' && ack !== 'handled') {
-    throw new WebhookError('invalid_option', "createReceiver: ack is 'accepted' or 'handled'")
-  }
+  checkChoice('createReceiver', 'ack', ack, ['accepted', 'handled'])
   if (ack === 'handled' && inbox !== undefined && inbox.handleNow === undefined) {
     throw new WebhookError('invalid_option', "createReceiver: ack 'handled' works with the memory inbox only")
   }

@@ -39,6 +39,7 @@ export type Outcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | Refusal
 export interface Acknowledgement {
   readonly outcome: Outcome
   readonly status: number
+  /** Names in lower case; Content-Length is among them. */
   readonly headers: Readonly<Record<string, string>>
   /** JSON text. */
   readonly body: string
@@ -63,11 +64,18 @@ const refusalStatus: Record<RefusalCode, number> = {
 /** Seconds; the service's documented pause between the attempts of a delivery. */
 const retryAfter = '3'
 
-const json = { 'content-type': 'application/json' }
+const encoder = new TextEncoder()
+
+const headersOf = (body: string) => ({
+  'content-type': 'application/json',
+  'content-length': String(encoder.encode(body).byteLength),
+})
 
 // Exactly 200: the service's test delivery counts no other status as success.
-const success = (outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Acknowledgement =>
-  Object.freeze({ outcome, status: 200, headers: json, body: JSON.stringify({ status: outcome }) })
+function success(outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Acknowledgement {
+  const body = JSON.stringify({ status: outcome })
+  return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
+}
 
 /** The acknowledgements of success. */
 export const acknowledged = {
@@ -80,10 +88,11 @@ export const acknowledged = {
 /** The acknowledgement of a delivery that was not taken. */
 export function refusal(code: RefusalCode, message: string): Acknowledgement {
   const status = refusalStatus[code]
-  const headers: Record<string, string> = { ...json }
-  if (status === 405) headers['allow'] = 'POST'
+  const body = JSON.stringify({ status: 'error', code, message })
+  const headers: Record<string, string> = headersOf(body)
+  if (status === 405) headers.allow = 'POST'
   if (status === 503) headers['retry-after'] = retryAfter
-  return { outcome: code, status, headers, body: JSON.stringify({ status: 'error', code, message }) }
+  return { outcome: code, status, headers, body }
 }
 
 /** A WebhookError that a delivery can be answered with. */

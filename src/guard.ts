@@ -1,5 +1,6 @@
 import type { Delivery, ParsedBody } from './delivery.ts'
 import { WebhookError } from './errors.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 // `application/json` and `application/…+json`, with or without parameters such as a charset.
 const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
@@ -27,8 +28,15 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
  * The body: its bytes, or what another parser left of it.
  * @throws WebhookError `too_large` or `incomplete`
  */
-export async function readBody({ body }: Delivery, maxBodyBytes: number): Promise<Uint8Array | ParsedBody> {
-  const read = typeof body === 'function' ? await body(maxBodyBytes) : body
+export function readBody({ body }: Delivery, maxBodyBytes: number): MaybePromise<Uint8Array | ParsedBody> {
+  const read = typeof body === 'function' ? body(maxBodyBytes) : body
+  return isPromise(read) ? read.then((result) => checkBody(result, maxBodyBytes)) : checkBody(read, maxBodyBytes)
+}
+
+function checkBody(
+  read: Uint8Array | ParsedBody | 'too_large' | 'incomplete',
+  maxBodyBytes: number,
+): Uint8Array | ParsedBody {
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body ended before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   if (read instanceof Uint8Array && read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)

@@ -24,3 +24,17 @@ export function withDetails(logger: Logger, bound: object): Logger {
       logger[level]({ ...bound, ...details }, message)
   return { debug: bind('debug'), info: bind('info'), warn: bind('warn'), error: bind('error') }
 }
+
+/** A logger whose lines are lost where the given one throws: nothing else must be. */
+export function unfailing(logger: Logger): Logger {
+  const guard =
+    (level: keyof Logger): LogMethod =>
+    (details, message) => {
+      try {
+        logger[level](details, message)
+      } catch {
+        // A logger that throws leaves nowhere to say so.
+      }
+    }
+  return { debug: guard('debug'), info: guard('info'), warn: guard('warn'), error: guard('error') }
+}

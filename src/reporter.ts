@@ -1,9 +1,12 @@
 import type { Acknowledgement, Outcome } from './delivery.ts'
+import type { RunContext } from './dispatch/context.ts'
 import type { MediaEvent } from './events/catalogue.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
-import { consoleLogger, type Logger } from './logger.ts'
+import { consoleLogger, type Logger, unfailing } from './logger.ts'
+import { isPromise } from './maybe-promise.ts'
 
 type Level = keyof Logger
+type Failure = Exclude<HandlingReport['outcome'], 'handled'>
 
 // What the sender or its network did is worth a line; what keeps deliveries from being taken wants attention.
 const deliveryLevels: Partial<Record<Outcome, Level>> = {
@@ -30,28 +33,37 @@ const handlingLevels: Record<HandlingReport['outcome'], Level> = {
   'dead-lettered': 'error',
 }
 
-/** Tells hooks and logger what happened. Nothing that either throws gets out. */
+/** Tells hooks and logger what happened. Nothing that either throws, or rejects with, gets out. */
 export interface Reporter {
   delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: unknown): void
-  handling(report: HandlingReport): void
+  handled(run: RunContext): void
+  notHandled(outcome: Failure, run: RunContext, error: unknown, retryInMs?: number): void
   /** Calls a function of the user's that must not break anything. */
-  guarded(what: string, call: () => void): void
+  guarded(what: string, call: () => unknown): void
 }
 
 export function createReporter(hooks: Hooks, logger: Logger): Reporter {
   // The console shows no debug lines, so that success costs nothing where nobody listens.
   const isHeard = (level: Level, hook: unknown) => hook !== undefined || level !== 'debug' || logger !== consoleLogger
 
-  const guarded = (what: string, call: () => void): void => {
+  const threw = (what: string, error: unknown): void => unfailing(logger).error({ err: error }, `${what} threw`)
+
+  const guarded = (what: string, call: () => unknown): void => {
     try {
-      call()
+      const result = call()
+      // An async function is given where a plain one is expected; its rejection would end the process.
+      if (isPromise(result)) result.then(undefined, (error) => threw(what, error))
     } catch (error) {
-      try {
-        logger.error({ err: error }, `${what} threw`)
-      } catch {
-        // A logger that throws leaves nowhere to say so.
-      }
+      threw(what, error)
     }
+  }
+
+  const log = (level: Level, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
+    guarded('the logger', () => logger[level](err === undefined ? details : { ...details, err }, message))
+
+  const tellOfHandling = (report: HandlingReport): void => {
+    guarded('the handling hook', () => hooks.handling?.(report))
+    log(handlingLevels[report.outcome], `event ${report.outcome}`, report)
   }
 
   return {
@@ -61,19 +73,21 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
       if (!isHeard(level, hooks.delivery)) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       guarded('the delivery hook', () => hooks.delivery?.(report))
-      const { error: err, ...details } = report
-      guarded('the logger', () => logger[level](err === undefined ? details : { ...details, err }, lineOf(report)))
+      log(level, lineOf(report), report)
     },
-    handling(report) {
-      const level = handlingLevels[report.outcome]
-      if (!isHeard(level, hooks.handling)) return
-      guarded('the handling hook', () => hooks.handling?.(report))
-      const { error: err, ...details } = report
-      guarded('the logger', () =>
-        logger[level](err === undefined ? details : { ...details, err }, `event ${report.outcome}`),
-      )
+    handled(run) {
+      if (isHeard('debug', hooks.handling)) tellOfHandling(handlingReport('handled', run))
+    },
+    notHandled(outcome, run, error, retryInMs) {
+      tellOfHandling({ ...handlingReport(outcome, run), retryInMs, error })
     },
   }
+}
+
+function handlingReport(outcome: HandlingReport['outcome'], run: RunContext): HandlingReport {
+  const { key, type, mediaId } = run.event
+  const durationMs = performance.now() - run.startedAt
+  return { outcome, handler: run.handler, key, type, mediaId, attempt: run.attempt, durationMs }
 }
 
 function deliveryReport(

@@ -44,8 +44,8 @@ function bodyOf(request: ParsedRequest): Delivery['body'] {
   const bytes = toBytes(rawBody) ?? toBytes(body)
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on what they leave alone, so that only the stream tells whether it was read.
-  const isUnread = !request.readableDidRead && !request.readableEnded && !request.destroyed
-  return isUnread ? (limit) => readStream(request, limit) : { parsed: body }
+  const wasRead = request.readableDidRead || request.readableEnded
+  return wasRead ? { parsed: body } : (limit) => readStream(request, limit)
 }
 
 function toBytes(body: unknown): Uint8Array | undefined {
@@ -55,6 +55,7 @@ function toBytes(body: unknown): Uint8Array | undefined {
 
 function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
   return new Promise((resolve) => {
+    if (request.destroyed) return resolve('incomplete')
     const chunks: Buffer[] = []
     let size = 0
     const onData = (chunk: Buffer) => {

@@ -1,8 +1,9 @@
 import type { Delivery } from '../../src/index.ts'
 
-/** The body of a `Request`, unless somebody has read it and left nothing. */
+/** The body of a `Request`, unless somebody has read it, or is reading it, and left nothing. */
 export function unreadBody(request: Request): Delivery['body'] {
-  return request.bodyUsed ? { parsed: undefined } : (limit) => readStream(request.body, limit)
+  if (request.bodyUsed || request.body?.locked) return { parsed: undefined }
+  return (limit) => readStream(request.body, limit)
 }
 
 async function readStream(stream: Request['body'], limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {

@@ -1,43 +1,63 @@
+import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { Attempt } from '../inbox/inbox.ts'
 import { type Logger, withDetails } from '../logger.ts'
+import type { Timed } from './deadlines.ts'
 import type { HandlerContext } from './handler.ts'
 import { LazyAbort } from './lazy-abort.ts'
 
-/** The context of one run of one handler. What few handlers read is made when it is read. */
-export class RunContext implements HandlerContext {
-  readonly key: string
-  readonly attempt: number
+/** One run of one handler, as the handler sees it. What few handlers read is made when it is read. */
+export class RunContext implements HandlerContext, Timed {
+  readonly event: MediaEvent
   readonly receivedAt: Date
-  readonly #event: MediaEvent
+  readonly handler: string
+  readonly startedAt = performance.now()
   readonly #attempt: Attempt
-  readonly #handler: string
   readonly #logger: Logger
-  readonly #timeout = new LazyAbort()
+  #timeout: LazyAbort | undefined
   #signal: AbortSignal | undefined
+  #giveUp: ((error: Error) => void) | undefined
 
   constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
-    this.key = event.key
-    this.attempt = attempt.number
+    this.event = event
     this.receivedAt = receivedAt
-    this.#event = event
+    this.handler = handler
     this.#attempt = attempt
-    this.#handler = handler
     this.#logger = logger
   }
 
+  get key(): string {
+    return this.event.key
+  }
+
+  get attempt(): number {
+    return this.#attempt.number
+  }
+
   get signal(): AbortSignal {
+    this.#timeout ??= new LazyAbort()
     this.#signal ??= AbortSignal.any([this.#attempt.signal, this.#timeout.signal])
     return this.#signal
   }
 
   get log(): Logger {
-    const { key, type, mediaId } = this.#event
-    return withDetails(this.#logger, { key, type, mediaId, handler: this.#handler })
+    const { key, type, mediaId } = this.event
+    return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
   }
 
-  /** Tells the handler that its time is up. */
-  abort(reason: Error): void {
-    this.#timeout.abort(reason)
+  /** Waits for the handler, and for no longer than its time. What it does after that is no longer heard. */
+  settled(result: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject
+      // Of a thenable nobody knows what it resolves with: another one may never settle.
+      Promise.resolve(result).then(resolve, reject)
+    })
+  }
+
+  expire(): void {
+    const error = new WebhookError('timeout', 'the handler did not finish in time')
+    this.#timeout ??= new LazyAbort()
+    this.#timeout.abort(error)
+    this.#giveUp?.(error)
   }
 }

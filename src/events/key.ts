@@ -1,7 +1,6 @@
 import { sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
-import { encodeBytes } from '../verify/encoding.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 import type { WireEvent } from './wire.ts'
 
@@ -33,8 +32,8 @@ export function givenKey(key: string): MaybePromise<string> {
 const bounded = (key: string): MaybePromise<string> => (key.length <= maxKeyLength ? key : hashed(JSON.stringify(key)))
 
 function hashed(text: string): MaybePromise<string> {
-  const digest = sha256(text)
+  const digest: MaybePromise<string> = sha256(text)
   return isPromise(digest) ? digest.then(hashText) : hashText(digest)
 }
 
-const hashText = (digest: Uint8Array): string => `sha256:${encodeBytes(digest, 'hex')}`
+const hashText = (digest: string): string => `sha256:${digest}`

@@ -1,4 +1,5 @@
 import type { Delivery } from '../delivery.ts'
+import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { MediaEvent, UnknownEventType } from './catalogue.ts'
 import type { JsonObject } from './json.ts'
 import { givenKey, payloadKey } from './key.ts'
@@ -12,16 +13,28 @@ export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string)
  * @param eventId the id that the verifier vouches for
  * @throws WebhookError `malformed`
  */
-export async function parseEvent(
+export function parseEvent(
   payload: JsonObject,
   delivery: Delivery,
   eventId: string | undefined,
   source: EventKeySource | undefined,
-): Promise<MediaEvent> {
+): MaybePromise<MediaEvent> {
   const wire = readWireEvent(payload)
   const id = typeof source === 'object' ? delivery.headers.get(source.header) : eventId
-  const event = toMediaEvent(wire, await (id ? givenKey(id) : payloadKey(wire, payload)), payload)
-  return typeof source === 'function' ? { ...event, key: await givenKey(source(event, delivery)) } : event
+  const key = id ? givenKey(id) : payloadKey(wire, payload)
+  const event = isPromise(key)
+    ? key.then((each) => toMediaEvent(wire, each, payload))
+    : toMediaEvent(wire, key, payload)
+  return typeof source === 'function' ? withKeyFrom(source, event, delivery) : event
+}
+
+async function withKeyFrom(
+  source: (event: MediaEvent, delivery: Delivery) => string,
+  parsed: MaybePromise<MediaEvent>,
+  delivery: Delivery,
+): Promise<MediaEvent> {
+  const event = await parsed
+  return { ...event, key: await givenKey(source(event, delivery)) }
 }
 
 /** The media id of the service's test delivery. */
@@ -54,10 +67,10 @@ const readQualities = (text: string | undefined): readonly string[] =>
         .map((name) => name.trim())
         .filter((name) => name !== '')
 
-// ECMAScript promises to read milliseconds only; the service writes up to nanoseconds. A text that is no time is no
-// reason to lose the event: it stays in the payload.
+// Fractions beyond milliseconds are cut off by every engine, though ECMAScript does not promise it. A text that is no
+// time is no reason to lose the event: it stays in the payload.
 function readTime(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
-  const date = new Date(text.replace(/(\.\d{3})\d+/, '$1'))
+  const date = new Date(text)
   return Number.isNaN(date.getTime()) ? undefined : date
 }

@@ -33,7 +33,8 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
   checkNumbers('lruStore', { max, ttlMs })
   const leases = new Map<string, Lease>()
-  const done = new LRUCache<string, true>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
+  /** The owner that finished a key, by key. */
+  const done = new LRUCache<string, string>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
 
   /** Whether `owner` may decide on the key: it holds the claim, or let it lapse and nobody took it since. */
   const mayDecide = (key: string, owner: string): boolean => {
@@ -56,9 +57,9 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
       return true
     },
     complete(key, owner) {
-      if (!mayDecide(key, owner)) return false
+      if (!mayDecide(key, owner)) return done.peek(key) === owner
       leases.delete(key)
-      done.set(key, true)
+      done.set(key, owner)
       return true
     },
     release(key, owner) {

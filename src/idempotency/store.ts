@@ -17,7 +17,10 @@ export interface IdempotencyStore {
   claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
   /** Lets a lease last `leaseMs` from now. `false`: another owner holds or has finished the key, the lease is lost. */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
-  /** Marks a key as done. `false`: another owner holds or has finished it. */
+  /**
+   * Marks a key as done. `false`: another owner holds or has finished it. `true` again for the owner that finished it,
+   * since a completion whose answer was lost is tried again.
+   */
   complete(key: string, owner: string): MaybePromise<boolean>
   /** Gives a claim back, so that the key can be claimed again at once. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>

@@ -1,6 +1,14 @@
+import { inThisRequest } from './in-this-request.ts'
+
 /** Work that belongs to a lane. */
-export interface LaneJob {
+export interface LaneJob<Job> {
   readonly lane: string
+  /** The job behind it in its lane; set by the lanes. */
+  next: Job | undefined
+  /** Whether it has to run in the request that adds it. */
+  readonly inItsRequest?: boolean
+  /** Lets it begin there; set by the lanes. */
+  begin?: (() => void) | undefined
 }
 
 // setImmediate where the runtime has it: a timer would cost a millisecond.
@@ -13,13 +21,14 @@ const maxStartsPerTurn = 256
  * Runs jobs after the turn of the event loop in which they were added, so that acknowledgements are written first:
  * those of one lane one after another, in order; those of different lanes side by side, up to `concurrency`.
  */
-export class Lanes<Job extends LaneJob> {
+export class Lanes<Job extends LaneJob<Job>> {
   readonly #concurrency: number
   readonly #run: (job: Job) => Promise<void>
-  /** The jobs behind the one of their lane that is ready or running. */
-  readonly #behind = new Map<string, Job[]>()
-  /** At most one job a lane, in the order in which they became ready. */
+  /** The last job of each lane that has any. */
+  readonly #last = new Map<string, Job>()
+  /** At most one job a lane, in the order in which they became ready; those before `#begun` have begun. */
   #ready: Job[] = []
+  #begun = 0
   #running = 0
   #startsLeft = 0
   #scheduled = false
@@ -35,12 +44,13 @@ export class Lanes<Job extends LaneJob> {
   }
 
   add(job: Job): void {
-    const behind = this.#behind.get(job.lane)
-    if (behind !== undefined) {
-      behind.push(job)
+    if (job.inItsRequest) job.begin = inThisRequest(() => this.#start(job))
+    const last = this.#last.get(job.lane)
+    this.#last.set(job.lane, job)
+    if (last !== undefined) {
+      last.next = job
       return
     }
-    this.#behind.set(job.lane, [])
     this.#ready.push(job)
     this.#schedule()
   }
@@ -48,7 +58,8 @@ export class Lanes<Job extends LaneJob> {
   /** Forgets every job that has not begun. */
   clear(): void {
     this.#ready = []
-    this.#behind.clear()
+    this.#begun = 0
+    this.#last.clear()
   }
 
   #schedule(): void {
@@ -62,21 +73,35 @@ export class Lanes<Job extends LaneJob> {
   }
 
   #begin(): void {
-    const starts = Math.min(this.#concurrency - this.#running, this.#startsLeft)
-    this.#startsLeft -= starts
-    for (const job of this.#ready.splice(0, starts)) {
+    while (this.#running < this.#concurrency && this.#startsLeft > 0) {
+      const job = this.#ready[this.#begun]
+      if (job === undefined) break
+      this.#begun++
+      this.#startsLeft--
       this.#running++
-      void this.#run(job).then(() => this.#end(job))
+      if (job.begin === undefined) this.#start(job)
+      else job.begin()
     }
+    // Cut off in one piece and not job by job, which would move the whole queue for each.
+    if (this.#begun < this.#ready.length && this.#begun < 1_024) return
+    this.#ready = this.#ready.slice(this.#begun)
+    this.#begun = 0
+  }
+
+  #start(job: Job): void {
+    void this.#run(job).then(() => this.#end(job))
   }
 
   #end(job: Job): void {
     this.#running--
-    const behind = this.#behind.get(job.lane)
-    const next = behind?.shift()
-    if (next !== undefined) this.#ready.push(next)
-    else this.#behind.delete(job.lane)
-    if (this.#ready.length === 0) return
+    if (job.next !== undefined) {
+      this.#ready.push(job.next)
+      // A job that will be retried comes back to the end of its lane.
+      job.next = undefined
+    } else if (this.#last.get(job.lane) === job) {
+      this.#last.delete(job.lane)
+    }
+    if (this.#begun === this.#ready.length) return
     if (this.#startsLeft > 0) this.#begin()
     else this.#schedule()
   }

@@ -3,11 +3,6 @@ import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 
-interface Held {
-  /** Set once the key's handlers are done and only the store does not know it yet. */
-  recorded?: () => void
-}
-
 /**
  * The claims that this process holds in a store. They are renewed until they are completed or released; a completion
  * that fails is tried again and never becomes a release, which would run the handlers twice.
@@ -17,7 +12,12 @@ export class Leases {
   readonly #leaseMs: number
   readonly #logger: () => Logger
   readonly #onLost: (key: string) => void
-  readonly #held = new Map<string, Held>()
+  /** By key; with what is to be called once it is recorded, when its handlers are done. */
+  readonly #held = new Map<string, (() => void) | undefined>()
+  /** Keys that could not be given back and may still be claimed, until their lease has run out. */
+  readonly #doubtful = new Set<string>()
+  /** Keys whose heartbeat the store has yet to answer. */
+  readonly #beating = new Set<string>()
   #owner: string | undefined
   #heartbeat: ReturnType<typeof setTimeout> | undefined
 
@@ -34,8 +34,18 @@ export class Leases {
     return this.#owner
   }
 
-  /** Claims a key. Throws or rejects with a WebhookError `unavailable` when the store cannot be reached. */
+  /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
+    return this.#doubtful.has(key) ? this.#claimAgain(key) : this.#tryToClaim(key)
+  }
+
+  async #claimAgain(key: string): Promise<Claim> {
+    await this.#giveBack(key)
+    if (this.#doubtful.has(key)) throw unavailable()
+    return this.#tryToClaim(key)
+  }
+
+  #tryToClaim(key: string): MaybePromise<Claim> {
     try {
       const claim = this.#store.claim(key, this.#ownerId(), this.#leaseMs)
       if (!isPromise(claim)) return this.#keep(key, claim)
@@ -50,17 +60,17 @@ export class Leases {
 
   #keep(key: string, claim: Claim): Claim {
     if (claim === 'claimed') {
-      this.#held.set(key, {})
+      this.#held.set(key, undefined)
       this.#beatLater()
     }
     return claim
   }
 
   // The store may have carried out the claim before it failed. Left alone, it would make the sender's retry look like
-  // a duplicate.
-  #claimFailed(key: string, error: unknown): never {
-    void this.#giveBack(key)
-    throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
+  // a duplicate of an event that nobody handles.
+  async #claimFailed(key: string, error: unknown): Promise<never> {
+    await this.#giveBack(key)
+    throw unavailable(error)
   }
 
   /**
@@ -68,9 +78,8 @@ export class Leases {
    * @param recorded called once the store has it, or has said that the lease was lost
    */
   complete(key: string, recorded: () => void): void {
-    const held = this.#held.get(key)
-    if (held === undefined) return recorded()
-    held.recorded = recorded
+    if (!this.#held.has(key)) return recorded()
+    this.#held.set(key, recorded)
     void this.#tryToComplete(key)
   }
 
@@ -88,11 +97,13 @@ export class Leases {
   }
 
   #completed(key: string, completed: boolean): void {
-    const recorded = this.#held.get(key)?.recorded
+    const recorded = this.#held.get(key)
+    // Two tries can be under way at once; the other was answered first.
+    if (recorded === undefined) return
     this.#held.delete(key)
     if (!completed)
       this.#logger().warn({ key }, 'the lease was lost before its event was done; it may be handled twice')
-    recorded?.()
+    recorded()
   }
 
   /** Gives a claim back, so that any process can take it at once. Where that fails, the lease runs out by itself. */
@@ -103,8 +114,11 @@ export class Leases {
   async #giveBack(key: string): Promise<void> {
     try {
       await this.#store.release(key, this.#ownerId())
+      this.#doubtful.delete(key)
     } catch (error) {
       this.#failed('release', key, error)
+      this.#doubtful.add(key)
+      unref(setTimeout(() => this.#doubtful.delete(key), this.#leaseMs))
     }
   }
 
@@ -117,15 +131,18 @@ export class Leases {
   #beatLater(): void {
     if (this.#heartbeat !== undefined) return
     this.#heartbeat = setTimeout(() => this.#beat(), this.#leaseMs / 3)
-    // On Node a heartbeat is no reason to keep the process alive.
-    ;(this.#heartbeat as { unref?: () => void }).unref?.()
+    unref(this.#heartbeat)
   }
 
-  async #beat(): Promise<void> {
-    await Promise.all(
-      [...this.#held].map(([key, { recorded }]) => (recorded ? this.#tryToComplete(key) : this.#renew(key))),
-    )
+  #beat(): void {
     this.#heartbeat = undefined
+    for (const [key, recorded] of this.#held) {
+      // A key that the store does not answer for must not hold up the others.
+      if (this.#beating.has(key)) continue
+      this.#beating.add(key)
+      const answered = recorded ? this.#tryToComplete(key) : this.#renew(key)
+      void Promise.resolve(answered).finally(() => this.#beating.delete(key))
+    }
     if (this.#held.size > 0) this.#beatLater()
   }
 
@@ -136,8 +153,7 @@ export class Leases {
       return this.#failed('renew', key, error)
     }
     // It may have been completed or released while the store answered.
-    const held = this.#held.get(key)
-    if (held === undefined || held.recorded !== undefined) return
+    if (!this.#held.has(key) || this.#held.get(key) !== undefined) return
     this.#held.delete(key)
     this.#onLost(key)
   }
@@ -146,3 +162,9 @@ export class Leases {
     this.#logger().warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
 }
+
+const unavailable = (cause?: unknown): WebhookError =>
+  new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause })
+
+// On Node none of these timers is a reason to keep the process alive.
+const unref = (timer: ReturnType<typeof setTimeout>): void => (timer as { unref?: () => void }).unref?.()

@@ -15,9 +15,12 @@ class MemoryAttempt extends LazyAbort implements Attempt {
 }
 
 /** An event between its acceptance and its end. */
-export class MemoryJob implements LaneJob {
+export class MemoryJob implements LaneJob<MemoryJob> {
   readonly key: string
   readonly lane: string
+  next: MemoryJob | undefined
+  inItsRequest: boolean
+  begin: (() => void) | undefined
   readonly accepted: AcceptedEvent
   /** Whether it gets one attempt only, whose result somebody waits for. */
   readonly once: boolean
@@ -34,6 +37,7 @@ export class MemoryJob implements LaneJob {
     this.lane = accepted.event.mediaId
     this.accepted = accepted
     this.once = once
+    this.inItsRequest = once
     this.attempt = new MemoryAttempt(attempts + 1, completed)
   }
 

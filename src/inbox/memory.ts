@@ -3,7 +3,7 @@ import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
-import { consoleLogger, type Logger } from '../logger.ts'
+import { consoleLogger, type Logger, unfailing } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type {
   Acceptance,
@@ -102,7 +102,7 @@ class MemoryInbox implements Inbox {
   start(handle: Handle, logger: Logger): void {
     if (this.#handle !== undefined) throw new WebhookError('invalid_option', 'an inbox serves one receiver')
     this.#handle = handle
-    this.#logger = logger
+    this.#logger = unfailing(logger)
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
@@ -111,13 +111,8 @@ class MemoryInbox implements Inbox {
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(() => 'duplicate')
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
-    const answer = (claim: Claim): Acceptance => {
-      if (claim !== 'claimed') return 'duplicate'
-      waitUntil?.(job.ended())
-      return 'accepted'
-    }
-    const claim = this.#claim(job)
-    return isPromise(claim) ? claim.then(answer) : answer(claim)
+    const claim = this.#claim(job, waitUntil)
+    return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
   }
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
@@ -142,26 +137,42 @@ class MemoryInbox implements Inbox {
     return job
   }
 
-  #claim(job: MemoryJob): MaybePromise<Claim> {
-    const claimed = (claim: Claim): Claim => {
-      job.claim = undefined
-      if (!this.#isCurrent(job)) throw new WebhookError('closing', 'the inbox closed while the event was claimed')
-      if (claim === 'claimed') this.#enqueue(job)
-      else this.#forget(job, claim === 'done' ? 'duplicate' : 'in-progress')
-      return claim
-    }
-    const failed = (error: unknown): never => {
-      this.#forget(job, 'failed')
-      throw error
-    }
+  #claim(job: MemoryJob, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
+      // Even where the claim fails: the promise resolves at the job's end, whichever it is.
+      if (waitUntil !== undefined) {
+        job.inItsRequest = true
+        waitUntil(job.ended())
+      }
       const claim = this.#leases.claim(job.key)
-      if (!isPromise(claim)) return claimed(claim)
-      job.claim = claim.then(claimed, failed)
+      if (!isPromise(claim)) return this.#claimed(job, claim)
+      job.claim = claim.then(
+        (answer) => this.#claimed(job, answer),
+        (error) => this.#claimFailed(job, error),
+      )
       return job.claim
     } catch (error) {
-      return failed(error)
+      return this.#claimFailed(job, error)
     }
+  }
+
+  #claimed(job: MemoryJob, claim: Claim): MaybePromise<Claim> {
+    job.claim = undefined
+    if (!this.#isCurrent(job)) return this.#claimedTooLate(job)
+    if (claim === 'claimed') this.#enqueue(job)
+    else this.#forget(job, claim === 'done' ? 'duplicate' : 'in-progress')
+    return claim
+  }
+
+  /** The inbox closed while the event was claimed: the sender is told, and the retry may go elsewhere. */
+  async #claimedTooLate({ key }: MemoryJob): Promise<never> {
+    await this.#leases.release(key)
+    throw new WebhookError('closing', 'the inbox closed while the event was claimed')
+  }
+
+  #claimFailed(job: MemoryJob, error: unknown): never {
+    this.#forget(job, 'failed')
+    throw error
   }
 
   #enqueue(job: MemoryJob): void {
@@ -169,16 +180,19 @@ class MemoryInbox implements Inbox {
     this.#lanes.add(job)
   }
 
-  async #run(job: MemoryJob): Promise<void> {
-    if (!this.#isCurrent(job)) return
+  #run(job: MemoryJob): Promise<void> {
+    if (!this.#isCurrent(job)) return Promise.resolve()
     job.state = 'running'
     const { event, receivedAt } = job.accepted
-    const result = await (this.#handle as Handle)(event, receivedAt, job.attempt)
+    return (this.#handle as Handle)(event, receivedAt, job.attempt).then((result) => this.#ran(job, result))
+  }
+
+  #ran(job: MemoryJob, result: HandlingResult): MaybePromise<void> {
     if (!this.#isCurrent(job)) return
-    if (result.status === 'done') this.#record(job, 'handled')
-    else if (job.once) await this.#giveBack(job, result.completed)
-    else if (result.status === 'retry') this.#retryLater(job, result)
-    else this.#bury(job, result)
+    if (result.status === 'done') return this.#record(job, 'handled')
+    if (job.once) return this.#giveBack(job, result.completed)
+    if (result.status === 'retry') return this.#retryLater(job, result)
+    return this.#bury(job, result)
   }
 
   /** Whether the job is still this inbox's: it is not once its lease was lost, or the inbox gave up on it. */
@@ -252,7 +266,7 @@ class MemoryInbox implements Inbox {
     for (const job of this.#jobs.values()) {
       const { state } = job
       job.stop(new WebhookError('closing', 'the inbox is closing'))
-      if (state !== 'recording') unfinished.push({ ...job.accepted, state: state === 'claiming' ? 'waiting' : state })
+      if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
       job.end('failed')
     }
     this.#jobs.clear()
@@ -265,7 +279,8 @@ class MemoryInbox implements Inbox {
   #idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#jobs.size === 0) return resolve()
-      const timer = setTimeout(resolve, timeoutMs)
+      // A timer that is told to wait longer fires at once.
+      const timer = setTimeout(resolve, Math.min(timeoutMs, 2_147_483_647))
       this.#onIdle = () => {
         clearTimeout(timer)
         resolve()
@@ -273,3 +288,5 @@ class MemoryInbox implements Inbox {
     })
   }
 }
+
+const acceptanceOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'accepted' : 'duplicate')

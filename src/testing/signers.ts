@@ -45,9 +45,9 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
   const key = hmacKey(algorithm, new TextEncoder().encode(firstOf(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)
-    const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body)
+    const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body, encoding)
     return withHeaders(draft, {
-      [header]: `${prefix}${encodeBytes(signature, encoding)}`,
+      [header]: `${prefix}${signature}`,
       ...(timestamp && { [timestamp.header]: time }),
     })
   }
@@ -59,7 +59,7 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
   const key = hmacKey('sha256', decodeBase64(firstOf(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
   return async (draft) => {
     const time = unixSeconds(now)
-    const signature = encodeBytes(await hmac(key, `${id}.${time}.`, draft.body), 'base64')
+    const signature = await hmac(key, `${id}.${time}.`, draft.body, 'base64')
     return withHeaders(draft, {
       'webhook-id': id,
       'webhook-timestamp': time,

@@ -1,4 +1,5 @@
-import type { HashAlgorithm } from './hash-algorithm.ts'
+import { encodeBytes } from './encoding.ts'
+import type { HashAlgorithm, SignatureEncoding } from './hmac-options.ts'
 
 // `#crypto` where there is no node:crypto. Its counterpart is crypto-node.ts; both export the same functions.
 
@@ -19,23 +20,20 @@ export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer
 }
 
 /** The HMAC of `prefix`, in UTF-8, followed by `content`. */
-export async function hmac(key: HmacKey, prefix: string, content: Uint8Array): Promise<Uint8Array> {
+export async function hmac(
+  key: HmacKey,
+  prefix: string,
+  content: Uint8Array,
+  encoding: SignatureEncoding,
+): Promise<string> {
   const head = encoder.encode(prefix)
   const signed = new Uint8Array(head.byteLength + content.byteLength)
   signed.set(head)
   signed.set(content, head.byteLength)
-  return new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed))
+  return encodeBytes(new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed)), encoding)
 }
 
-/** The SHA-256 of a text in UTF-8. */
-export async function sha256(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)))
-}
-
-/** Compares in constant time; the lengths may differ and are no secret. */
-export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.byteLength !== b.byteLength) return false
-  let difference = 0
-  for (let i = 0; i < a.byteLength; i++) difference |= (a[i] as number) ^ (b[i] as number)
-  return difference === 0
+/** The SHA-256 of a text in UTF-8, in hex. */
+export async function sha256(text: string): Promise<string> {
+  return encodeBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))), 'hex')
 }

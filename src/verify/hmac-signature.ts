@@ -1,8 +1,7 @@
 import { hmacKey } from '#crypto'
-import { checkHeaderName, checkNumbers } from '../check-options.ts'
+import { checkChoice, checkHeaderName, checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { decodeBytes, type SignatureEncoding } from './encoding.ts'
-import type { HashAlgorithm } from './hash-algorithm.ts'
+import type { HashAlgorithm, SignatureEncoding } from './hmac-options.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, verifySignatures } from './signatures.ts'
 import { timestampFault } from './timestamp.ts'
@@ -41,22 +40,18 @@ export interface HmacSignatureOptions {
   readonly now?: () => number
 }
 
+/** Seconds. */
+const defaultTolerance = 300
+
 /**
  * Accepts deliveries whose bytes are signed with an HMAC.
- * @throws WebhookError `invalid_option` for an unusable secret, or `timestamp.body` without a timestamp header.
+ * @throws WebhookError `invalid_option` for an unusable secret or options that contradict each other.
  */
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
-  const { header, algorithm = 'sha256', timestamp, now = Date.now } = options
-  const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
+  checkOptions(options)
+  const { header, algorithm = 'sha256', encoding = 'hex', timestamp, now = Date.now } = options
   const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
-  checkHeaderName('hmacSignature', header)
-  if (timestamp !== undefined) {
-    checkHeaderName('hmacSignature', timestamp.header)
-    checkNumbers('hmacSignature', { toleranceSeconds })
-  }
-  if (signedContent === 'timestamp.body' && timestamp === undefined) {
-    throw new WebhookError('invalid_option', "hmacSignature: signedContent 'timestamp.body' needs a timestamp header")
-  }
+  const toleranceSeconds = timestamp?.toleranceSeconds ?? defaultTolerance
   const secrets = readSecrets('hmacSignature', options.secret)
   const keys = secrets.map((secret) => hmacKey(algorithm, new TextEncoder().encode(secret)))
 
@@ -68,29 +63,48 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
       if (value === null) return refused(`header ${header} is missing`)
       const signatures = readSignatures(value, options)
       if (signatures === undefined) return refused(`header ${header} is malformed`)
-      if (timestamp === undefined) return verifySignatures(keys, signatures, '', body, verified)
+      if (timestamp === undefined) return verifySignatures(signatures, { keys, encoding, prefix: '', body }, verified)
 
       const time = headers.get(timestamp.header)
       if (time === null) return refused(`header ${timestamp.header} is missing`)
       const fault = timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return refused(fault)
-      return verifySignatures(keys, signatures, signedContent === 'body' ? '' : `${time}.`, body, verified)
+      const prefix = signedContent === 'body' ? '' : `${time}.`
+      return verifySignatures(signatures, { keys, encoding, prefix, body }, verified)
     },
+  }
+}
+
+function checkOptions(options: HmacSignatureOptions): void {
+  const { header, algorithm = 'sha256', encoding = 'hex', separator, timestamp, signedContent = 'body' } = options
+  const owner = 'hmacSignature'
+  checkHeaderName(owner, header)
+  checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
+  checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
+  checkChoice(owner, 'signedContent', signedContent, ['body', 'timestamp.body'])
+  if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator has to be a text`)
+  if (timestamp !== undefined) {
+    checkHeaderName(owner, timestamp.header)
+    checkNumbers(owner, { toleranceSeconds: timestamp.toleranceSeconds ?? defaultTolerance })
+  } else if (signedContent === 'timestamp.body') {
+    throw new WebhookError('invalid_option', `${owner}: signedContent 'timestamp.body' needs a timestamp header`)
   }
 }
 
 // Strict: one entry that is no signature spoils the header. That refuses a header sent twice, which arrives joined by
 // a comma and a space.
-function readSignatures(value: string, options: HmacSignatureOptions): Uint8Array[] | undefined {
+function readSignatures(value: string, options: HmacSignatureOptions): readonly string[] | undefined {
   const { encoding = 'hex', prefix = '', separator } = options
   if (value.length > maxCredentialLength) return undefined
   const entries = separator === undefined ? [value] : value.split(separator, maxSignatures + 1)
   if (entries.length > maxSignatures) return undefined
-  const signatures: Uint8Array[] = []
+  const signatures: string[] = []
   for (const entry of entries) {
-    const bytes = entry.startsWith(prefix) ? decodeBytes(entry.slice(prefix.length), encoding) : undefined
-    if (bytes === undefined) return undefined
-    signatures.push(bytes)
+    const signature = entry.slice(prefix.length)
+    if (!entry.startsWith(prefix) || !wellFormed[encoding].test(signature)) return undefined
+    signatures.push(encoding === 'hex' ? signature.toLowerCase() : signature)
   }
   return signatures
 }
+
+const wellFormed = { hex: /^[0-9a-f]+$/i, base64: /^[A-Za-z0-9+/]+={0,2}$/ }

@@ -1,6 +1,7 @@
-import { equalBytes, sha256 } from '#crypto'
+import { sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { equalText } from './equal-text.ts'
 
 /** One secret, or several while a rotation is under way: any of them is accepted. */
 export type Secrets = string | readonly string[]
@@ -38,19 +39,17 @@ export const maxCredentialLength = 4096
  * compared, and every secret is, whichever matches.
  */
 export function secretMatcher(secrets: readonly string[]): (candidate: string) => MaybePromise<boolean> {
-  let digests: readonly MaybePromise<Uint8Array>[] | undefined
+  let digests: readonly MaybePromise<string>[] | undefined
   return (candidate) => {
     // Made at the first delivery, since Workers forbid digests at start-up.
     digests ??= secrets.map((secret) => sha256(secret))
-    const all = [sha256(candidate), ...digests]
-    return all.some((digest) => digest instanceof Promise)
-      ? Promise.all(all).then(matchesAny)
-      : matchesAny(all as Uint8Array[])
+    const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
+    return all.some(isPromise) ? Promise.all(all).then(matchesAny) : matchesAny(all as string[])
   }
 }
 
-function matchesAny([candidate, ...secrets]: Uint8Array[]): boolean {
+function matchesAny([candidate = '', ...secrets]: readonly string[]): boolean {
   let matches = 0
-  for (const secret of secrets) matches |= equalBytes(candidate as Uint8Array, secret) ? 1 : 0
+  for (const secret of secrets) matches |= equalText(candidate, secret) ? 1 : 0
   return matches === 1
 }

@@ -23,6 +23,7 @@ export interface StandardWebhooksOptions {
 }
 
 const secretPrefix = 'whsec_'
+const version = 'v1,'
 
 /**
  * Accepts deliveries signed after the Standard Webhooks specification with a symmetric (`v1`) signature. Their
@@ -53,17 +54,18 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
       const signatures = readSignatures(signature)
       if (signatures === undefined) return refused('header webhook-signature is malformed')
       if (id.length > maxCredentialLength) return refused('header webhook-id is too long')
-      return verifySignatures(keys, signatures, `${id}.${timestamp}.`, body, { verified: true, eventId: id })
+      const prefix = `${id}.${timestamp}.`
+      return verifySignatures(signatures, { keys, encoding: 'base64', prefix, body }, { verified: true, eventId: id })
     },
   }
 }
 
 // A list separated by spaces. Versions other than v1 are the future's and are passed over; a malformed v1 entry, which
 // is also what a header sent twice contains, spoils the header.
-function readSignatures(value: string): Uint8Array[] | undefined {
+function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
-  const entries = value.split(' ').filter((entry) => entry.startsWith('v1,'))
-  const signatures = entries.map((entry) => decodeBase64(entry.slice('v1,'.length)))
+  const entries = value.split(' ').filter((entry) => entry.startsWith(version))
+  const signatures = entries.map((entry) => entry.slice(version.length))
   if (signatures.length === 0 || signatures.length > maxSignatures) return undefined
-  return signatures.every((bytes) => bytes !== undefined) ? signatures : undefined
+  return signatures.every((signature) => decodeBase64(signature) !== undefined) ? signatures : undefined
 }

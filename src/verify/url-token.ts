@@ -1,3 +1,4 @@
+import { checkChoice } from '../check-options.ts'
 import { matchCredential } from './credential.ts'
 import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
 import { refused, type Verifier } from './verifier.ts'
@@ -22,6 +23,7 @@ export interface UrlTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function urlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Verifier {
+  checkChoice('urlToken', 'in', place, ['query', 'path'])
   const matches = secretMatcher(readSecrets('urlToken', secret))
   const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
   return {

@@ -1,6 +1,7 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { SignedDelivery, Verification, Verifier } from './verifier.ts'
+import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import type { Verification, Verifier } from './verifier.ts'
 
 const noBytes = new Uint8Array()
 
@@ -9,31 +10,34 @@ const noBytes = new Uint8Array()
  * the reason; the reason is the error's cause.
  * @throws WebhookError `unauthorized` or `body_consumed`
  */
-export async function verifyDelivery(
+export function verifyDelivery(
   verifier: Verifier,
   { url, headers }: Delivery,
   body: Uint8Array | ParsedBody,
-): Promise<string | undefined> {
+): MaybePromise<string | undefined> {
   const isBytes = body instanceof Uint8Array
-  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) {
-    throw new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
-      cause:
-        `the body was consumed before the receiver could read it, and ${verifier.name} needs its exact bytes: mount the ` +
-        "receiver before the body parser, or give its path express.raw({ type: '*/*' })",
-    })
-  }
-  const verification = await decide(verifier, { url, headers, body: isBytes ? body : noBytes })
-  if (verification.verified === true) return verification.eventId
-  throw unauthorized(verification.reason)
-}
-
-async function decide(verifier: Verifier, delivery: SignedDelivery): Promise<Verification> {
+  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier)
   try {
-    return await verifier.verify(delivery)
+    const verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
+    return isPromise(verification) ? verification.catch(refuse).then(eventIdOf) : eventIdOf(verification)
   } catch (error) {
-    throw unauthorized(error)
+    return refuse(error)
   }
 }
 
-const unauthorized = (cause: unknown): WebhookError =>
-  new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
+function eventIdOf(verification: Verification): string | undefined {
+  if (verification.verified === true) return verification.eventId
+  return refuse(verification.reason)
+}
+
+function refuse(cause: unknown): never {
+  if (cause instanceof WebhookError && cause.code === 'unauthorized') throw cause
+  throw new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
+}
+
+const bodyConsumed = ({ name }: Verifier): WebhookError =>
+  new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
+    cause:
+      `the body was consumed before the receiver could read it, and ${name} needs its exact bytes: mount the ` +
+      "receiver before the body parser, or give its path express.raw({ type: '*/*' })",
+  })

@@ -1,0 +1,27 @@
+import { answers } from './adapter/answers.ts'
+import { bodies } from './adapter/bodies.ts'
+import { connections } from './adapter/connections.ts'
+import type { MountAdapter } from './adapter/fixture.ts'
+import type { Runner } from './runner.ts'
+
+export type { MountAdapter, Mounted } from './adapter/fixture.ts'
+
+/**
+ * Proves an adapter over real sockets: what it makes of requests, what the sender reads, and what becomes of bodies
+ * and connections that are not as they should be. It needs a runtime with `node:net`.
+ *
+ * ```ts
+ * import { expect, test } from 'vitest'
+ *
+ * adapterContract(async (receiver) => {
+ *   const server = await listen(myHandler(receiver))
+ *   return { url: `${server.origin}/webhooks`, close: () => server.close() }
+ * }, { test, expect })
+ * ```
+ * @param mount mounts a receiver for every method, on a server of its own
+ */
+export function adapterContract(mount: MountAdapter, runner: Runner): void {
+  answers(mount, runner)
+  bodies(mount, runner)
+  connections(mount, runner)
+}

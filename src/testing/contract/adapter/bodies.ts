@@ -1,0 +1,153 @@
+import { hmacSignature } from '../../../verify/hmac-signature.ts'
+import { signWithHmac } from '../../signers.ts'
+import type { Runner } from '../runner.ts'
+import { type Connection, chunk, type Fields, lastChunk, requestHead } from './connection.ts'
+import { bodyOfLength, type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
+
+const limit = 1_024
+const json: Fields = [['Content-Type', 'application/json']]
+const chunked: Fields = [...json, ['Transfer-Encoding', 'chunked']]
+const lengthOf = (bytes: number): Fields => [...json, ['Content-Length', String(bytes)]]
+
+const acceptedTypes = [
+  'application/json',
+  'application/json; charset=utf-8',
+  'Application/JSON;charset=UTF-8',
+  'application/cloudevents+json',
+]
+const refusedTypes = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=b', 'text/json']
+
+// Bytes that come out different once they were parsed and written again.
+const exactBody = new TextEncoder().encode(
+  `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
+)
+
+/** Resolves after the server had time to see what was sent. */
+const aMoment = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
+
+/** What the adapter does with bodies: of any type, length and pace. */
+export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
+  const check = fixtures(mount, { test })
+  const limited = (name: string, run: (fixture: Fixture, connection: Connection) => Promise<void>) =>
+    check(
+      name,
+      async (fixture) => run(fixture, await fixture.connect()),
+      () => ({ maxBodyBytes: limit }),
+    )
+
+  check('accepts JSON under any of its content types, or none', async ({ post, handled }) => {
+    for (const type of acceptedTypes) {
+      expect((await post(freshBody(), { fields: [['Content-Type', type]] })).status).toBe(200)
+    }
+    expect((await post(freshBody(), { fields: [] })).status).toBe(200)
+    expect((await post(freshBody(), { fields: [...json, ['Content-Encoding', 'identity']] })).status).toBe(200)
+    expect(handled.length).toBe(acceptedTypes.length + 2)
+  })
+
+  check('refuses other content types and encodings', async ({ post, handled }) => {
+    for (const type of refusedTypes) {
+      expect((await post(freshBody(), { fields: [['Content-Type', type]] })).status).toBe(415)
+    }
+    for (const encoding of ['gzip', 'br', 'identity, gzip']) {
+      expect((await post(freshBody(), { fields: [...json, ['Content-Encoding', encoding]] })).status).toBe(415)
+    }
+    expect(handled.length).toBe(0)
+  })
+
+  const hmac = { secret: 'secret', header: 'X-Signature' }
+  check(
+    'shows the verifier the exact bytes',
+    async ({ post }) => expect((await post(exactBody, { sign: signWithHmac(hmac) })).status).toBe(200),
+    () => ({ verify: hmacSignature(hmac) }),
+  )
+
+  check('refuses an empty body', async ({ post, url, connect, outcomes }) => {
+    expect((await post(new Uint8Array())).status).toBe(400)
+    const connection = await connect()
+    connection.send(requestHead('POST', url, chunked) + lastChunk)
+    expect((await connection.answer()).status).toBe(400)
+    expect(outcomes).toEqual(['malformed', 'malformed'])
+  })
+
+  limited('takes a body as large as the limit, and none that is a byte larger', async ({ post, handled }) => {
+    expect((await post(bodyOfLength(limit))).status).toBe(200)
+    expect((await post(bodyOfLength(limit + 1))).status).toBe(413)
+    expect(handled.length).toBe(1)
+  })
+
+  limited('refuses a declared length above the limit before the body comes', async ({ url }, connection) => {
+    connection.send(requestHead('POST', url, lengthOf(limit + 1)))
+    expect((await connection.answer()).status).toBe(413)
+  })
+
+  limited('lets a sender finish what it is sending, so that it sees the refusal', async ({ url }, connection) => {
+    const pieces = 32
+    connection.send(requestHead('POST', url, lengthOf(pieces * 65_536)))
+    for (let i = 0; i < pieces; i++) {
+      expect(connection.isClosed).toBe(false)
+      connection.send(new Uint8Array(65_536))
+      await aMoment()
+    }
+    expect((await connection.answer()).status).toBe(413)
+  })
+
+  limited('stops reading a body without a length at the limit', async ({ url }, connection) => {
+    connection.send(requestHead('POST', url, chunked))
+    connection.send(chunk(bodyOfLength(limit)))
+    connection.send(chunk(new Uint8Array([32])))
+    expect((await connection.answer()).status).toBe(413)
+    // It would go on for ever.
+    while (!connection.isClosed) {
+      connection.send(chunk(new Uint8Array(65_536)))
+      await aMoment()
+    }
+  })
+
+  check('takes a body in many pieces, however slow', async ({ url, connect, handled }) => {
+    const connection = await connect()
+    const body = freshBody()
+    connection.send(requestHead('POST', url, chunked))
+    for (let i = 0; i < body.byteLength; i += 7) {
+      connection.send(chunk(body.subarray(i, i + 7)))
+      if (i % 5 === 0) await aMoment()
+    }
+    connection.send(lastChunk)
+    expect((await connection.answer()).status).toBe(200)
+    expect(handled.length).toBe(1)
+  })
+
+  check('takes a body of the largest size in two pieces', async ({ url, connect }) => {
+    const connection = await connect()
+    const body = bodyOfLength(65_536)
+    connection.send(requestHead('POST', url, lengthOf(body.byteLength)))
+    connection.send(body.subarray(0, 40_000))
+    await aMoment()
+    connection.send(body.subarray(40_000))
+    expect((await connection.answer()).status).toBe(200)
+  })
+
+  check('never takes the part of a body that a short Content-Length leaves', async ({ url, connect, handled }) => {
+    const connection = await connect()
+    const body = freshBody()
+    connection.send(requestHead('POST', url, lengthOf(body.byteLength - 5)))
+    connection.send(body)
+    expect((await connection.answer()).status).toBe(400)
+    expect(handled.length).toBe(0)
+  })
+
+  for (const [framing, fields] of [
+    ['a length', lengthOf(1_000)],
+    ['chunks', chunked],
+  ] as const) {
+    check(`forgets a sender that goes away in the middle of a body with ${framing}`, async (fixture) => {
+      const connection = await fixture.connect()
+      connection.send(requestHead('POST', fixture.url, fields))
+      connection.send(framing === 'chunks' ? chunk(freshBody()) : freshBody())
+      await fixture.until(() => fixture.pending() === 1)
+      connection.destroy()
+      await fixture.until(() => fixture.outcomes.length === 1)
+      expect([fixture.outcomes, fixture.pending(), fixture.handled.length]).toEqual([['incomplete'], 0, 0])
+      expect((await fixture.post(freshBody())).status).toBe(200)
+    })
+  }
+}

@@ -1,0 +1,118 @@
+import type { Socket } from 'node:net'
+
+/** What came back for a request. */
+export interface Answer {
+  readonly status: number
+  /** By lower-case name; several fields of one name are joined with `, `. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+/** Header fields in the order in which they are sent; a name may occur twice. */
+export type Fields = readonly (readonly [name: string, value: string])[]
+
+/**
+ * A connection that sends bytes as they are given, which no HTTP client does: heads without bodies, lengths that lie,
+ * pieces at will.
+ */
+export class Connection {
+  /** Resolves once the connection has ended, for whatever reason. */
+  readonly closed: Promise<void>
+  readonly #socket: Socket
+  #received = Buffer.alloc(0)
+  #isClosed = false
+  #onChange = () => {}
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    // A connection that breaks also closes, which is all there is to know.
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk])
+      this.#onChange()
+    })
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#isClosed = true
+        this.#onChange()
+        resolve()
+      })
+    })
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  send(data: string | Uint8Array): void {
+    if (!this.#isClosed) this.#socket.write(data)
+  }
+
+  /** Takes the next answer. Rejects when the connection ends without one. */
+  async answer(method = 'POST'): Promise<Answer> {
+    for (;;) {
+      const answer = this.#take(method)
+      if (answer !== undefined) return answer
+      if (this.#isClosed) throw new Error('the connection ended without an answer')
+      await new Promise<void>((resolve) => {
+        this.#onChange = resolve
+      })
+    }
+  }
+
+  #take(method: string): Answer | undefined {
+    const headEnd = this.#received.indexOf('\r\n\r\n')
+    if (headEnd === -1) return undefined
+    const [statusLine = '', ...lines] = this.#received.subarray(0, headEnd).toString('latin1').split('\r\n')
+    const status = Number(statusLine.split(' ')[1])
+    const headers = readFields(lines)
+    const hasBody = method !== 'HEAD' && status >= 200
+    const end = headEnd + 4 + (hasBody ? Number(headers.get('content-length') ?? 0) : 0)
+    if (this.#received.byteLength < end) return undefined
+    const body = this.#received.subarray(headEnd + 4, end).toString()
+    this.#received = this.#received.subarray(end)
+    return { status, headers, body }
+  }
+
+  /** Goes away at once, as a sender that crashes does. */
+  destroy(): void {
+    this.#socket.destroy()
+  }
+}
+
+function readFields(lines: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    const before = fields.get(name)
+    fields.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  return fields
+}
+
+/** Opens a connection to the server of a URL. */
+export async function connectTo(url: string): Promise<Connection> {
+  // Imported when it is needed, so that the helpers beside the contract suites load on runtimes without sockets.
+  const { connect } = await import('node:net')
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  return new Connection(socket)
+}
+
+/** The head of a request, as it goes over the wire. */
+export function requestHead(method: string, url: string, fields: Fields): string {
+  const { host, pathname, search } = new URL(url)
+  const lines = [['Host', host] as const, ...fields].map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`
+}
+
+/** A piece of a chunked body. */
+export function chunk(bytes: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+}
+
+/** What ends a chunked body. */
+export const lastChunk = '0\r\n\r\n'

@@ -1,0 +1,89 @@
+import { urlToken } from '../../../verify/url-token.ts'
+import { signWithUrlToken } from '../../signers.ts'
+import type { Runner } from '../runner.ts'
+import { type Fields, requestHead } from './connection.ts'
+import { fixtures, freshBody, type MountAdapter } from './fixture.ts'
+
+const json: Fields = [['Content-Type', 'application/json']]
+const deliveriesInARow = 1_000
+
+/** What becomes of a connection after a delivery. */
+export function connections(mount: MountAdapter, { test, expect }: Runner): void {
+  const check = fixtures(mount, { test })
+
+  check('takes a thousand deliveries on one connection', async ({ connect, send, outcomes }) => {
+    const connection = await connect()
+    for (let i = 0; i < deliveriesInARow; i++) await send(connection, freshBody())
+    expect(outcomes).toEqual(new Array(deliveriesInARow).fill('accepted'))
+    expect(connection.isClosed).toBe(false)
+  })
+
+  const token = { secret: 'secret' }
+  const sign = signWithUrlToken(token)
+  check(
+    'leaves a connection usable after a refusal',
+    async ({ connect, send, outcomes }) => {
+      const connection = await connect()
+      await send(connection, freshBody())
+      await send(connection, freshBody(), { method: 'PUT' })
+      await send(connection, freshBody(), { fields: [['Content-Type', 'text/plain']] })
+      await send(connection, new TextEncoder().encode('no JSON'), { sign })
+      await send(connection, freshBody(), { sign })
+      expect(outcomes).toEqual([
+        'unauthorized',
+        'method_not_allowed',
+        'unsupported_media_type',
+        'malformed',
+        'accepted',
+      ])
+    },
+    () => ({ verify: urlToken(token) }),
+  )
+
+  // The body of a refused delivery is no delivery, whatever it holds.
+  for (const [method, type] of [
+    ['POST', 'text/plain'],
+    ['PUT', 'application/json'],
+  ] as const) {
+    check(`takes nothing from the unread body of a refused ${method} of ${type}`, async (fixture) => {
+      const connection = await fixture.connect()
+      const event = freshBody()
+      const length: Fields = [...json, ['Content-Length', String(event.byteLength)]]
+      const hidden = Buffer.concat([Buffer.from(requestHead('POST', fixture.url, length)), event])
+      const fields: Fields = [
+        ['Content-Type', type],
+        ['Content-Length', String(hidden.byteLength)],
+      ]
+      connection.send(requestHead(method, fixture.url, fields))
+      const { status, headers } = await connection.answer()
+      connection.send(hidden)
+      expect(status).toBe(method === 'POST' ? 415 : 405)
+      if (headers.get('connection') === 'close') await connection.closed
+      else expect((await fixture.send(connection, freshBody())).status).toBe(200)
+      expect((await fixture.post(event)).body).toBe('{"status":"accepted"}')
+    })
+  }
+
+  check('answers deliveries that come without waiting in their order', async ({ url, connect, outcomes }) => {
+    const connection = await connect()
+    const body = freshBody()
+    const length: Fields = [...json, ['Content-Length', String(body.byteLength)]]
+    const request = Buffer.concat([Buffer.from(requestHead('POST', url, length)), body])
+    connection.send(Buffer.concat([request, request, Buffer.from(requestHead('GET', url, []))]))
+    const statuses: number[] = []
+    while (statuses.length < 3) statuses.push((await connection.answer()).status)
+    expect(statuses).toEqual([200, 200, 405])
+    expect(outcomes.toSorted()).toEqual(['accepted', 'duplicate', 'method_not_allowed'])
+  })
+
+  check('takes a delivery whose sender waits to be told to go on', async ({ url, connect, handled }) => {
+    const connection = await connect()
+    const body = freshBody()
+    const length = ['Content-Length', String(body.byteLength)] as const
+    connection.send(requestHead('POST', url, [...json, length, ['Expect', '100-continue']]))
+    expect((await connection.answer()).status).toBe(100)
+    connection.send(body)
+    expect((await connection.answer()).status).toBe(200)
+    expect(handled.length).toBe(1)
+  })
+}

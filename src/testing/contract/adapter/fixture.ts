@@ -1,0 +1,147 @@
+import type { Outcome } from '../../../delivery.ts'
+import type { MediaEvent } from '../../../events/catalogue.ts'
+import type { Logger } from '../../../logger.ts'
+import type { Receiver, ReceiverOptions } from '../../../options.ts'
+import { createReceiver } from '../../../receiver.ts'
+import { unverified } from '../../../verify/unverified.ts'
+import { makeDelivery } from '../../deliver.ts'
+import { encodePayload, samplePayload } from '../../samples.ts'
+import type { Signer } from '../../signers.ts'
+import type { Runner } from '../runner.ts'
+import { type Answer, type Connection, connectTo, type Fields, requestHead } from './connection.ts'
+
+/** Where a mounted receiver listens. */
+export interface Mounted {
+  /** Where deliveries go. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Mounts a receiver with the adapter, for every method, on a server of its own. */
+export type MountAdapter = (receiver: Pick<Receiver, 'receive'>) => Promise<Mounted>
+
+/** How a test posts a delivery. */
+export interface PostOptions {
+  readonly method?: string
+  readonly sign?: Signer
+  /** Fields beside those of the signature. @defaultValue the content type */
+  readonly fields?: Fields
+}
+
+/** A receiver behind the adapter, and what became of its deliveries. */
+export interface Fixture {
+  readonly receiver: Receiver
+  readonly url: string
+  /** Of every delivery so far, in order. */
+  readonly outcomes: Outcome[]
+  readonly handled: MediaEvent[]
+  /** How many deliveries the adapter has handed over that have no acknowledgement yet. */
+  readonly pending: () => number
+  /** Resolves once the condition holds; looked at again when a delivery comes and when it has its acknowledgement. */
+  until(condition: () => boolean): Promise<void>
+  connect(): Promise<Connection>
+  /** One delivery, in one piece, on a connection that stays open. */
+  send(connection: Connection, body: Uint8Array, options?: PostOptions): Promise<Answer>
+  /** One delivery on a connection of its own. */
+  post(body: Uint8Array, options?: PostOptions): Promise<Answer>
+}
+
+const json: Fields = [['Content-Type', 'application/json']]
+const ignore = () => {}
+const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** The body of an event that was not sent before. */
+export function freshBody(): Uint8Array {
+  return encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
+}
+
+/** The body of a new event, so many bytes long. */
+export function bodyOfLength(length: number): Uint8Array {
+  const body = freshBody()
+  const padded = new Uint8Array(length).fill(' '.charCodeAt(0))
+  padded.set(body)
+  return padded
+}
+
+/** Opens fixtures for tests: each gets one of its own, and it is closed whatever the test comes to. */
+export function fixtures(mount: MountAdapter, { test }: Pick<Runner, 'test'>) {
+  return (name: string, run: (fixture: Fixture) => Promise<void>, options?: () => Partial<ReceiverOptions>): void => {
+    test(name, async () => {
+      const { fixture, close } = await openFixture(mount, options?.() ?? {})
+      try {
+        await run(fixture)
+      } finally {
+        await close()
+      }
+    })
+  }
+}
+
+async function openFixture(mount: MountAdapter, options: Partial<ReceiverOptions>) {
+  const outcomes: Outcome[] = []
+  const handled: MediaEvent[] = []
+  const connections: Connection[] = []
+  let pending = 0
+  let onChange = ignore
+  const receiver = createReceiver({
+    verify: unverified(),
+    logger: silent,
+    handlers: { 'encoding.finished': (event) => handled.push(event) },
+    ...options,
+  })
+  const watched: Pick<Receiver, 'receive'> = {
+    async receive(delivery) {
+      pending++
+      onChange()
+      const acknowledgement = await receiver.receive(delivery)
+      pending--
+      outcomes.push(acknowledgement.outcome)
+      onChange()
+      return acknowledgement
+    },
+  }
+  const { url, close } = await mount(watched)
+
+  const connect = async () => {
+    const connection = await connectTo(url)
+    connections.push(connection)
+    return connection
+  }
+  const fixture: Fixture = {
+    receiver,
+    url,
+    outcomes,
+    handled,
+    pending: () => pending,
+    async until(condition) {
+      while (!condition()) {
+        await new Promise<void>((resolve) => {
+          onChange = resolve
+        })
+      }
+    },
+    connect,
+    async send(connection, body, { method = 'POST', sign, fields = json } = {}) {
+      const signed = await signedHead(body, url, sign)
+      const length = ['Content-Length', String(body.byteLength)] as const
+      const head = requestHead(method, signed.url, [...fields, ...signed.fields, length])
+      connection.send(Buffer.concat([Buffer.from(head), body]))
+      return connection.answer(method)
+    },
+    post: async (body, post) => fixture.send(await connect(), body, post),
+  }
+  return {
+    fixture,
+    async close() {
+      for (const connection of connections) connection.destroy()
+      await close()
+      await receiver.close({ timeoutMs: 1 })
+    },
+  }
+}
+
+async function signedHead(body: Uint8Array, url: string, sign: Signer | undefined) {
+  const delivery = await makeDelivery(body, { url, ...(sign && { sign }) })
+  const fields: Fields = [...(delivery.headers as Headers)].filter(([name]) => name !== 'content-type')
+  return { url: delivery.url, fields }
+}

@@ -1,0 +1,86 @@
+import type { EventType, MediaEvent } from '../../events/catalogue.ts'
+import type { AcceptedEvent, Attempt, Handle, HandlingResult, Inbox } from '../../inbox/inbox.ts'
+import type { Logger } from '../../logger.ts'
+
+/** An attempt that an inbox has begun, and that ends as the test says. */
+export interface Call extends AcceptedEvent {
+  readonly attempt: Attempt
+  finish(result?: HandlingResult): void
+}
+
+/** The attempts of an inbox, in the order in which it makes them. */
+export interface Calls {
+  /** The next attempt, as soon as it has begun. */
+  next(): Promise<Call>
+  /** Ends every attempt that is left, those yet to come too, so that the inbox can be closed. */
+  finishAll(): void
+}
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Starts an inbox whose handling is in the hands of the test. */
+export async function startInbox(inbox: Inbox, logger = silent): Promise<Calls> {
+  const begun: Call[] = []
+  const waiting: ((call: Call) => void)[] = []
+  const open = new Set<Call>()
+  let over = false
+
+  const handle: Handle = (event, receivedAt, attempt) =>
+    new Promise((resolve) => {
+      const call: Call = {
+        event,
+        receivedAt,
+        attempt,
+        finish(result = { status: 'done' }) {
+          open.delete(call)
+          resolve(result)
+        },
+      }
+      if (over) return call.finish()
+      open.add(call)
+      const take = waiting.shift()
+      if (take === undefined) begun.push(call)
+      else take(call)
+    })
+  await inbox.start(handle, logger)
+
+  return {
+    next() {
+      const call = begun.shift()
+      return call === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(call)
+    },
+    finishAll() {
+      over = true
+      for (const call of open) call.finish()
+    },
+  }
+}
+
+/** An event to accept. Its media is its own unless another is named. */
+export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
+  const type: EventType = 'encoding.finished'
+  const emittedAt = '2026-03-01T12:00:00.123456789Z'
+  const event: MediaEvent = {
+    type,
+    key,
+    format: 'flat',
+    emittedAt: new Date(emittedAt),
+    mediaId,
+    mediaType: 'video',
+    qualities: ['360p', '720p'],
+    title: '映画.mp4',
+    status: 'done',
+    test: false,
+    payload: { type, emitted_at: emittedAt, media_id: mediaId, qualities: '360p,720p', extra: { nested: [1, null] } },
+  }
+  return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
+}
+
+/** Waits for what an inbox tells only when it is asked. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 3_000
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('the inbox has not told within 3 s what was to be expected')
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}

@@ -1,0 +1,75 @@
+import { eventOf, until } from './handling.ts'
+import type { Check } from './inbox.ts'
+
+/** An event is taken once, whatever has become of it since. */
+export function checkAccepting(check: Check): void {
+  check('accepts an event and hands it over as it was given', async ({ inbox, calls, expect }) => {
+    const accepted = eventOf('one')
+    expect(await inbox.accept(accepted)).toBe('accepted')
+    const call = await calls.next()
+    expect(call.event).toEqual(accepted.event)
+    expect(call.receivedAt).toEqual(accepted.receivedAt)
+    expect(call.attempt.number).toBe(1)
+    expect(call.attempt.completed).toEqual([])
+    expect(call.attempt.aborted).toBe(false)
+  })
+
+  check('calls an event that is running a duplicate', async ({ inbox, calls, expect }) => {
+    await inbox.accept(eventOf('one'))
+    await calls.next()
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+
+  check('calls an event that is waiting a duplicate', async ({ inbox, calls, expect }) => {
+    await inbox.accept(eventOf('first', 'media'))
+    const first = await calls.next()
+    await inbox.accept(eventOf('second', 'media'))
+    expect(await inbox.accept(eventOf('second', 'media'))).toBe('duplicate')
+    first.finish()
+    const second = await calls.next()
+    expect(second.event.key).toBe('second')
+  })
+
+  check('calls an event that waits for its retry a duplicate', async ({ inbox, calls, expect }) => {
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await until(async () => (await inbox.stats()).retrying === 1)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+
+  check('calls an event that was handled a duplicate, and does not hand it over again', async (subject) => {
+    const { inbox, calls, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    call.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    await inbox.accept(eventOf('two'))
+    const next = await calls.next()
+    expect(next.event.key).toBe('two')
+  })
+
+  check('accepts one of 20 concurrent events of one key', async ({ inbox, calls, expect }) => {
+    const acceptances = await Promise.all(Array.from({ length: 20 }, () => inbox.accept(eventOf('one'))))
+    expect(acceptances.filter((acceptance) => acceptance === 'accepted').length).toBe(1)
+    expect(acceptances.filter((acceptance) => acceptance === 'duplicate').length).toBe(19)
+    const call = await calls.next()
+    call.finish()
+    await inbox.accept(eventOf('two'))
+    const next = await calls.next()
+    expect(next.event.key).toBe('two')
+  })
+
+  check('tells keys of any text apart', async ({ inbox, calls, expect }) => {
+    const keys = ['a', 'A', 'a ', 'a:b', ':', 'é', 'e\u0301', '🎬', '__proto__', '["x",null]', 'x'.repeat(256)]
+    for (const key of keys) expect(await inbox.accept(eventOf(key))).toBe('accepted')
+    const handled: string[] = []
+    while (handled.length < keys.length) {
+      const call = await calls.next()
+      handled.push(call.event.key)
+      call.finish()
+    }
+    expect(handled.toSorted()).toEqual(keys.toSorted())
+  })
+}

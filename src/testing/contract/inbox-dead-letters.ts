@@ -1,0 +1,105 @@
+import type { Inbox } from '../../inbox/inbox.ts'
+import { type Calls, eventOf, until } from './handling.ts'
+import type { Check } from './inbox.ts'
+
+const failures = [{ handler: 'b', message: 'Error: no' }]
+
+/** Accepts an event that becomes a dead letter at its first attempt, after its handler `a` succeeded. */
+async function bury(inbox: Inbox, calls: Calls, key: string): Promise<void> {
+  await inbox.accept(eventOf(key))
+  const call = await calls.next()
+  call.finish({ status: 'dead', completed: ['a'], failures })
+  await until(async () => (await inbox.deadLetters.get(key)) !== undefined && (await inbox.stats()).running === 0)
+}
+
+/** Events that could not be handled are kept. */
+export function checkDeadLetters(check: Check): void {
+  check('keeps an event that could not be handled as a dead letter', async ({ inbox, calls, expect }) => {
+    const accepted = eventOf('one')
+    await inbox.accept(accepted)
+    const first = await calls.next()
+    first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+    const second = await calls.next()
+    second.finish({ status: 'dead', completed: ['a'], failures })
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    const letter = await inbox.deadLetters.get('one')
+    expect(letter?.key).toBe('one')
+    expect(letter?.event).toEqual(accepted.event)
+    expect(letter?.receivedAt).toEqual(accepted.receivedAt)
+    expect(letter?.attempts).toBe(2)
+    expect(letter?.completed).toEqual(['a'])
+    expect(letter?.failures).toEqual(failures)
+    expect(letter?.diedAt instanceof Date).toBe(true)
+    expect(await inbox.deadLetters.list()).toEqual([letter])
+  })
+
+  check('lists dead letters from the newest, page by page', async ({ inbox, calls, expect }) => {
+    for (const key of ['1', '2', '3', '4']) await bury(inbox, calls, key)
+    const keys = async (options?: { limit?: number; offset?: number }) =>
+      (await inbox.deadLetters.list(options)).map(({ key }) => key)
+    expect(await keys()).toEqual(['4', '3', '2', '1'])
+    expect(await keys({ limit: 2 })).toEqual(['4', '3'])
+    expect(await keys({ limit: 2, offset: 2 })).toEqual(['2', '1'])
+    expect(await keys({ offset: 4 })).toEqual([])
+  })
+
+  check('calls a dead letter that is delivered again a duplicate', async ({ inbox, calls, expect }) => {
+    await bury(inbox, calls, 'one')
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+
+  check('replays a dead letter with fresh attempts, without the handlers that have completed', async (subject) => {
+    const { inbox, calls, expect } = subject
+    await bury(inbox, calls, 'one')
+    expect(await inbox.deadLetters.replay('one')).toBe(true)
+    const call = await calls.next()
+    expect(call.event).toEqual(eventOf('one').event)
+    expect(call.attempt.number).toBe(1)
+    expect(call.attempt.completed).toEqual(['a'])
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    call.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.deadLetters.get('one')).toBe(undefined)
+    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+
+  check('lets one of two concurrent replays win', async ({ inbox, calls, expect }) => {
+    await bury(inbox, calls, 'one')
+    const replay = async () => inbox.deadLetters.replay('one')
+    expect((await Promise.all([replay(), replay()])).toSorted()).toEqual([false, true])
+    const call = await calls.next()
+    call.finish()
+    await inbox.accept(eventOf('two'))
+    const next = await calls.next()
+    expect(next.event.key).toBe('two')
+  })
+
+  check('keeps a replayed event that fails for good as a dead letter again', async ({ inbox, calls, expect }) => {
+    await bury(inbox, calls, 'one')
+    await inbox.deadLetters.replay('one')
+    const first = await calls.next()
+    first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+    const second = await calls.next()
+    expect(second.attempt.number).toBe(2)
+    second.finish({ status: 'dead', completed: ['a'], failures })
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    const letter = await inbox.deadLetters.get('one')
+    expect(letter?.attempts).toBe(2)
+  })
+
+  check('discards a dead letter', async ({ inbox, calls, expect }) => {
+    await bury(inbox, calls, 'one')
+    expect(await inbox.deadLetters.discard('one')).toBe(true)
+    expect(await inbox.deadLetters.get('one')).toBe(undefined)
+    expect(await inbox.deadLetters.list()).toEqual([])
+    expect(await inbox.deadLetters.replay('one')).toBe(false)
+    expect(await inbox.deadLetters.discard('one')).toBe(false)
+  })
+
+  check('knows no dead letter of a key that it has not seen', async ({ inbox, expect }) => {
+    expect(await inbox.deadLetters.get('unknown')).toBe(undefined)
+    expect(await inbox.deadLetters.replay('unknown')).toBe(false)
+    expect(await inbox.deadLetters.discard('unknown')).toBe(false)
+  })
+}

@@ -1,0 +1,85 @@
+import { eventOf, until } from './handling.ts'
+import type { Check } from './inbox.ts'
+
+/** In what order events are handed over, and what follows from the result. */
+export function checkHandling(check: Check): void {
+  check('hands over the events of one media one after another, in order', async ({ inbox, ordered, calls, expect }) => {
+    if (!ordered) return
+    const keys = ['1', '2', '3', '4', '5']
+    for (const key of keys) await inbox.accept(eventOf(key, 'media'))
+    for (const key of keys) {
+      const call = await calls.next()
+      expect(call.event.key).toBe(key)
+      // A witness of another media: it comes at once, and the next of this media does not come before it.
+      await inbox.accept(eventOf(`witness of ${key}`))
+      const witness = await calls.next()
+      expect(witness.event.key).toBe(`witness of ${key}`)
+      witness.finish()
+      call.finish()
+    }
+  })
+
+  check('handles different media at the same time', async ({ inbox, calls, expect }) => {
+    for (const key of ['one', 'two', 'three', 'four']) await inbox.accept(eventOf(key))
+    const running = [await calls.next(), await calls.next(), await calls.next(), await calls.next()]
+    expect(running.map(({ event }) => event.key).toSorted()).toEqual(['four', 'one', 'three', 'two'])
+  })
+
+  check('hands an event over again after the delay, with the handlers that have completed', async (subject) => {
+    const { inbox, calls, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    first.finish({ status: 'retry', delayMs: 10, completed: ['a'] })
+    const second = await calls.next()
+    expect(second.event).toEqual(first.event)
+    expect(second.receivedAt).toEqual(first.receivedAt)
+    expect(second.attempt.number).toBe(2)
+    expect(second.attempt.completed).toEqual(['a'])
+    second.finish({ status: 'retry', delayMs: 10, completed: ['a', 'b'] })
+    const third = await calls.next()
+    expect(third.attempt.number).toBe(3)
+    expect(third.attempt.completed).toEqual(['a', 'b'])
+  })
+
+  check('does not hand an event over again before the delay is over', async ({ inbox, calls, expect }) => {
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    const failedAt = performance.now()
+    first.finish({ status: 'retry', delayMs: 60, completed: [] })
+    await calls.next()
+    // Timers may be a millisecond early.
+    expect(performance.now() - failedAt >= 58).toBe(true)
+  })
+
+  check('does not let an event that waits for its retry hold up the next of its media', async (subject) => {
+    const { inbox, calls, expect } = subject
+    await inbox.accept(eventOf('first', 'media'))
+    const first = await calls.next()
+    await inbox.accept(eventOf('second', 'media'))
+    first.finish({ status: 'retry', delayMs: 150, completed: [] })
+    const second = await calls.next()
+    expect(second.event.key).toBe('second')
+    second.finish()
+    const again = await calls.next()
+    expect(again.event.key).toBe('first')
+  })
+
+  check('counts its events', async ({ inbox, calls, ordered, expect }) => {
+    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+    await inbox.accept(eventOf('dead'))
+    const dead = await calls.next()
+    dead.finish({ status: 'dead', completed: [], failures: [] })
+    await inbox.accept(eventOf('retrying'))
+    const retrying = await calls.next()
+    retrying.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await until(async () => (await inbox.stats()).running === 0)
+    await inbox.accept(eventOf('running', 'media'))
+    const running = await calls.next()
+    if (ordered) await inbox.accept(eventOf('waiting', 'media'))
+    expect(await inbox.stats()).toEqual({ waiting: ordered ? 1 : 0, running: 1, retrying: 1, deadLetters: 1 })
+    running.finish()
+    if (ordered) (await calls.next()).finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 1, deadLetters: 1 })
+  })
+}

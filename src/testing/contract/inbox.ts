@@ -1,0 +1,60 @@
+import type { Inbox } from '../../inbox/inbox.ts'
+import type { MaybePromise } from '../../maybe-promise.ts'
+import { type Calls, startInbox } from './handling.ts'
+import { checkAccepting } from './inbox-accepting.ts'
+import { checkClosing } from './inbox-closing.ts'
+import { checkDeadLetters } from './inbox-dead-letters.ts'
+import { checkHandling } from './inbox-handling.ts'
+import type { Expectation, Runner } from './runner.ts'
+
+/** An inbox to put to the test. */
+export interface InboxSubject {
+  /** Fresh, not started, and able to handle at least four events at a time. */
+  readonly inbox: Inbox
+  /**
+   * Whether it keeps the order of the events of one media.
+   * @defaultValue true
+   */
+  readonly ordered?: boolean
+  /** Frees what the subject opened; the inbox has been closed by then. */
+  close?(): MaybePromise<void>
+}
+
+/** What each test of the suite is given: a started inbox. */
+export interface InboxCheck {
+  readonly inbox: Inbox
+  readonly ordered: boolean
+  readonly calls: Calls
+  expect(value: unknown): Expectation
+}
+
+export type Check = (name: string, run: (check: InboxCheck) => Promise<void>) => void
+
+/**
+ * What every inbox has to do.
+ *
+ * ```ts
+ * import { expect, test } from 'vitest'
+ * inboxContract(() => ({ inbox: myInbox() }), { test, expect })
+ * ```
+ * @param factory makes a fresh subject for each test
+ */
+export function inboxContract(factory: () => MaybePromise<InboxSubject>, { test, expect }: Runner): void {
+  const check: Check = (name, run) => {
+    test(name, async () => {
+      const { inbox, ordered = true, close } = await factory()
+      const calls = await startInbox(inbox)
+      try {
+        await run({ inbox, ordered, calls, expect })
+      } finally {
+        calls.finishAll()
+        await inbox.close({ timeoutMs: 100 })
+        await close?.()
+      }
+    })
+  }
+  checkAccepting(check)
+  checkHandling(check)
+  checkDeadLetters(check)
+  checkClosing(check)
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { fetchHandler } from '../../adapters/fetch.ts'
+import { bytes, freshBody, signedRequest, url, watchedReceiver } from './receivers.ts'
+
+const target = 'https://example.com/webhooks/media'
+
+const signed = async (signer: Parameters<typeof signedRequest>[1] = bytes) => {
+  const { url, init } = await signedRequest(target, signer)
+  return new Request(url, init)
+}
+
+describe('a platform that has waitUntil', () => {
+  const platform = () => {
+    const promises: Promise<unknown>[] = []
+    return {
+      promises,
+      // Called as a method: the platforms' own throw otherwise.
+      waitUntil(promise: Promise<unknown>) {
+        this.promises.push(promise)
+      },
+    }
+  }
+
+  test.each<[string, (context: object) => unknown[]]>([
+    ['second', (context) => [context]],
+    ['third', (context) => [{ A_BINDING: 'value' }, context]],
+    ['third, after nothing', (context) => [undefined, context]],
+  ])('as its %s argument is asked to wait for the handling', async (_, placed) => {
+    const { receiver, handled } = watchedReceiver(bytes)
+    const context = platform()
+    expect((await fetchHandler(receiver)(await signed(), ...placed(context))).status).toBe(200)
+    expect(context.promises).toHaveLength(1)
+    await Promise.all(context.promises)
+    expect(handled).toHaveLength(1)
+  })
+
+  test('is not asked for a refusal', async () => {
+    const { receiver } = watchedReceiver(bytes)
+    const context = platform()
+    const forged = new Request(target, { method: 'POST', body: freshBody() })
+    expect((await fetchHandler(receiver)(forged, context)).status).toBe(401)
+    expect(context.promises).toHaveLength(0)
+  })
+})
+
+test.each<[string, unknown[]]>([
+  ['nothing', []],
+  ['undefined', [undefined, undefined]],
+  ['null', [null]],
+  ['route parameters', [{ params: Promise.resolve({}) }]],
+  ['a waitUntil that is no function', [{ waitUntil: true }]],
+])('works where the platform passes %s', async (_, context) => {
+  const { receiver } = watchedReceiver(bytes)
+  const response = await fetchHandler(receiver)(await signed(), ...context)
+  expect([response.status, await response.json()]).toEqual([200, { status: 'accepted' }])
+})
+
+test.each([
+  ['needs bytes', bytes],
+  ['needs none', url],
+])('answers 500 when the body was read before, where the verifier %s', async (_, signer) => {
+  const { receiver, handled, lines } = watchedReceiver(signer)
+  const request = await signed(signer)
+  await request.text()
+  const response = await fetchHandler(receiver)(request)
+  expect([response.status, await response.json()]).toEqual([500, expect.objectContaining({ code: 'body_consumed' })])
+  expect([handled.length, lines.length]).toEqual([0, 1])
+})
+
+test('answers 500 when somebody else is reading the body', async () => {
+  const { receiver } = watchedReceiver(bytes)
+  const request = await signed()
+  request.body?.getReader()
+  expect(await (await fetchHandler(receiver)(request)).json()).toMatchObject({ code: 'body_consumed' })
+})
+
+test('refuses a request without a body', async () => {
+  const { receiver } = watchedReceiver(url)
+  const { url: signedUrl } = await signed(url)
+  const response = await fetchHandler(receiver)(new Request(signedUrl, { method: 'POST' }))
+  expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'malformed' })])
+})
+
+test('tells a body that fails from one that ends', async () => {
+  const { receiver, reports } = watchedReceiver(bytes)
+  let pulls = 0
+  const body = new ReadableStream({
+    pull(controller) {
+      pulls += 1
+      if (pulls === 1) controller.enqueue(freshBody())
+      else controller.error(new Error('the sender went away'))
+    },
+  })
+  const response = await fetchHandler(receiver)(
+    new Request(target, { method: 'POST', body, duplex: 'half' } as RequestInit),
+  )
+  expect(response.status).toBe(400)
+  expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
+})
+
+test('reads no more of a body than the limit', async () => {
+  const { receiver } = watchedReceiver({ ...bytes, maxBodyBytes: 1_000 })
+  let pulls = 0
+  const body = new ReadableStream({
+    pull(controller) {
+      pulls += 1
+      controller.enqueue(new Uint8Array(600))
+    },
+  })
+  const response = await fetchHandler(receiver)(
+    new Request(target, { method: 'POST', body, duplex: 'half' } as RequestInit),
+  )
+  expect(response.status).toBe(413)
+  expect(pulls).toBeLessThanOrEqual(4)
+})

@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import express from 'express'
+import { afterEach, describe, expect, test } from 'vitest'
+import { nodeHandler } from '../../adapters/node.ts'
+import type { Mounted } from '../../src/testing/contract/adapter.ts'
+import { serve } from './mounts.ts'
+import { bytes, freshBody, post, url, watchedReceiver } from './receivers.ts'
+
+const opened: Mounted[] = []
+afterEach(async () => {
+  for (const { close } of opened.splice(0)) await close()
+})
+
+async function open(...parameters: Parameters<typeof serve>) {
+  const mounted = await serve(...parameters)
+  opened.push(mounted)
+  return mounted.url
+}
+
+const accepted = { status: 200, body: { status: 'accepted' } }
+
+test('stands in front of an Express application, which keeps every other path', async () => {
+  const { receiver, handled } = watchedReceiver(url)
+  const app = express().use(express.json(), (request, response) => void response.json({ echo: request.body }))
+  const webhooks = nodeHandler(receiver)
+  const target = await open((request, response) =>
+    request.url?.startsWith('/webhooks/media') ? webhooks(request, response) : app(request, response),
+  )
+  expect(await post(target, url)).toEqual(accepted)
+  const other = await fetch(new URL('/other', target), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"a":1}',
+  })
+  expect(await other.json()).toEqual({ echo: { a: 1 } })
+  expect(handled).toHaveLength(1)
+})
+
+const part = 'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"type":'
+
+/** Has one request handled whose sender goes away meanwhile. Resolves with the request once `handle` has. */
+async function abandoned(sent: string, handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${sent}`)
+  const [request, response] = await once(server, 'request')
+  const handled = handle(request, response)
+  await turn()
+  socket.destroy()
+  await handled
+  server.close()
+  return request as IncomingMessage
+}
+
+describe('a sender that goes away', () => {
+  const listeners = (request: IncomingMessage) =>
+    ['data', 'end', 'close', 'error'].map((name) => request.listenerCount(name))
+
+  test('leaves no listeners on the request, and the handler resolves', async () => {
+    const { receiver, reports } = watchedReceiver(bytes)
+    let before: number[] = []
+    const request = await abandoned(part, (request, response) => {
+      before = listeners(request)
+      return nodeHandler(receiver)(request, response)
+    })
+    expect(listeners(request)).toEqual(before)
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
+  })
+
+  test('before the receiver looks at the body is told from a parser that consumed it', async () => {
+    const { receiver, reports } = watchedReceiver(bytes)
+    await abandoned(part, async (request, response) => {
+      await new Promise((resolve) => request.on('close', resolve))
+      await nodeHandler(receiver)(request, response)
+    })
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
+  })
+
+  test('while the delivery is verified gets no answer, and the handler resolves', async () => {
+    let gone: Promise<unknown> = Promise.resolve()
+    const verify = async () => {
+      await gone
+      return { verified: true } as const
+    }
+    const { receiver, reports } = watchedReceiver({ verify: { name: 'slow', needsBytes: true, verify } })
+    const body = Buffer.from(freshBody())
+    await abandoned(`Content-Length: ${body.byteLength}\r\n\r\n${body}`, (request, response) => {
+      gone = once(response, 'close')
+      return nodeHandler(receiver)(request, response)
+    })
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted'])
+  })
+})

@@ -1,0 +1,46 @@
+import type { IdempotencyStore } from '../../src/index.ts'
+import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { verify } from './sending.ts'
+import { ours, silent } from './subject.ts'
+
+/** What the process that is going to be killed says, and what it is told. */
+export type FromChild =
+  | { readonly ask: number; readonly method: 'claim' | 'renew' | 'complete' | 'release'; readonly parameters: never }
+  | { readonly listening: AdapterName; readonly url: string }
+  | { readonly handling: string }
+export type ToChild = { readonly ask: number; readonly answer: unknown }
+
+const waiting = new Map<number, (answer: unknown) => void>()
+let asked = 0
+
+const tell = (message: object) => process.send?.(message)
+
+process.on('message', ({ ask, answer }: ToChild) => waiting.get(ask)?.(answer))
+// Killed or not, it ends with the process that started it.
+process.on('disconnect', () => process.exit(1))
+
+const ask = <Answer>(method: string, ...parameters: unknown[]): Promise<Answer> => {
+  const id = ++asked
+  return new Promise((resolve) => {
+    waiting.set(id, resolve as (answer: unknown) => void)
+    tell({ ask: id, method, parameters })
+  })
+}
+
+/** The store of the test's process. */
+const store: IdempotencyStore = {
+  claim: (...parameters) => ask('claim', ...parameters),
+  renew: (...parameters) => ask('renew', ...parameters),
+  complete: (...parameters) => ask('complete', ...parameters),
+  release: (...parameters) => ask('release', ...parameters),
+}
+
+for (const [adapter, mount] of Object.entries(mounts)) {
+  const handle = ({ mediaId }: { mediaId: string }) => {
+    tell({ handling: mediaId })
+    // It does not come to its end.
+    return new Promise(() => {})
+  }
+  const { url } = await ours(mount)({ verify, handle, store, logger: silent })
+  tell({ listening: adapter, url })
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { lruStore } from '../../src/idempotency/lru.ts'
+import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import { storeContract } from '../../src/testing/contract/store.ts'
+import { failuresOf, type Wrong } from './failures-of.ts'
+
+const subjectOf = (wrong: Wrong<IdempotencyStore>) => () => {
+  let time = 1
+  const right = lruStore({ now: () => time })
+  const advance = (ms: number) => {
+    time += ms
+  }
+  return { store: { ...right, ...wrong(right) }, advance }
+}
+
+/** What is wrong, the store, and the test that says so. */
+const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
+  [
+    'looks before it claims',
+    () => {
+      const seen = new Set<string>()
+      return {
+        async claim(key) {
+          if (await seen.has(key)) return 'in-progress'
+          seen.add(key)
+          return 'claimed'
+        },
+      }
+    },
+    'lets one of 50 concurrent claims win',
+  ],
+  [
+    'lets an owner claim again',
+    (store) => ({
+      claim(key, owner, leaseMs) {
+        store.release(key, owner)
+        return store.claim(key, owner, leaseMs)
+      },
+    }),
+    'says in-progress while a lease lasts, to its own owner too',
+  ],
+  [
+    'lengthens a lease by a refused claim',
+    (store) => ({
+      async claim(key, owner, leaseMs) {
+        const claim = await store.claim(key, owner, leaseMs)
+        if (claim === 'in-progress') store.renew(key, 'a', leaseMs)
+        return claim
+      },
+    }),
+    'does not let a refused claim lengthen the lease',
+  ],
+  [
+    'lets anybody release',
+    (store) => ({ release: (key) => store.release(key, 'a') }),
+    'lets nobody but its owner renew, complete or release a claim',
+  ],
+  [
+    'lets anybody complete',
+    (store) => ({ complete: (key) => store.complete(key, 'a') }),
+    'lets nobody but its owner renew, complete or release a claim',
+  ],
+  [
+    'forgets what is done',
+    (store) => ({ complete: (key, owner) => store.release(key, owner) }),
+    'says done once a key was completed, for longer than a lease',
+  ],
+  [
+    'never lets a lease run out',
+    (store) => ({ claim: (key, owner, leaseMs) => store.claim(key, owner, leaseMs * 1_000) }),
+    'lets a key be claimed again when its lease has run out',
+  ],
+  ['does not renew', () => ({ renew: () => true }), 'renews a lease from the moment of the renewal'],
+  [
+    'lets a late owner renew what another has taken',
+    () => ({ renew: () => true }),
+    'tells an owner that its lease was lost once another took the key',
+  ],
+  [
+    'confuses upper and lower case',
+    (store) => ({ claim: (key, owner, leaseMs) => store.claim(key.toLowerCase(), owner, leaseMs) }),
+    'tells keys of any text apart',
+  ],
+  [
+    'cuts long keys',
+    (store) => ({
+      claim: (key, owner, leaseMs) => store.claim(key.slice(0, 255), owner, leaseMs),
+      complete: (key, owner) => store.complete(key.slice(0, 255), owner),
+    }),
+    'tells keys of any text apart',
+  ],
+]
+
+describe('the contract suite of stores', () => {
+  test('passes a store that is right', async () => {
+    const right = subjectOf(() => ({}))
+    expect(await failuresOf((runner) => storeContract(right, runner))).toEqual([])
+  })
+
+  test.each(wrongStores)('catches a store that %s', async (_, wrong, caughtBy) => {
+    expect(await failuresOf((runner) => storeContract(subjectOf(wrong), runner), caughtBy)).toEqual([caughtBy])
+  })
+
+  test('catches a store that takes an outage for a key that it has not seen', async () => {
+    const subject = () => ({ store: lruStore({ now: () => 1 }), advance() {}, breakConnection() {} })
+    const caughtBy = 'throws in an outage, and never calls a key unseen'
+    expect(await failuresOf((runner) => storeContract(subject, runner))).toContain(caughtBy)
+  })
+})

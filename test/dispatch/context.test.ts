@@ -1,0 +1,63 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { HandlerContext, MediaEvent } from '../../src/index.ts'
+import { samplePayload } from '../../src/testing/index.ts'
+import { receiverWithReports, silent } from './fixture.ts'
+
+describe('the context of a handler', () => {
+  test('tells the event key, the attempt and when the delivery was accepted', async () => {
+    const { receiver, handled } = receiverWithReports()
+    const seen: { event: MediaEvent; key: string; attempt: number; receivedAt: Date }[] = []
+    receiver.onAny((event, { key, attempt, receivedAt }) => {
+      seen.push({ event, key, attempt, receivedAt })
+      if (attempt < 3) throw new Error('no')
+    })
+    const before = Date.now()
+    await handled()
+    expect(seen.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    const [first] = seen
+    expect(first?.key).toBe(first?.event.key)
+    expect(first?.event.payload).toEqual(samplePayload('encoding.finished'))
+    expect(first?.receivedAt.getTime()).toBeGreaterThanOrEqual(before)
+    for (const { event, key, receivedAt } of seen)
+      expect([event, key, receivedAt]).toEqual([first?.event, first?.key, first?.receivedAt])
+  })
+
+  test("logs to the receiver's logger, each line with the event and the handler, never its title", async () => {
+    const info = vi.fn()
+    const { receiver, handled } = receiverWithReports({ logger: { ...silent, info } })
+    let context: HandlerContext | undefined
+    receiver.onAny(
+      (_event, given) => {
+        context = given
+        given.log.info({ step: 2 }, 'published')
+      },
+      { name: 'publish' },
+    )
+    await handled()
+    const { media_id: mediaId } = samplePayload('encoding.finished')
+    expect(info.mock.calls).toEqual([
+      [{ key: context?.key, type: 'encoding.finished', mediaId, handler: 'publish', step: 2 }, 'published'],
+    ])
+  })
+
+  test('is the same for a duplicate, which runs no handler', async () => {
+    const { receiver, handled } = receiverWithReports()
+    const handler = vi.fn()
+    receiver.onAny(handler)
+    await handled()
+    expect((await handled()).outcome).toBe('duplicate')
+    expect(handler).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('a handler that is removed', () => {
+  test('does not run for events that were accepted before', async () => {
+    const { receiver, handled, outcomes } = receiverWithReports()
+    const removed = vi.fn()
+    receiver.onAny(() => void receiver.off(removed), { name: 'remover' })
+    receiver.on('encoding.finished', removed, { name: 'removed' })
+    await handled({ media_id: 'media-1' })
+    await handled({ media_id: 'media-2' })
+    expect(outcomes()).toEqual(['remover 1 handled', 'removed 1 handled', 'remover 1 handled'])
+  })
+})

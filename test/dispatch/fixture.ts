@@ -1,0 +1,34 @@
+import type { HandlingReport, Logger, ReceiverOptions } from '../../src/index.ts'
+import { createReceiver, unverified } from '../../src/index.ts'
+import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts'
+
+export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** A receiver without pauses between attempts unless it is told otherwise, and the reports of its handlings. */
+export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
+  const reports: HandlingReport[] = []
+  const receiver = createReceiver({
+    verify: unverified(),
+    logger: silent,
+    retry: { baseMs: 1 },
+    hooks: { handling: (report) => void reports.push(report) },
+    ...options,
+  })
+  const outcomes = () => reports.map(({ handler, attempt, outcome }) => `${handler} ${attempt} ${outcome}`)
+  /** Delivers `encoding.finished` and waits for the end of its handling. */
+  const handled = async (fields?: Partial<Payload>) => {
+    const delivered = await deliver(receiver, samplePayload('encoding.finished', fields))
+    await delivered.handled
+    return delivered
+  }
+  return { receiver, reports, outcomes, handled }
+}
+
+/** A promise and the function that resolves it. */
+export function signalled<T = void>() {
+  let resolve: (value: T) => void = () => {}
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { HandlerRegistry } from '../../src/dispatch/registry.ts'
+
+const invalid = (message: RegExp) =>
+  expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) })
+
+const namesFor = (registry: HandlerRegistry, type: string) => registry.handlersFor(type).map(({ name }) => name)
+
+function publish() {}
+function archive() {}
+
+describe('the handler registry', () => {
+  test('keeps handlers in the order in which they were registered', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    registry.add(undefined, archive)
+    registry.add(['encoding.finished', 'encoding.failed'], () => {}, { name: 'count' })
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['publish', 'archive', 'count'])
+    expect(namesFor(registry, 'encoding.failed')).toEqual(['archive', 'count'])
+    expect(namesFor(registry, 'file.received')).toEqual(['archive'])
+  })
+
+  test('gives events of unknown types to the handlers of every type', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    expect(registry.handles('video.deleted')).toBe(false)
+    registry.add(undefined, archive)
+    expect(namesFor(registry, 'video.deleted')).toEqual(['archive'])
+  })
+
+  test.each(['__proto__', 'constructor', 'toString', ''])('has no handler for the type %j', (type) => {
+    expect(new HandlerRegistry({ 'encoding.finished': publish }).handles(type)).toBe(false)
+  })
+
+  test('calls a handler by its function, numbers the next of that name, and names the nameless', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': (event) => event })
+    registry.add(undefined, publish)
+    registry.add(undefined, publish)
+    registry.add(undefined, publish)
+    registry.add(undefined, () => {})
+    registry.add(undefined, () => {})
+    expect(namesFor(registry, 'encoding.finished')).toEqual([
+      'encoding.finished',
+      'publish',
+      'publish-2',
+      'publish-3',
+      'handler',
+      'handler-2',
+    ])
+  })
+
+  test('never gives two handlers one name', () => {
+    const registry = new HandlerRegistry()
+    registry.add(undefined, archive, { name: 'publish-2' })
+    registry.add(undefined, publish)
+    registry.add(undefined, publish)
+    expect(namesFor(registry, 'x')).toEqual(['publish-2', 'publish', 'publish-3'])
+    expect(() => registry.add(undefined, () => {}, { name: 'publish' })).toThrow(invalid(/publish is already/))
+  })
+
+  test('refuses what is no handler and what is no type', () => {
+    const registry = new HandlerRegistry()
+    expect(() => registry.add(undefined, 'publish' as never)).toThrow(invalid(/a handler is a function/))
+    expect(() => registry.add(['encoding_finished' as never], publish)).toThrow(invalid(/encoding_finished/))
+    expect(() => registry.add([], publish)).toThrow(invalid(/at least one/))
+    expect(() => registry.addErrorHandler(undefined as never)).toThrow(invalid(/onError/))
+    expect(() => new HandlerRegistry({ typo: publish } as never)).toThrow(invalid(/typo/))
+  })
+
+  test('removes a handler from one of its types and leaves it with the others', () => {
+    const registry = new HandlerRegistry()
+    registry.add(['encoding.finished', 'encoding.failed'], publish)
+    registry.remove(['encoding.failed'], publish)
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
+    expect(registry.handles('encoding.failed')).toBe(false)
+    registry.remove(['encoding.finished'], publish)
+    expect(registry.handles('encoding.finished')).toBe(false)
+  })
+
+  test('removes a handler wherever it stands', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    registry.add(undefined, publish)
+    registry.add(undefined, archive)
+    registry.remove(undefined, publish)
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['archive'])
+  })
+
+  test('does not take a type from a handler of every type', () => {
+    const registry = new HandlerRegistry()
+    registry.add(undefined, publish)
+    registry.remove(['encoding.finished'], publish)
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
+  })
+
+  test('does nothing when the handler to be removed is not there', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    registry.remove(undefined, archive)
+    registry.remove(['encoding.finished'], archive)
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
+  })
+
+  test('does not change what an event that is being handled iterates over', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const handlers = registry.handlersFor('encoding.finished')
+    registry.add(undefined, archive)
+    registry.remove(undefined, publish)
+    expect(handlers.map(({ name }) => name)).toEqual(['publish'])
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { type LruStoreOptions, lruStore } from '../../src/idempotency/lru.ts'
+
+/** A store on a clock of its own. It starts above 0, which lru-cache takes for "no time to live". */
+function storeOnClock(options: Omit<LruStoreOptions, 'now'> = {}) {
+  let time = 1
+  const store = lruStore({ ...options, now: () => time })
+  const finish = (key: string) => {
+    store.claim(key, 'a', 1_000)
+    store.complete(key, 'a')
+  }
+  const advance = (ms: number) => {
+    time += ms
+  }
+  return { store, finish, advance }
+}
+
+describe('the lru store', () => {
+  test('forgets the finished key that was seen longest ago when it holds more than max', () => {
+    const { store, finish } = storeOnClock({ max: 2 })
+    finish('first')
+    finish('second')
+    expect(store.claim('first', 'b', 1_000)).toBe('done')
+    finish('third')
+    expect(store.claim('first', 'b', 1_000)).toBe('done')
+    expect(store.claim('third', 'b', 1_000)).toBe('done')
+    expect(store.claim('second', 'b', 1_000)).toBe('claimed')
+  })
+
+  test('remembers a finished key for ttlMs, however often it is seen', () => {
+    const { store, finish, advance } = storeOnClock({ ttlMs: 10_000 })
+    finish('key')
+    advance(9_000)
+    expect(store.claim('key', 'b', 1_000)).toBe('done')
+    advance(1_001)
+    expect(store.claim('key', 'b', 1_000)).toBe('claimed')
+  })
+
+  test('remembers 100,000 keys for 24 hours unless it is told otherwise', () => {
+    const { store, finish, advance } = storeOnClock()
+    for (let i = 0; i <= 100_000; i++) finish(`key-${i}`)
+    advance(86_400_000 - 1)
+    expect(store.claim('key-1', 'b', 1_000)).toBe('done')
+    expect(store.claim('key-0', 'b', 1_000)).toBe('claimed')
+    advance(2)
+    expect(store.claim('key-100000', 'b', 1_000)).toBe('claimed')
+  })
+
+  test('never evicts a claim in progress, even with room for one finished key and thousands of others', () => {
+    const { store, finish } = storeOnClock({ max: 1 })
+    const keys = Array.from({ length: 5_000 }, (_, i) => `key-${i}`)
+    for (const key of keys) expect(store.claim(key, 'a', 60_000)).toBe('claimed')
+    for (let i = 0; i < 5_000; i++) finish(`other-${i}`)
+    for (const key of keys) expect(store.claim(key, 'b', 60_000)).toBe('in-progress')
+    for (const key of keys) expect(store.complete(key, 'a')).toBe(true)
+    expect(store.claim('key-4999', 'b', 60_000)).toBe('done')
+  })
+
+  test('answers at once, without a promise', () => {
+    const { store } = storeOnClock()
+    expect(store.claim('key', 'a', 1_000)).toBe('claimed')
+    expect(store.renew('key', 'a', 1_000)).toBe(true)
+    expect(store.complete('key', 'a')).toBe(true)
+    expect(store.release('key', 'a')).toBe(false)
+  })
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %s for max and ttlMs', (value) => {
+    const refusal = expect.objectContaining({ code: 'invalid_option' })
+    expect(() => lruStore({ max: value })).toThrow(refusal)
+    expect(() => lruStore({ ttlMs: value })).toThrow(refusal)
+  })
+})

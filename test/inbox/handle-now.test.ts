@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import type { HandlingResult, Inbox } from '../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
+import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
+
+const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
+const failed = (completed: string[]): HandlingResult => ({ status: 'dead', completed, failures: [] })
+
+async function machine(shared?: IdempotencyStore) {
+  const { store, ...control } = interceptedStore(shared)
+  const inbox = memoryInbox({ store }) as Required<Inbox>
+  return { ...control, inbox, calls: await startInbox(inbox) }
+}
+
+describe('handling an event before it is acknowledged', () => {
+  test('says handled, and duplicate from then on', async () => {
+    const { inbox, calls } = await machine()
+    const result = inbox.handleNow(eventOf('one'))
+    const call = await calls.next()
+    call.finish()
+    expect(await result).toBe('handled')
+    expect(await inbox.handleNow(eventOf('one'))).toBe('duplicate')
+  })
+
+  test('shares the result with every duplicate that arrives meanwhile', async () => {
+    const { inbox, calls, count } = await machine()
+    const results = [1, 2, 3].map(() => inbox.handleNow(eventOf('one')))
+    const call = await calls.next()
+    results.push(inbox.handleNow(eventOf('one')))
+    call.finish()
+    expect(await Promise.all(results)).toEqual(['handled', 'handled', 'handled', 'handled'])
+    expect(count('claim one')).toBe(1)
+  })
+
+  test('shares a failure too', async () => {
+    const { inbox, calls } = await machine()
+    const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
+    const call = await calls.next()
+    call.finish(failed([]))
+    expect(await Promise.all(results)).toEqual(['failed', 'failed'])
+  })
+
+  test('gives the claim back after a failure; the retry leaves out the handlers that succeeded', async () => {
+    const { inbox, calls, count } = await machine()
+    const first = inbox.handleNow(eventOf('one'))
+    const call = await calls.next()
+    expect([call.attempt.number, call.attempt.completed]).toEqual([1, []])
+    call.finish(failed(['a']))
+    expect(await first).toBe('failed')
+    expect(count('release one')).toBe(1)
+    expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+
+    const second = inbox.handleNow(eventOf('one'))
+    const again = await calls.next()
+    expect([again.attempt.number, again.attempt.completed]).toEqual([2, ['a']])
+    again.finish()
+    expect(await second).toBe('handled')
+  })
+
+  test('says failed only once the claim was given back, so that a retry on another machine runs', async () => {
+    const { inbox, calls, intercept, shared } = await machine()
+    const { open, interceptor } = gate()
+    intercept.release = interceptor
+    const result = inbox.handleNow(eventOf('one')).then((said) => [said, shared.claim('one', 'b', 1_000)])
+    const call = await calls.next()
+    call.finish(failed([]))
+    open()
+    expect(await result).toEqual(['failed', 'claimed'])
+  })
+
+  test('says in-progress while another machine handles the event, and duplicate when it has', async () => {
+    const first = await machine()
+    const second = await machine(first.shared)
+    const result = first.inbox.handleNow(eventOf('one'))
+    const call = await first.calls.next()
+    expect(await second.inbox.handleNow(eventOf('one'))).toBe('in-progress')
+    call.finish()
+    expect(await result).toBe('handled')
+    expect(await second.inbox.handleNow(eventOf('one'))).toBe('duplicate')
+  })
+
+  test('gives all who wait the same answer to a claim that says duplicate', async () => {
+    const { inbox, intercept, shared } = await machine()
+    shared.claim('one', 'b', 1_000)
+    shared.complete('one', 'b')
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
+    open()
+    expect(await Promise.all(results)).toEqual(['duplicate', 'duplicate'])
+  })
+
+  test('refuses all who wait when the claim fails, and handles the event when it comes again', async () => {
+    const { inbox, calls, intercept } = await machine()
+    intercept.claim = answerLost
+    const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
+    for (const result of results) await expect(result).rejects.toThrow(withCode('unavailable'))
+    delete intercept.claim
+    const again = inbox.handleNow(eventOf('one'))
+    const call = await calls.next()
+    call.finish()
+    expect(await again).toBe('handled')
+  })
+
+  test('handles the event when it comes again, though the claim could not be given back after the failure', async () => {
+    const { inbox, calls, intercept } = await machine()
+    const first = inbox.handleNow(eventOf('one'))
+    const call = await calls.next()
+    intercept.release = down
+    call.finish(failed(['a']))
+    expect(await first).toBe('failed')
+    delete intercept.release
+    const second = inbox.handleNow(eventOf('one'))
+    const again = await calls.next()
+    expect(again.attempt.completed).toEqual(['a'])
+    again.finish()
+    expect(await second).toBe('handled')
+  })
+
+  test('is refused when the inbox is full or closing', async () => {
+    const inbox = memoryInbox({ maxWaiting: 1 }) as Required<Inbox>
+    await startInbox(inbox)
+    void inbox.handleNow(eventOf('one'))
+    expect(await inbox.handleNow(eventOf('two'))).toBe('overloaded')
+    void inbox.close({ timeoutMs: 1 })
+    await expect(inbox.handleNow(eventOf('three'))).rejects.toThrow(withCode('closing'))
+  })
+
+  test('ends as failed when closing cuts it short', async () => {
+    const { inbox, calls } = await machine()
+    const result = inbox.handleNow(eventOf('one'))
+    await calls.next()
+    const { unfinished } = await inbox.close({ timeoutMs: 1 })
+    expect(unfinished.length).toBe(1)
+    expect(await result).toBe('failed')
+  })
+
+  test('keeps the order of a media', async () => {
+    const { inbox, calls } = await machine()
+    const results = ['1', '2'].map((key) => inbox.handleNow(eventOf(key, 'media')))
+    const first = await calls.next()
+    expect(first.event.key).toBe('1')
+    expect(inbox.stats()).toMatchObject({ running: 1, waiting: 1 })
+    first.finish()
+    const second = await calls.next()
+    second.finish()
+    expect(await Promise.all(results)).toEqual(['handled', 'handled'])
+  })
+})

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
+import { answerLost, down, interceptedStore } from './intercepted-store.ts'
+
+// The clock of timers and of the shared lru store; turns of the event loop stay real.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+const leaseMs = 3_000
+
+/** One of several processes that share a store. */
+async function machine(shared?: IdempotencyStore) {
+  const { store, ...control } = interceptedStore(shared)
+  const inbox = memoryInbox({ store, leaseMs })
+  const warnings: string[] = []
+  const warn = (_details: object, message: string) => void warnings.push(message)
+  const calls = await startInbox(inbox, { debug() {}, info() {}, warn, error: warn })
+  return { ...control, inbox, calls, warnings }
+}
+
+describe('the lease of an event', () => {
+  test('lasts as long as its handler runs', async () => {
+    const { inbox, calls, shared } = await machine()
+    const other = await machine(shared)
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    for (let minute = 0; minute < 10; minute++) {
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(await other.inbox.accept(eventOf('one'))).toBe('duplicate')
+    }
+    expect(call.attempt.aborted).toBe(false)
+    call.finish()
+    await inbox.close()
+    expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
+  })
+
+  test('lasts as long as its event waits for its turn and for its retry', async () => {
+    const { inbox, calls, shared } = await machine()
+    await inbox.accept(eventOf('running', 'media'))
+    await inbox.accept(eventOf('waiting', 'media'))
+    await inbox.accept(eventOf('retrying'))
+    await calls.next()
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await vi.advanceTimersByTimeAsync(50_000)
+    expect(inbox.stats()).toMatchObject({ running: 1, waiting: 1, retrying: 1 })
+    for (const key of ['running', 'waiting', 'retrying']) {
+      expect(await shared.claim(key, 'b', leaseMs)).toBe('in-progress')
+    }
+  })
+
+  test('is renewed every third of its time, and no longer once the event is done', async () => {
+    const { inbox, calls, count } = await machine()
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    expect(count('renew one')).toBe(6)
+    call.finish()
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    expect(count('renew one')).toBe(6)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('survives an outage that is over before it runs out', async () => {
+    const { inbox, calls, intercept, warnings } = await machine()
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    intercept.renew = down
+    await vi.advanceTimersByTimeAsync(leaseMs * 0.7)
+    delete intercept.renew
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    expect(call.attempt.aborted).toBe(false)
+    expect(new Set(warnings)).toEqual(new Set(['the idempotency store could not renew a claim']))
+  })
+
+  test('is renewed even if the store never answers for another event', async () => {
+    const { inbox, calls, shared, intercept, count } = await machine()
+    await inbox.accept(eventOf('stuck'))
+    await inbox.accept(eventOf('one'))
+    await calls.next()
+    intercept.renew = (carryOut, key) => (key === 'stuck' ? new Promise(() => {}) : carryOut())
+    await vi.advanceTimersByTimeAsync(leaseMs * 10)
+    expect(await shared.claim('one', 'b', leaseMs)).toBe('in-progress')
+    // One question is enough while the answer is awaited.
+    expect(count('renew stuck')).toBe(1)
+  })
+})
+
+describe('an event whose lease was lost', () => {
+  /** Cuts a machine off while it handles an event, for so long that another one takes the event over. */
+  async function takeOver() {
+    const first = await machine()
+    await first.inbox.accept(eventOf('one'))
+    const call = await first.calls.next()
+    first.intercept.renew = down
+    await vi.advanceTimersByTimeAsync(leaseMs * 1.5)
+    const second = await machine(first.shared)
+    expect(await second.inbox.accept(eventOf('one'))).toBe('accepted')
+    delete first.intercept.renew
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    return { first, second, call }
+  }
+
+  test('has the signal of its handler aborted', async () => {
+    const { first, call } = await takeOver()
+    expect(call.attempt.aborted).toBe(true)
+    expect(call.attempt.signal.reason).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
+    expect(first.warnings).toContain('the lease of an event was lost; another process handles it')
+  })
+
+  test('is neither recorded as done nor given back when its handler ends', async () => {
+    const { first, second, call } = await takeOver()
+    call.finish()
+    expect(await first.inbox.close()).toEqual({ unfinished: [] })
+    expect(first.count('complete one') + first.count('release one')).toBe(0)
+    expect(await first.shared.claim('one', 'c', leaseMs)).toBe('in-progress')
+    const taken = await second.calls.next()
+    taken.finish()
+    await second.inbox.close()
+    expect(await first.shared.claim('one', 'c', leaseMs)).toBe('done')
+  })
+
+  test('does not run again where it waited for its retry', async () => {
+    const first = await machine()
+    await first.inbox.accept(eventOf('one'))
+    const call = await first.calls.next()
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    first.intercept.renew = async () => false
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    expect(first.inbox.stats()).toMatchObject({ retrying: 0 })
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(first.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+  })
+
+  test('does not run where it waited for its turn', async () => {
+    const { inbox, calls, intercept } = await machine()
+    await inbox.accept(eventOf('first', 'media'))
+    await inbox.accept(eventOf('lost', 'media'))
+    await inbox.accept(eventOf('last', 'media'))
+    const first = await calls.next()
+    intercept.renew = async (carryOut, key) => (key === 'lost' ? false : carryOut())
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    first.finish()
+    expect((await calls.next()).event.key).toBe('last')
+  })
+})
+
+describe('an event that the store could not record as done', () => {
+  test('stays a duplicate, and is recorded at a heartbeat after the outage, never released', async () => {
+    const { inbox, calls, intercept, shared, count } = await machine()
+    await inbox.accept(eventOf('one'))
+    intercept.complete = down
+    const call = await calls.next()
+    call.finish()
+    await vi.advanceTimersByTimeAsync(leaseMs * 3)
+    expect(count('complete one')).toBe(10)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    delete intercept.complete
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    expect(count('release one')).toBe(0)
+    expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+  })
+
+  test('is recorded once more, without a warning of a lost lease, when only the answer was lost', async () => {
+    const { inbox, calls, intercept, warnings } = await machine()
+    await inbox.accept(eventOf('one'))
+    intercept.complete = answerLost
+    const call = await calls.next()
+    call.finish()
+    await vi.advanceTimersByTimeAsync(1)
+    delete intercept.complete
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(await inbox.close()).toEqual({ unfinished: [] })
+    expect(warnings).toEqual(['the idempotency store could not complete a claim'])
+  })
+
+  test('holds up closing until it is recorded, and is reported by nobody as unfinished', async () => {
+    const { inbox, calls, intercept } = await machine()
+    await inbox.accept(eventOf('one'))
+    intercept.complete = down
+    const call = await calls.next()
+    call.finish()
+    const closed = inbox.close({ timeoutMs: 10_000 })
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(await closed).toEqual({ unfinished: [] })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

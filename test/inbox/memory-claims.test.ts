@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
+import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
+
+const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
+
+/** An inbox over a store that is not in its process. */
+async function machine(shared?: IdempotencyStore) {
+  const { store, ...control } = interceptedStore(shared)
+  const inbox = memoryInbox({ store })
+  return { ...control, inbox, calls: await startInbox(inbox) }
+}
+
+describe('while the claim of an event is under way', () => {
+  test('a second delivery waits for the same answer', async () => {
+    const { inbox, intercept, count } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const answers = Promise.all([inbox.accept(eventOf('one')), inbox.accept(eventOf('one'))])
+    open()
+    expect(await answers).toEqual(['accepted', 'duplicate'])
+    expect(count('claim one')).toBe(1)
+  })
+
+  test('a second delivery is refused as the first is when the claim fails', async () => {
+    const { inbox, intercept } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = async (_carryOut, key) => {
+      await interceptor(async () => undefined, key)
+      throw new Error('connection refused')
+    }
+    const first = inbox.accept(eventOf('one'))
+    const second = inbox.accept(eventOf('one'))
+    open()
+    await expect(first).rejects.toThrow(withCode('unavailable'))
+    await expect(second).rejects.toThrow(withCode('unavailable'))
+  })
+
+  test('an inbox that gives up closing refuses the event, gives the claim back and does not handle it', async () => {
+    const { inbox, intercept, shared } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const acceptance = inbox.accept(eventOf('one'))
+    // It was never accepted: there is nothing to report.
+    expect(await inbox.close({ timeoutMs: 1 })).toEqual({ unfinished: [] })
+    open()
+    await expect(acceptance).rejects.toThrow(withCode('closing'))
+    const other = await machine(shared)
+    expect(await other.inbox.accept(eventOf('one'))).toBe('accepted')
+  })
+
+  test('closing waits for it', async () => {
+    const { inbox, intercept, calls } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const acceptance = inbox.accept(eventOf('one'))
+    const closed = inbox.close()
+    open()
+    expect(await acceptance).toBe('accepted')
+    const call = await calls.next()
+    call.finish()
+    expect(await closed).toEqual({ unfinished: [] })
+  })
+})
+
+describe('an event whose claim failed', () => {
+  test('is refused as unavailable, with the cause, and accepted once the store is back', async () => {
+    const { inbox, intercept, calls } = await machine()
+    intercept.claim = down
+    intercept.release = down
+    const refusal = Promise.resolve(inbox.accept(eventOf('one')))
+    await expect(refusal).rejects.toThrow(withCode('unavailable'))
+    await expect(refusal).rejects.toHaveProperty('cause.message', 'connection refused')
+    delete intercept.claim
+    delete intercept.release
+    expect(await inbox.accept(eventOf('one'))).toBe('accepted')
+    expect((await calls.next()).event.key).toBe('one')
+  })
+
+  test('is refused in the same way by a store that throws at once', async () => {
+    const inbox = memoryInbox({
+      store: {
+        claim: () => {
+          throw new Error('not connected')
+        },
+        renew: () => false,
+        complete: () => false,
+        release: () => {
+          throw new Error('not connected')
+        },
+      },
+    })
+    await startInbox(inbox)
+    await expect((async () => inbox.accept(eventOf('one')))()).rejects.toThrow(withCode('unavailable'))
+    expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+  })
+
+  test('can be claimed by another machine, where only the answer was lost', async () => {
+    const { inbox, intercept, shared } = await machine()
+    intercept.claim = answerLost
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    const other = await machine(shared)
+    expect(await other.inbox.accept(eventOf('one'))).toBe('accepted')
+  })
+
+  test('is refused only after its claim was given back, so that a quick retry is no duplicate', async () => {
+    const { inbox, intercept, shared } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = answerLost
+    intercept.release = interceptor
+    const first = Promise.resolve(inbox.accept(eventOf('one'))).catch(() => shared.claim('one', 'b', 1_000))
+    open()
+    expect(await first).toBe('claimed')
+  })
+
+  test('is no duplicate when it comes again, though its claim could not be given back', async () => {
+    const { inbox, intercept, calls } = await machine()
+    intercept.claim = answerLost
+    intercept.release = down
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    delete intercept.claim
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    delete intercept.release
+    expect(await inbox.accept(eventOf('one'))).toBe('accepted')
+    expect((await calls.next()).event.key).toBe('one')
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+})
+
+describe('machines that share a store', () => {
+  test('accept one of the concurrent deliveries of an event', async () => {
+    const first = await machine()
+    const others = [await machine(first.shared), await machine(first.shared), await machine(first.shared)]
+    const acceptances = await Promise.all([first, ...others].map(({ inbox }) => inbox.accept(eventOf('one'))))
+    expect(acceptances.toSorted()).toEqual(['accepted', 'duplicate', 'duplicate', 'duplicate'])
+  })
+
+  test('call an event a duplicate that another of them has handled', async () => {
+    const first = await machine()
+    await first.inbox.accept(eventOf('one'))
+    const call = await first.calls.next()
+    call.finish()
+    await first.inbox.close()
+    const second = await machine(first.shared)
+    expect(await second.inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+})
