@@ -1,3 +1,5 @@
+import { ChurnMap } from '../churn-map.ts'
+
 /** Something that has a time to finish. */
 export interface Timed {
   /** In ms of `performance.now`. */
@@ -17,7 +19,7 @@ const timersEndWithRequests =
 export class Deadlines {
   readonly #timeoutMs: number
   /** In the order in which they began, which is that of their deadlines. */
-  readonly #runs = new Set<Timed>()
+  readonly #runs = new ChurnMap<Timed, true>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(timeoutMs: number) {
@@ -25,7 +27,7 @@ export class Deadlines {
   }
 
   begin(run: Timed): void {
-    this.#runs.add(run)
+    this.#runs.set(run, true)
     if (this.#timer === undefined || timersEndWithRequests) this.#wait(this.#timeoutMs)
   }
 
@@ -42,7 +44,7 @@ export class Deadlines {
   #expire(): void {
     this.#timer = undefined
     const now = performance.now()
-    for (const run of this.#runs) {
+    for (const [run] of this.#runs) {
       // A timer may fire a fraction of a millisecond early.
       const left = run.startedAt + this.#timeoutMs - now
       if (left >= 1) return this.#wait(left)

@@ -4,7 +4,7 @@ import { WebhookError } from '../errors.ts'
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** How deep a payload may be nested. The service's are flat; the limit keeps every later walk off the stack's end. */
-export const maxDepth = 64
+const maxDepth = 64
 
 // Fatal: bytes that are not UTF-8 are refused instead of becoming U+FFFD. A leading byte order mark is skipped.
 const utf8 = new TextDecoder('utf-8', { fatal: true })

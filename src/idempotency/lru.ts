@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { checkNumbers } from '../check-options.ts'
+import { ChurnMap } from '../churn-map.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
 
 export interface LruStoreOptions {
@@ -32,7 +33,7 @@ interface Lease {
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
   checkNumbers('lruStore', { max, ttlMs })
-  const leases = new Map<string, Lease>()
+  const leases = new ChurnMap<string, Lease>()
   /** The owner that finished a key, by key. */
   const done = new LRUCache<string, string>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
 

@@ -1,3 +1,4 @@
+import { ChurnMap } from '../churn-map.ts'
 import { inThisRequest } from './in-this-request.ts'
 
 /** Work that belongs to a lane. */
@@ -25,7 +26,7 @@ export class Lanes<Job extends LaneJob<Job>> {
   readonly #concurrency: number
   readonly #run: (job: Job) => Promise<void>
   /** The last job of each lane that has any. */
-  readonly #last = new Map<string, Job>()
+  readonly #last = new ChurnMap<string, Job>()
   /** At most one job a lane, in the order in which they became ready; those before `#begun` have begun. */
   #ready: Job[] = []
   #begun = 0

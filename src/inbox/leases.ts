@@ -1,3 +1,4 @@
+import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../logger.ts'
@@ -13,7 +14,7 @@ export class Leases {
   readonly #logger: () => Logger
   readonly #onLost: (key: string) => void
   /** By key; with what is to be called once it is recorded, when its handlers are done. */
-  readonly #held = new Map<string, (() => void) | undefined>()
+  readonly #held = new ChurnMap<string, (() => void) | undefined>()
   /** Keys that could not be given back and may still be claimed, until their lease has run out. */
   readonly #doubtful = new Set<string>()
   /** Keys whose heartbeat the store has yet to answer. */

@@ -30,6 +30,7 @@ export class MemoryJob implements LaneJob<MemoryJob> {
   /** The answer to the claim, while it is under way. */
   claim: Promise<Claim> | undefined
   retryTimer: ReturnType<typeof setTimeout> | undefined
+  hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
   constructor(accepted: AcceptedEvent, once: boolean, attempts: number, completed: readonly string[]) {
@@ -65,6 +66,7 @@ export class MemoryJob implements LaneJob<MemoryJob> {
   }
 
   end(result: ImmediateResult): void {
+    this.hasEnded = true
     for (const resolve of this.#waiting ?? []) resolve(result)
     this.#waiting = undefined
   }

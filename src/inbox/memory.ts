@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { checkNumbers } from '../check-options.ts'
+import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
@@ -65,7 +66,7 @@ class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
   /** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
-  readonly #jobs = new Map<string, MemoryJob>()
+  readonly #jobs = new ChurnMap<string, MemoryJob>()
   readonly #lanes: Lanes<MemoryJob>
   readonly #leases: Leases
   /** What `handleNow` could not finish, so that the sender's retry leaves out the handlers that succeeded. */
@@ -158,7 +159,7 @@ class MemoryInbox implements Inbox {
 
   #claimed(job: MemoryJob, claim: Claim): MaybePromise<Claim> {
     job.claim = undefined
-    if (!this.#isCurrent(job)) return this.#claimedTooLate(job)
+    if (job.hasEnded) return this.#claimedTooLate(job)
     if (claim === 'claimed') this.#enqueue(job)
     else this.#forget(job, claim === 'done' ? 'duplicate' : 'in-progress')
     return claim
@@ -181,23 +182,19 @@ class MemoryInbox implements Inbox {
   }
 
   #run(job: MemoryJob): Promise<void> {
-    if (!this.#isCurrent(job)) return Promise.resolve()
+    if (job.hasEnded) return Promise.resolve()
     job.state = 'running'
     const { event, receivedAt } = job.accepted
     return (this.#handle as Handle)(event, receivedAt, job.attempt).then((result) => this.#ran(job, result))
   }
 
   #ran(job: MemoryJob, result: HandlingResult): MaybePromise<void> {
-    if (!this.#isCurrent(job)) return
+    // Its lease was lost, or the inbox gave up on it.
+    if (job.hasEnded) return
     if (result.status === 'done') return this.#record(job, 'handled')
     if (job.once) return this.#giveBack(job, result.completed)
     if (result.status === 'retry') return this.#retryLater(job, result)
     return this.#bury(job, result)
-  }
-
-  /** Whether the job is still this inbox's: it is not once its lease was lost, or the inbox gave up on it. */
-  #isCurrent(job: MemoryJob): boolean {
-    return this.#jobs.get(job.key) === job
   }
 
   #record(job: MemoryJob, result: 'handled' | 'failed'): void {
@@ -241,14 +238,14 @@ class MemoryInbox implements Inbox {
   }
 
   #forget(job: MemoryJob, result: ImmediateResult): void {
-    if (this.#isCurrent(job)) this.#jobs.delete(job.key)
+    if (!job.hasEnded) this.#jobs.delete(job.key)
     job.end(result)
     if (this.#jobs.size === 0) this.#onIdle?.()
   }
 
   stats(): InboxStats {
     const stats = { waiting: 0, running: 0, retrying: 0, deadLetters: this.deadLetters.size }
-    for (const { state } of this.#jobs.values()) {
+    for (const [, { state }] of this.#jobs) {
       if (state === 'running' || state === 'retrying') stats[state]++
       else if (state !== 'recording') stats.waiting++
     }
@@ -263,7 +260,7 @@ class MemoryInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     await this.#idle(timeoutMs)
     const unfinished: UnfinishedEvent[] = []
-    for (const job of this.#jobs.values()) {
+    for (const [, job] of this.#jobs) {
       const { state } = job
       job.stop(new WebhookError('closing', 'the inbox is closing'))
       if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })

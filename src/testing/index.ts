@@ -1,3 +1,4 @@
+export { adapterContract, type MountAdapter, type Mounted } from './contract/adapter.ts'
 export { type InboxSubject, inboxContract } from './contract/inbox.ts'
 export type { Runner } from './contract/runner.ts'
 export { type StoreSubject, storeContract } from './contract/store.ts'

@@ -1,0 +1,68 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A process of the benchmark that answers questions, one at a time. */
+export interface Child {
+  /** Rejects when the process ends before it has answered. */
+  ask<Answer>(question: unknown): Promise<Answer>
+  stop(): Promise<void>
+}
+
+/** The two cores that are used, as far as processes can be pinned here: the first measured, the second loading. */
+export const cores: readonly number[] = allowedCores()
+
+function allowedCores(): number[] {
+  const { stdout, status } = spawnSync('taskset', ['-pc', `${process.pid}`], { encoding: 'utf8' })
+  if (status !== 0) return []
+  const ranges = stdout.slice(stdout.lastIndexOf(':') + 1).split(',')
+  const allowed = ranges.flatMap((range) => {
+    const [from = 0, to = from] = range.split('-').map(Number)
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+  })
+  return allowed.length < 2 ? [] : allowed.slice(0, 2)
+}
+
+// `npx tsx --cpu-prof bench/main.ts` profiles the children: they do all the work.
+const profiling = process.execArgv.filter((flag) => flag.startsWith('--cpu-prof'))
+
+export interface ChildOptions {
+  readonly core: 'measured' | 'load'
+  readonly args?: readonly string[]
+  /** For node itself. */
+  readonly flags?: readonly string[]
+}
+
+/** Starts a script on one core. */
+export function startChild(script: URL, { core: role, args: scriptArgs = [], flags = [] }: ChildOptions): Child {
+  const register = new URL('./register.mjs', import.meta.url).href
+  const node = [process.execPath, ...profiling, ...flags, '--import', register, fileURLToPath(script), ...scriptArgs]
+  const core = cores[role === 'measured' ? 0 : 1]
+  const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', `${core}`, ...node]
+  const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const ended = once(child, 'exit')
+
+  return {
+    async ask<Answer>(question: unknown) {
+      const gone = ended.then(([code]) => {
+        throw new Error(`${[basename(script.pathname), ...scriptArgs].join(' ')} ended with ${code} before it answered`)
+      })
+      const answer = once(child, 'message')
+      child.send(question as object)
+      const [message] = await Promise.race([answer, gone])
+      return message as Answer
+    },
+    async stop() {
+      // Rather than killing it: only an ordinary end writes the profile.
+      if (child.connected) child.disconnect()
+      await ended
+    },
+  }
+}
+
+/** In a child: answers each question. A failure ends the process, which the parent sees. */
+export function answerWith<Question>(answer: (question: Question) => Promise<unknown>): void {
+  process.on('message', async (question) => process.send?.(await answer(question as Question)))
+  process.on('disconnect', () => process.exit())
+}

@@ -1,0 +1,42 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { answerWith } from '../child.ts'
+import { type SignedDelivery, signedDelivery } from '../deliveries.ts'
+import { tally, tallyOf } from '../tally.ts'
+
+/** Takes one delivery, with what an adapter has in hand: the bytes, and the headers as node:http gives them. */
+type Take = (delivery: SignedDelivery) => unknown
+
+const pipelines: Record<string, () => Promise<Take>> = {
+  'hand-written': async () => {
+    const { run, take } = await import('../pipeline.ts')
+    return ({ body, headers }) => run(take(body, headers['x-signature']))
+  },
+  ours: async () => {
+    const { receiver, toDelivery } = await import('../ours.ts')
+    const ours = receiver()
+    return (delivery) => ours.receive(toDelivery(delivery))
+  },
+}
+
+const take = await pipelines[process.argv[2] ?? '']?.()
+if (!take) throw new Error(`No pipeline is named ${process.argv[2]}`)
+
+let taken = 0
+
+/** Nanoseconds per delivery, its handling and the collection of its garbage included. */
+async function measure(deliveries: readonly SignedDelivery[]): Promise<number> {
+  globalThis.gc?.()
+  const start = performance.now()
+  for (const delivery of deliveries) {
+    await take?.(delivery)
+    // Events are handled on a later turn of the event loop, which a server takes all the time.
+    if (++taken % 100 === 0) await nextTurn()
+  }
+  if (tally().calls !== taken) await tallyOf(taken)
+  const elapsed = performance.now() - start
+  const { calls, events } = tally()
+  if (calls !== taken || events !== taken) throw new Error(`handled ${events} of ${taken} events, with ${calls} calls`)
+  return (elapsed / deliveries.length) * 1e6
+}
+
+answerWith<number>((count) => measure(Array.from({ length: count }, (_, index) => signedDelivery(taken + index))))

@@ -1,0 +1,72 @@
+import type { Server } from 'node:http'
+import type { Scheme } from '../deliveries.ts'
+
+export interface Contender {
+  readonly name: string
+  /** What it does for a delivery, since not all do the same. */
+  readonly does: string
+  readonly scheme: Scheme
+  /** The contender it is compared with. */
+  readonly baseline?: string
+  /** Whether it calls the handler for each event. */
+  readonly handles: boolean
+  /** Loads only its own family: nothing else is in its process. */
+  server(): Promise<Server>
+}
+
+const bare = { does: 'body', scheme: 'x-signature', handles: false } as const
+const whole = { does: 'body, HMAC, schema, dedup, handler', scheme: 'x-signature', handles: true } as const
+const peer = { does: 'body, HMAC, handler', baseline: 'hand-written/node', handles: true } as const
+
+// Each stands next to its baseline: what a shared machine does to one, it then does to the other.
+export const contenders: readonly Contender[] = [
+  { ...bare, name: 'bare/node', server: async () => (await import('./bare.ts')).node() },
+  {
+    ...peer,
+    name: '@octokit/webhooks',
+    scheme: 'github',
+    server: async () => (await import('./peers.ts')).octokit(),
+  },
+  {
+    ...peer,
+    name: 'standardwebhooks',
+    scheme: 'standard-webhooks',
+    server: async () => (await import('./peers.ts')).standardWebhooks(),
+  },
+  { ...whole, name: 'hand-written/node', server: async () => (await import('./hand-written.ts')).node() },
+  {
+    ...whole,
+    name: 'ours/node',
+    baseline: 'hand-written/node',
+    server: async () => (await import('./ours.ts')).node(),
+  },
+  { ...bare, name: 'bare/express', server: async () => (await import('./bare.ts')).onExpress() },
+  { ...whole, name: 'hand-written/express', server: async () => (await import('./hand-written.ts')).onExpress() },
+  {
+    ...whole,
+    name: 'ours/express',
+    baseline: 'hand-written/express',
+    server: async () => (await import('./ours.ts')).onExpress(),
+  },
+  {
+    ...whole,
+    name: 'ours/node-before-express',
+    baseline: 'hand-written/express',
+    server: async () => (await import('./ours.ts')).beforeExpress(),
+  },
+  { ...bare, name: 'bare/hono', server: async () => (await import('./bare.ts')).onHono() },
+  { ...whole, name: 'hand-written/hono', server: async () => (await import('./hand-written.ts')).onHono() },
+  {
+    ...whole,
+    name: 'ours/hono',
+    baseline: 'hand-written/hono',
+    server: async () => (await import('./ours.ts')).onHono(),
+  },
+]
+
+/** Not part of the rounds: its handlers take 5 s. */
+export const slowHandlers: Contender = {
+  ...whole,
+  name: 'ours/node, slow handlers',
+  server: async () => (await import('./ours.ts')).slowNode(),
+}

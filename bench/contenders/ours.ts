@@ -1,0 +1,40 @@
+import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import { Hono } from 'hono'
+import { path } from '../deliveries.ts'
+import { expressHandler, honoHandler, nodeHandler, receiver, receiverWith } from '../ours.ts'
+import { handle } from '../tally.ts'
+
+export const node = () => createServer(nodeHandler(receiver()))
+
+/** Handlers that take 5 s each. */
+export const slowNode = () =>
+  createServer(
+    nodeHandler(
+      receiverWith(async (event) => {
+        await handle(event.mediaId)
+        await pause(5_000)
+      }),
+    ),
+  )
+
+export function onExpress() {
+  const app = express()
+  app.post(path, expressHandler(receiver()))
+  return createServer(app)
+}
+
+/** The fast mount: deliveries never enter Express. */
+export function beforeExpress() {
+  const app = express()
+  const webhooks = nodeHandler(receiver())
+  return createServer((req, res) => (req.url?.startsWith(path) ? webhooks(req, res) : app(req, res)))
+}
+
+export function onHono() {
+  const app = new Hono()
+  app.post(path, honoHandler(receiver()))
+  return createServer(getRequestListener(app.fetch))
+}

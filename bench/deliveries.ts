@@ -1,0 +1,56 @@
+import { createHmac } from 'node:crypto'
+
+export const path = '/webhooks/media'
+export const secret = 'c2VjcmV0LW9mLXRoZS1iZW5jaG1hcms='
+
+/** What a contender expects around the body: our own header, or those its maker has chosen. */
+export type Scheme = 'x-signature' | 'github' | 'standard-webhooks'
+
+export interface SignedDelivery {
+  readonly body: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const firstEmission = Date.UTC(2026, 2, 1)
+const webhookKey = Buffer.from(secret, 'base64')
+
+const uuid = (number: number) => `7d9f0c52-6a1e-4c83-9b57-${number.toString(16).padStart(12, '0')}`
+
+/** The number a delivery was made from, so that each handling can be counted for its own event. */
+export const numberOf = (mediaId: string) => Number.parseInt(mediaId.slice(24), 16)
+
+/** The flat payload as the service writes it; each number is an event of its own. */
+function bodyOf(number: number): Buffer {
+  const payload = {
+    type: 'encoding.finished',
+    emitted_at: new Date(firstEmission + number).toISOString(),
+    media_id: uuid(number),
+    qualities: '360p,480p,720p,1080p',
+    title: 'Holiday in the mountains.mp4',
+    status: 'done',
+    media_type: 'video',
+    user_id: '0b6d1f0e-52c4-4c0f-8a35-9f3f5b1f7a11',
+  }
+  return Buffer.from(JSON.stringify(payload))
+}
+
+const signatureHeaders: Record<Scheme, (body: Buffer, number: number) => Record<string, string>> = {
+  'x-signature': (body) => ({ 'x-signature': createHmac('sha256', secret).update(body).digest('hex') }),
+  github: (body, number) => ({
+    'x-github-event': 'release',
+    'x-github-delivery': uuid(number),
+    'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+  }),
+  'standard-webhooks': (body, number) => {
+    const timestamp = Math.floor(Date.now() / 1000)
+    const id = `msg_${number}`
+    const signature = createHmac('sha256', webhookKey).update(`${id}.${timestamp}.`).update(body).digest('base64')
+    return { 'webhook-id': id, 'webhook-timestamp': `${timestamp}`, 'webhook-signature': `v1,${signature}` }
+  },
+}
+
+/** A unique, signed delivery. */
+export function signedDelivery(number: number, scheme: Scheme = 'x-signature'): SignedDelivery {
+  const body = bodyOf(number)
+  return { body, headers: { 'content-type': 'application/json', ...signatureHeaders[scheme](body, number) } }
+}

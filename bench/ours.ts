@@ -1,0 +1,39 @@
+import { path, type SignedDelivery, secret } from './deliveries.ts'
+import { handle } from './tally.ts'
+
+// Imported by name and at run time: what is measured is the built package, as a user has it.
+const load = (specifier: string) => import(specifier)
+
+const { createReceiver, hmacSignature }: typeof import('../src/index.ts') = await load('media-webhooks')
+export const { nodeHandler }: typeof import('../adapters/node.ts') = await load('media-webhooks/node')
+export const { expressHandler }: typeof import('../adapters/express.ts') = await load('media-webhooks/express')
+export const { honoHandler }: typeof import('../adapters/hono.ts') = await load('media-webhooks/hono')
+
+/** The receiver of every measurement: HMAC-SHA256, the default inbox and store, one handler. */
+export function receiver() {
+  return receiverWith((event) => handle(event.mediaId))
+}
+
+export function receiverWith(handler: (event: { readonly mediaId: string }) => Promise<void>) {
+  const receiver = createReceiver({ verify: hmacSignature({ secret, header: 'x-signature' }) })
+  receiver.on('encoding.finished', handler)
+  return receiver
+}
+
+/** A delivery as an adapter hands it over, with its body read. */
+export function toDelivery({ body, headers }: SignedDelivery) {
+  return { method: 'POST', url: path, headers: new HeaderFields(headers), body }
+}
+
+// A class, as an arrow function would cost extra here: tsx names each one anew.
+class HeaderFields {
+  readonly #fields: Readonly<Record<string, string>>
+
+  constructor(fields: Readonly<Record<string, string>>) {
+    this.#fields = fields
+  }
+
+  get(name: string): string | null {
+    return this.#fields[name] ?? null
+  }
+}

@@ -1,0 +1,57 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { secret } from './deliveries.ts'
+import { handle } from './tally.ts'
+
+// The receiver a careful engineer writes for one service: everything in one process, nothing made general.
+
+const payloadSchema = z.object({
+  type: z.string().min(1),
+  emitted_at: z.string().nullish(),
+  media_id: z.string().min(1),
+  qualities: z.string().nullish(),
+  title: z.string().nullish(),
+  status: z.string().nullish(),
+  media_type: z.string().nullish(),
+  user_id: z.string().nullish(),
+})
+
+type Payload = z.infer<typeof payloadSchema>
+
+export type Taken = 'unauthorized' | 'malformed' | 'duplicate' | Payload
+
+const seen = new LRUCache<string, true>({ max: 100_000, ttl: 24 * 60 * 60 * 1_000 })
+
+function isSigned(body: Buffer, signature: string | undefined): boolean {
+  const expected = createHmac('sha256', secret).update(body).digest()
+  const given = Buffer.from(signature ?? '', 'hex')
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+function parse(body: Buffer): Payload | undefined {
+  try {
+    return payloadSchema.safeParse(JSON.parse(body.toString())).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Verifies, parses, validates and deduplicates. A payload is new and has to be given to {@link run}. */
+export function take(body: Buffer, signature: string | undefined): Taken {
+  if (!isSigned(body, signature)) return 'unauthorized'
+  const payload = parse(body)
+  if (!payload) return 'malformed'
+  const key = `${payload.type}|${payload.media_id}|${payload.emitted_at}|${payload.qualities}|${payload.status}`
+  if (seen.get(key)) return 'duplicate'
+  seen.set(key, true)
+  return payload
+}
+
+/** The status a delivery is answered with. */
+export const statusOf = (taken: Taken) => (taken === 'unauthorized' ? 401 : taken === 'malformed' ? 400 : 200)
+
+/** Gives a new event to the handler; to be called once the delivery is answered. */
+export function run(taken: Taken): void {
+  if (typeof taken === 'object') handle(taken.media_id).catch(console.error)
+}

@@ -1,0 +1,28 @@
+import { numberOf } from './deliveries.ts'
+
+const runs = new Uint8Array(16_000_000)
+let calls = 0
+let events = 0
+
+/** How often handlers were called, and for how many different events. Equal when no event was handled twice. */
+export interface Tally {
+  readonly calls: number
+  readonly events: number
+}
+
+/** The one handler of every contender: it counts its runs for each event, outside the heap that is measured. */
+export async function handle(mediaId: string): Promise<void> {
+  const number = numberOf(mediaId)
+  if (runs[number] === 0) events++
+  runs[number] = 1
+  calls++
+}
+
+export const tally = (): Tally => ({ calls, events })
+
+/** Waits until `expected` handlers have run, or for `patienceMs` at most. */
+export async function tallyOf(expected: number, patienceMs = 5_000): Promise<Tally> {
+  const deadline = Date.now() + patienceMs
+  while (calls < expected && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
+  return tally()
+}

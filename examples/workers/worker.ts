@@ -1,0 +1,30 @@
+import { createReceiver, urlToken } from 'media-webhooks'
+import { fetchHandler } from 'media-webhooks/fetch'
+
+interface Env {
+  readonly WEBHOOK_TOKEN: string
+}
+
+interface Context {
+  waitUntil(promise: Promise<unknown>): void
+}
+
+let handle: ReturnType<typeof fetchHandler> | undefined
+
+/** One receiver an isolate, made at the first delivery: only then are the secrets there. */
+function createHandler({ WEBHOOK_TOKEN }: Env) {
+  const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }) })
+  receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
+    console.log(`publish ${mediaId} in ${qualities.join(', ')}`)
+  })
+  return fetchHandler(receiver)
+}
+
+export default {
+  async fetch(request: Request, env: Env, context: Context): Promise<Response> {
+    if (new URL(request.url).pathname !== '/webhooks/media') return new Response('not found', { status: 404 })
+    handle ??= createHandler(env)
+    // The context lets the receiver handle the event after the answer.
+    return handle(request, env, context)
+  },
+}

@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { type Program, startProgram } from '../package/program.ts'
+import { findRuntime } from '../runtimes/find-runtime.ts'
+import { startWorkerd } from '../runtimes/start-workerd.ts'
+
+const require = createRequire(import.meta.url)
+const secret = 'a-secret-of-the-test'
+const body = '{"type":"encoding.finished","media_id":"a-film","qualities":"360p,720p","status":"done"}'
+
+const folderOf = (example: string) => join(inject('userFolder'), 'examples', example)
+
+/** Runs what `npm start` of an example runs. */
+function startServer(example: string): Promise<Program> {
+  const env = { PORT: '0', WEBHOOK_TOKEN: secret, WEBHOOK_SECRET: secret }
+  const args = ['--import', require.resolve('tsx'), 'server.ts']
+  return startProgram(process.execPath, args, { cwd: folderOf(example), env }, /^listening on (\d+)$/)
+}
+
+const withToken = (token: string) => ({ query: `?token=${token}`, headers: {} })
+const withSignature = (key: string) => ({
+  query: '',
+  headers: { 'x-signature': `sha256=${createHmac('sha256', key).update(body).digest('hex')}` },
+})
+
+const workerd = findRuntime('workerd')
+
+const examples = [
+  { name: 'express', start: () => startServer('express'), sign: withToken },
+  { name: 'hono-node', start: () => startServer('hono-node'), sign: withSignature },
+  {
+    name: 'workers',
+    start: () => startWorkerd(workerd as string, folderOf('workers'), 'worker.ts', { WEBHOOK_TOKEN: secret }),
+    sign: withToken,
+  },
+].filter(({ name }) => name !== 'workers' || workerd !== undefined)
+
+describe.each(examples)('the example for $name', ({ start, sign }) => {
+  let program: Program
+  beforeAll(async () => {
+    program = await start()
+  })
+  afterAll(() => program?.stop())
+
+  async function deliver(key: string) {
+    const { query, headers } = sign(key)
+    const response = await fetch(`http://127.0.0.1:${program.captured}/webhooks/media${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    })
+    return [response.status, ((await response.json()) as { status: string }).status]
+  }
+
+  test('accepts a delivery, knows its duplicate, refuses a forged one and handles the event once', async () => {
+    expect(await deliver(secret)).toEqual([200, 'accepted'])
+    expect(await deliver(secret)).toEqual([200, 'duplicate'])
+    expect(await deliver('a-guess')).toEqual([401, 'error'])
+    await expect.poll(() => program.output()).toContain('publish a-film in 360p, 720p')
+    expect(program.output().match(/publish/g)).toHaveLength(1)
+  })
+})
+
+test.each(['express', 'hono-node'])('the example for %s closes once it is asked to end', async (name) => {
+  const program = await startServer(name)
+  expect(await program.stop('SIGTERM')).toBe(0)
+  expect(program.output()).not.toContain('not handled')
+})
+
+const sources = [
+  ['express', 'server.ts'],
+  ['hono-node', 'server.ts'],
+  ['workers', 'worker.ts'],
+] as const
+
+test('the examples type-check', async () => {
+  const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, noEmit: true, skipLibCheck: true }
+  const files = sources.map((path) => path.join('/'))
+  await writeFile(
+    folderOf('tsconfig.json'),
+    JSON.stringify({ compilerOptions: { ...compilerOptions, types: ['node'] }, files }),
+  )
+  const args = [require.resolve('typescript/bin/tsc'), '-p', folderOf('.')]
+  execFileSync(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+})
+
+test.each(sources)('the package.json of the example for %s names what %s imports', (example, source) => {
+  const imports = readFileSync(join(folderOf(example), source), 'utf8').matchAll(/from '((?:@[^/']+\/)?[^/']+)/g)
+  const { dependencies } = JSON.parse(readFileSync(join(folderOf(example), 'package.json'), 'utf8'))
+  expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(Array.from(imports, ([, each]) => each)))
+})

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process'
+import { expect, inject, test } from 'vitest'
+
+const entries = ['', '/express', '/hono', '/fetch', '/node', '/testing']
+
+/** What each entry exports, as one of the two module systems sees it. */
+function exportedNames(load: 'import' | 'require'): Record<string, string[]> {
+  const script = `
+    const names = {}
+    for (const entry of ${JSON.stringify(entries)}) names[entry || '.'] = Object.keys(await ${load}('media-webhooks' + entry))
+    console.log(JSON.stringify(names))`
+  const withRequire = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);${script}`
+  const args = ['--no-warnings', '--input-type=module', '--eval', withRequire]
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: inject('userFolder'), encoding: 'utf8' }))
+}
+
+test('the exported names grow only where somebody has looked at them', () => {
+  expect(exportedNames('import')).toMatchInlineSnapshot(`
+    {
+      ".": [
+        "WebhookError",
+        "anyOf",
+        "basicAuth",
+        "createReceiver",
+        "eventTypes",
+        "headerToken",
+        "hmacSignature",
+        "lruStore",
+        "memoryInbox",
+        "standardWebhooks",
+        "unverified",
+        "urlToken",
+        "webhookErrorCodes",
+      ],
+      "/express": [
+        "expressHandler",
+      ],
+      "/fetch": [
+        "fetchHandler",
+      ],
+      "/hono": [
+        "honoHandler",
+      ],
+      "/node": [
+        "nodeHandler",
+      ],
+      "/testing": [
+        "deliver",
+        "encodePayload",
+        "inboxContract",
+        "makeDelivery",
+        "samplePayload",
+        "signWithBasicAuth",
+        "signWithHeaderToken",
+        "signWithHmac",
+        "signWithStandardWebhooks",
+        "signWithUrlToken",
+        "storeContract",
+      ],
+    }
+  `)
+})
+
+test('require gives the same names as import', () => {
+  expect(exportedNames('require')).toEqual(exportedNames('import'))
+})

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cp, mkdtemp, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { startProgram } from './program.ts'
+
+const fixtures = fileURLToPath(new URL('./fixtures/', import.meta.url))
+const installed = (path: string) => join(inject('userFolder'), 'node_modules/media-webhooks', path)
+
+describe('the packed package', () => {
+  test('holds what was built, the texts around it, and nothing else', () => {
+    const topLevel = new Set(inject('packedFiles').map((path) => path.split('/', 1)[0]))
+    expect([...topLevel].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
+  })
+
+  test('holds JavaScript and types of src/ and adapters/ only, and names no folder of the machine that built it', () => {
+    const built = inject('packedFiles').filter((path) => path.startsWith('dist/'))
+    expect(built.filter((path) => !/^dist\/(src|adapters)\/.+\.(js|d\.ts)$/.test(path))).toEqual([])
+    const root = fileURLToPath(new URL('../../', import.meta.url))
+    const naming = built.filter(
+      (path) => /(\.\.\/|\/\/#region )(test|bench|start)\//.test(read(path)) || read(path).includes(root),
+    )
+    expect(naming).toEqual([])
+  })
+})
+
+test('a server of the installed package takes a real delivery', async () => {
+  const cwd = inject('userFolder')
+  await cp(join(fixtures, 'server.js'), join(cwd, 'server.js'))
+  const server = await startProgram(process.execPath, ['server.js'], { cwd }, /^listening on (\d+)$/)
+  onTestFinished(async () => void (await server.stop()))
+  const deliver = (token: string) =>
+    fetch(`http://127.0.0.1:${server.captured}/?token=${token}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'encoding.finished', media_id: 'a-film', qualities: '360p,720p' }),
+    })
+
+  const accepted = await deliver('a-secret')
+  expect([accepted.status, await accepted.json()]).toEqual([200, { status: 'accepted' }])
+  expect((await deliver('a-guess')).status).toBe(401)
+  await expect.poll(() => server.output()).toContain('handled a-film 360p+720p')
+})
+
+describe('a TypeScript project', () => {
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+
+  /** What the compiler has to say about a fixture; nothing, when all is well. */
+  async function check(file: string, options: object): Promise<string> {
+    const compilerOptions = { target: 'es2023', strict: true, noEmit: true, ...options }
+    const folder = await mkdtemp(join(inject('userFolder'), 'typed-'))
+    await cp(join(fixtures, file), join(folder, file))
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
+    try {
+      return execFileSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' })
+    } catch (error) {
+      return (error as { stdout: string }).stdout
+    }
+  }
+
+  test.each([
+    { module: 'nodenext', moduleResolution: 'nodenext' },
+    { module: 'esnext', moduleResolution: 'bundler' },
+  ])('checks against every entry with moduleResolution $moduleResolution, misuse included', async (resolution) => {
+    expect(await check('every-entry.ts', { ...resolution, types: ['node'], skipLibCheck: true })).toBe('')
+  })
+
+  test('needs no types of Node for the default entry, whose declarations hold up by themselves', async () => {
+    const withoutNode = { types: [], lib: ['es2023', 'dom'] }
+    expect(await check('default-entry.ts', { module: 'nodenext', ...withoutNode, skipLibCheck: false })).toBe('')
+  })
+})
+
+function read(path: string): string {
+  return readFileSync(installed(path), 'utf8')
+}

@@ -1,0 +1,8 @@
+import { startProgram } from '../package/program.ts'
+import { proveRuntime } from './suite.ts'
+
+const env = { NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' }
+
+proveRuntime('deno', (deno, cwd) =>
+  startProgram(deno, ['run', '--allow-net', 'deno.js'], { cwd, env }, /^listening on (\d+)$/),
+)

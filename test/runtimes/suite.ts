@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { Program } from '../package/program.ts'
+import { findRuntime } from './find-runtime.ts'
+
+type Signed = { readonly query?: string; readonly headers?: Record<string, string> }
+
+/** What a sender adds to a body, for each verifier of app.js. Made without the package, which could err twice alike. */
+const signers: Record<string, (body: string, secret: string) => Signed> = {
+  '/url-token': (_body, secret) => ({ query: `?token=${secret}` }),
+  '/hmac': (body, secret) => ({ headers: { 'x-signature': createHmac('sha256', secret).update(body).digest('hex') } }),
+  '/standard-webhooks': (body, secret) => {
+    const timestamp = Math.floor(Date.now() / 1000)
+    const id = `msg_${createHmac('sha1', 'id').update(body).digest('hex')}`
+    const mac = createHmac('sha256', `${secret}-of-24-bytes`).update(`${id}.${timestamp}.${body}`).digest('base64')
+    return { headers: { 'webhook-id': id, 'webhook-timestamp': `${timestamp}`, 'webhook-signature': `v1,${mac}` } }
+  },
+}
+
+/**
+ * Proves the built package on a runtime.
+ * @param start starts the runtime on app.js, which lies in `folder` where the package can be imported
+ */
+export function proveRuntime(
+  name: Parameters<typeof findRuntime>[0],
+  start: (binary: string, folder: string) => Promise<Program>,
+): void {
+  const binary = findRuntime(name)
+
+  describe.skipIf(binary === undefined)(`the fetch adapter on ${name}`, () => {
+    let runtime: Program
+    let origin: string
+    beforeAll(async () => {
+      const folder = join(inject('userFolder'), `on-${name}`)
+      await cp(fileURLToPath(new URL('.', import.meta.url)), folder, { recursive: true })
+      runtime = await start(binary as string, folder)
+      origin = `http://127.0.0.1:${runtime.captured}`
+    })
+    afterAll(() => runtime?.stop())
+
+    async function post(path: string, body: string, { query = '', headers = {} }: Signed) {
+      const type = { 'content-type': 'application/json' }
+      const response = await fetch(`${origin}${path}${query}`, {
+        method: 'POST',
+        headers: { ...type, ...headers },
+        body,
+      })
+      return { status: response.status, body: await response.json() }
+    }
+
+    const handled = async () => (await (await fetch(`${origin}/handled`)).json()) as string[]
+
+    describe.each(Object.entries(signers))('%s', (path, sign) => {
+      const bodyOf = (mediaId: string, fields: object = {}) =>
+        JSON.stringify({ type: 'encoding.finished', media_id: mediaId, ...fields })
+
+      test('accepts a delivery, knows its duplicate and handles the event once, after the answer', async () => {
+        const mediaId = `${path} one`
+        const body = bodyOf(mediaId)
+        expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'accepted' } })
+        expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'duplicate' } })
+        await expect.poll(handled).toContain(mediaId)
+        expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'duplicate' } })
+        expect((await handled()).filter((each) => each === mediaId)).toHaveLength(1)
+      })
+
+      test('handles every event of a burst, those that wait for others of their media or for a retry too', async () => {
+        const media = Array.from({ length: 30 }, (_, index) => `${path} of many ${index}`)
+        const bodies = media.flatMap((id) => [bodyOf(id), bodyOf(id, { title: 'fails once' })])
+        const answers = await Promise.all(bodies.map((body) => post(path, body, sign(body, 'a-secret'))))
+        expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 200))
+        const handledOfMany = async () => (await handled()).filter((each) => each.startsWith(`${path} of many`)).sort()
+        await expect.poll(handledOfMany, { timeout: 5_000 }).toEqual([...media, ...media].sort())
+      })
+
+      test('ends the time of a handler that hangs, whatever deliveries came before', async () => {
+        const first = bodyOf(`${path} before`)
+        await post(path, first, sign(first, 'a-secret'))
+        await expect.poll(handled).toContain(`${path} before`)
+        const hanging = bodyOf(`${path} hanging`, { title: 'hangs once' })
+        await post(path, hanging, sign(hanging, 'a-secret'))
+        await expect.poll(handled, { timeout: 5_000 }).toContain(`${path} hanging`)
+      })
+
+      test.each([
+        { fault: 'a forged delivery', body: bodyOf('forged'), secret: 'a-guess', status: 401, code: 'unauthorized' },
+        { fault: 'a malformed delivery', body: '{"type":', secret: 'a-secret', status: 400, code: 'malformed' },
+        {
+          fault: 'an oversized delivery',
+          body: bodyOf('x'.repeat(70_000)),
+          secret: 'a-secret',
+          status: 413,
+          code: 'too_large',
+        },
+      ])('answers $status to $fault', async ({ body, secret, status, code }) => {
+        const answer = await post(path, body, sign(body, secret))
+        expect(answer).toMatchObject({ status, body: { status: 'error', code } })
+      })
+    })
+  })
+}

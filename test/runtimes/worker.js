@@ -1,0 +1,3 @@
+import { serve } from './app.js'
+
+export default { fetch: serve }
