@@ -1,6 +1,4 @@
-import { LRUCache } from 'lru-cache'
 import { checkNumbers } from '../check-options.ts'
-import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
@@ -14,16 +12,15 @@ import type {
   CloseReport,
   DeadLetter,
   Handle,
-  HandlingResult,
   ImmediateResult,
   Inbox,
   InboxStats,
-  UnfinishedEvent,
 } from './inbox.ts'
-import { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { MemoryDeadLetters } from './memory-dead-letters.ts'
+import { MemoryHandling } from './memory-handling.ts'
 import { MemoryJob } from './memory-job.ts'
+import { MemoryJobs } from './memory-jobs.ts'
 
 export interface MemoryInboxOptions {
   /**
@@ -65,16 +62,11 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
-  /** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
-  readonly #jobs = new ChurnMap<string, MemoryJob>()
-  readonly #lanes: Lanes<MemoryJob>
+  readonly #jobs = new MemoryJobs()
   readonly #leases: Leases
-  /** What `handleNow` could not finish, so that the sender's retry leaves out the handlers that succeeded. */
-  readonly #failedBefore: LRUCache<string, { readonly attempts: number; readonly completed: readonly string[] }>
-  #handle: Handle | undefined
+  readonly #handling: MemoryHandling
   #logger: Logger = consoleLogger
   #closing: Promise<CloseReport> | undefined
-  #onIdle: (() => void) | undefined
 
   constructor({
     store = lruStore(),
@@ -85,24 +77,24 @@ class MemoryInbox implements Inbox {
   }: MemoryInboxOptions) {
     checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting, maxDeadLetters })
     this.#maxWaiting = maxWaiting
-    this.#lanes = new Lanes(concurrency, (job) => this.#run(job))
+    this.deadLetters = new MemoryDeadLetters(
+      maxDeadLetters,
+      (letter) => this.#replay(letter),
+      ({ key }) => this.#logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
+    )
     this.#leases = new Leases(
       store,
       leaseMs,
       () => this.#logger,
       (key) => this.#leaseLost(key),
     )
-    this.#failedBefore = new LRUCache({ max: maxWaiting })
-    this.deadLetters = new MemoryDeadLetters(
-      maxDeadLetters,
-      (letter) => this.#replay(letter),
-      ({ key }) => this.#logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
-    )
+    const { deadLetters } = this
+    this.#handling = new MemoryHandling({ jobs: this.#jobs, leases: this.#leases, deadLetters, concurrency })
   }
 
   start(handle: Handle, logger: Logger): void {
-    if (this.#handle !== undefined) throw new WebhookError('invalid_option', 'an inbox serves one receiver')
-    this.#handle = handle
+    if (this.#handling.hasStarted) throw new WebhookError('invalid_option', 'an inbox serves one receiver')
+    this.#handling.start(handle)
     this.#logger = unfailing(logger)
   }
 
@@ -129,12 +121,12 @@ class MemoryInbox implements Inbox {
 
   /** Takes the event in, unless there is no room. Before the claim: one that had to be undone could be seen. */
   #admit(accepted: AcceptedEvent, once: boolean): MemoryJob | undefined {
-    if (this.#handle === undefined) throw new WebhookError('unavailable', 'the inbox has not been started')
+    if (!this.#handling.hasStarted) throw new WebhookError('unavailable', 'the inbox has not been started')
     if (this.#closing !== undefined) throw new WebhookError('closing', 'the inbox is closing')
-    if (this.#jobs.size - this.#lanes.running >= this.#maxWaiting) return undefined
-    const { attempts = 0, completed = [] } = (once && this.#failedBefore.get(accepted.event.key)) || {}
-    const job = new MemoryJob(accepted, once, attempts, completed)
-    this.#jobs.set(job.key, job)
+    if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
+    const before = once ? this.#handling.failedBefore(accepted.event.key) : undefined
+    const job = new MemoryJob(accepted, once, before?.attempts ?? 0, before?.completed ?? [])
+    this.#jobs.add(job)
     return job
   }
 
@@ -160,8 +152,8 @@ class MemoryInbox implements Inbox {
   #claimed(job: MemoryJob, claim: Claim): MaybePromise<Claim> {
     job.claim = undefined
     if (job.hasEnded) return this.#claimedTooLate(job)
-    if (claim === 'claimed') this.#enqueue(job)
-    else this.#forget(job, claim === 'done' ? 'duplicate' : 'in-progress')
+    if (claim === 'claimed') this.#handling.add(job)
+    else this.#jobs.end(job, claim === 'done' ? 'duplicate' : 'in-progress')
     return claim
   }
 
@@ -172,61 +164,16 @@ class MemoryInbox implements Inbox {
   }
 
   #claimFailed(job: MemoryJob, error: unknown): never {
-    this.#forget(job, 'failed')
+    this.#jobs.end(job, 'failed')
     throw error
   }
 
-  #enqueue(job: MemoryJob): void {
-    job.state = 'waiting'
-    this.#lanes.add(job)
-  }
-
-  #run(job: MemoryJob): Promise<void> {
-    if (job.hasEnded) return Promise.resolve()
-    job.state = 'running'
-    const { event, receivedAt } = job.accepted
-    return (this.#handle as Handle)(event, receivedAt, job.attempt).then((result) => this.#ran(job, result))
-  }
-
-  #ran(job: MemoryJob, result: HandlingResult): MaybePromise<void> {
-    // Its lease was lost, or the inbox gave up on it.
-    if (job.hasEnded) return
-    if (result.status === 'done') return this.#record(job, 'handled')
-    if (job.once) return this.#giveBack(job, result.completed)
-    if (result.status === 'retry') return this.#retryLater(job, result)
-    return this.#bury(job, result)
-  }
-
-  #record(job: MemoryJob, result: 'handled' | 'failed'): void {
-    job.state = 'recording'
-    if (job.once) this.#failedBefore.delete(job.key)
-    this.#leases.complete(job.key, () => this.#forget(job, result))
-  }
-
-  async #giveBack(job: MemoryJob, completed: readonly string[]): Promise<void> {
-    this.#failedBefore.set(job.key, { attempts: job.attempt.number, completed })
-    await this.#leases.release(job.key)
-    this.#forget(job, 'failed')
-  }
-
-  #retryLater(job: MemoryJob, { delayMs, completed }: HandlingResult & { status: 'retry' }): void {
-    job.state = 'retrying'
-    job.nextAttempt(completed)
-    job.retryTimer = setTimeout(() => this.#enqueue(job), delayMs)
-  }
-
-  #bury(job: MemoryJob, { completed, failures }: HandlingResult & { status: 'dead' }): void {
-    const { key, accepted, attempt } = job
-    this.deadLetters.add({ ...accepted, key, attempts: attempt.number, completed, failures, diedAt: new Date() })
-    this.#record(job, 'failed')
-  }
-
   #replay({ key, event, receivedAt, completed }: DeadLetter): void {
-    if (this.#jobs.has(key)) throw new WebhookError('in_progress', 'the event is being handled')
+    if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
     const job = this.#admit({ event, receivedAt }, false)
     if (job === undefined) throw new WebhookError('overloaded', 'the inbox is full')
     job.resume(completed)
-    this.#enqueue(job)
+    this.#handling.add(job)
   }
 
   #leaseLost(key: string): void {
@@ -234,22 +181,11 @@ class MemoryInbox implements Inbox {
     if (job === undefined) return
     this.#logger.warn({ key }, 'the lease of an event was lost; another process handles it')
     job.stop(new WebhookError('lease_lost', 'the lease of the event was lost'))
-    this.#forget(job, 'in-progress')
-  }
-
-  #forget(job: MemoryJob, result: ImmediateResult): void {
-    if (!job.hasEnded) this.#jobs.delete(job.key)
-    job.end(result)
-    if (this.#jobs.size === 0) this.#onIdle?.()
+    this.#jobs.end(job, 'in-progress')
   }
 
   stats(): InboxStats {
-    const stats = { waiting: 0, running: 0, retrying: 0, deadLetters: this.deadLetters.size }
-    for (const [, { state }] of this.#jobs) {
-      if (state === 'running' || state === 'retrying') stats[state]++
-      else if (state !== 'recording') stats.waiting++
-    }
-    return stats
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
   close({ timeoutMs = 10_000 }: CloseOptions = {}): Promise<CloseReport> {
@@ -258,31 +194,12 @@ class MemoryInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
-    await this.#idle(timeoutMs)
-    const unfinished: UnfinishedEvent[] = []
-    for (const [, job] of this.#jobs) {
-      const { state } = job
-      job.stop(new WebhookError('closing', 'the inbox is closing'))
-      if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
-      job.end('failed')
-    }
-    this.#jobs.clear()
-    this.#lanes.clear()
+    await this.#jobs.idle(timeoutMs)
+    const unfinished = this.#jobs.giveUp()
+    this.#handling.clear()
     // Their claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
     this.#leases.stop()
     return { unfinished }
-  }
-
-  #idle(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#jobs.size === 0) return resolve()
-      // A timer that is told to wait longer fires at once.
-      const timer = setTimeout(resolve, Math.min(timeoutMs, 2_147_483_647))
-      this.#onIdle = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   }
 }
 

@@ -1,0 +1,65 @@
+import { ChurnMap } from '../churn-map.ts'
+import { WebhookError } from '../errors.ts'
+import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
+import type { MemoryJob } from './memory-job.ts'
+
+/** The longest that a timer waits, in ms; one that is told to wait longer fires at once. */
+const longestWaitMs = 2_147_483_647
+
+/** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
+export class MemoryJobs {
+  readonly #byKey = new ChurnMap<string, MemoryJob>()
+  #onIdle: (() => void) | undefined
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  get(key: string): MemoryJob | undefined {
+    return this.#byKey.get(key)
+  }
+
+  add(job: MemoryJob): void {
+    this.#byKey.set(job.key, job)
+  }
+
+  /** Ends a job, and tells those who wait for it how. */
+  end(job: MemoryJob, result: ImmediateResult): void {
+    if (!job.hasEnded) this.#byKey.delete(job.key)
+    job.end(result)
+    if (this.#byKey.size === 0) this.#onIdle?.()
+  }
+
+  /** Resolves when no job is left, or after `timeoutMs`. */
+  idle(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#byKey.size === 0) return resolve()
+      const timer = setTimeout(resolve, Math.min(timeoutMs, longestWaitMs))
+      this.#onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Stops every job that is left, and says which of the accepted ones had not been handled. */
+  giveUp(): readonly UnfinishedEvent[] {
+    const unfinished: UnfinishedEvent[] = []
+    for (const [, job] of this.#byKey) {
+      const { state } = job
+      job.stop(new WebhookError('closing', 'the inbox is closing'))
+      if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
+      this.end(job, 'failed')
+    }
+    return unfinished
+  }
+
+  counts(): { waiting: number; running: number; retrying: number } {
+    const counts = { waiting: 0, running: 0, retrying: 0 }
+    for (const [, { state }] of this.#byKey) {
+      if (state === 'running' || state === 'retrying') counts[state]++
+      else if (state !== 'recording') counts.waiting++
+    }
+    return counts
+  }
+}
