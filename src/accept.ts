@@ -1,5 +1,5 @@
 import { WebhookError } from './errors.ts'
-import type { Acceptance, AcceptedEvent, Inbox } from './inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, ImmediateResult, Inbox } from './inbox/inbox.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
@@ -36,13 +36,21 @@ export async function acceptAndHandle(
   timeoutMs: number,
   waitUntil: WaitUntil,
 ): Promise<'handled' | 'duplicate'> {
-  const handling = inbox.handleNow(accepted).catch(unavailable)
+  const handling = handleNow(inbox, accepted)
   waitUntil?.(handling.catch(() => {}))
   const result = await orAfter(timeoutMs, handling, 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is still being handled')
   return result
+}
+
+async function handleNow(inbox: Required<Inbox>, accepted: AcceptedEvent): Promise<ImmediateResult> {
+  try {
+    return await inbox.handleNow(accepted)
+  } catch (error) {
+    return unavailable(error)
+  }
 }
 
 function unavailable(error: unknown): never {

@@ -10,8 +10,8 @@ const max = 2_147_483_647
  */
 export function checkNumbers(owner: string, options: Readonly<Record<string, number>>): void {
   for (const [name, value] of Object.entries(options)) {
-    if (typeof value === 'number' && value > 0 && value <= max) continue
-    throw new WebhookError('invalid_option', `${owner}: ${name} has to be a number from 1 to ${max}, not ${value}`)
+    if (Number.isInteger(value) && value > 0 && value <= max) continue
+    throw new WebhookError('invalid_option', `${owner}: ${name} has to be a whole number from 1 to ${max}`)
   }
 }
 
@@ -34,7 +34,9 @@ export function checkHeaderName(owner: string, name: string): void {
 }
 
 /** Checks what the types of the options already say, for callers without them. */
-export function checkReceiverOptions({ verify, inbox, ack = 'accepted', eventKey }: ReceiverOptions): void {
+export function checkReceiverOptions(options: ReceiverOptions): void {
+  // Callers without types may give nothing at all.
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey } = (options ?? {}) as ReceiverOptions
   if (typeof verify?.verify !== 'function') {
     throw new WebhookError(
       'invalid_option',
@@ -46,5 +48,9 @@ export function checkReceiverOptions({ verify, inbox, ack = 'accepted', eventKey
   if (ack === 'handled' && inbox !== undefined && inbox.handleNow === undefined) {
     throw new WebhookError('invalid_option', "createReceiver: ack 'handled' works with the memory inbox only")
   }
-  if (typeof eventKey === 'object') checkHeaderName('eventKey', eventKey.header)
+  if (ack === 'handled' ? retry !== undefined : ackTimeoutMs !== undefined) {
+    const idle = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
+    throw new WebhookError('invalid_option', `createReceiver: ${idle} has no effect with ack '${ack}'`)
+  }
+  if (eventKey !== undefined && typeof eventKey !== 'function') checkHeaderName('eventKey', eventKey?.header)
 }

@@ -1,3 +1,5 @@
+import { isPromise } from './maybe-promise.ts'
+
 type LogMethod = (details: object, message: string) => void
 
 /** The part of pino's interface that is used: an object of details first, then the message. */
@@ -25,13 +27,14 @@ export function withDetails(logger: Logger, bound: object): Logger {
   return { debug: bind('debug'), info: bind('info'), warn: bind('warn'), error: bind('error') }
 }
 
-/** A logger whose lines are lost where the given one throws: nothing else must be. */
+/** A logger whose lines are lost where the given one throws or rejects: nothing else must be. */
 export function unfailing(logger: Logger): Logger {
   const guard =
     (level: keyof Logger): LogMethod =>
     (details, message) => {
       try {
-        logger[level](details, message)
+        const written: unknown = logger[level](details, message)
+        if (isPromise(written)) written.then(undefined, () => {})
       } catch {
         // A logger that throws leaves nowhere to say so.
       }

@@ -35,7 +35,7 @@ export interface ReceiverOptions {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
-  /** How failed handlers are retried. With `ack: 'handled'` the sender retries instead. */
+  /** How failed handlers are retried. Not with `ack: 'handled'`: there the sender retries. */
   readonly retry?: RetryOptions
   /**
    * The largest body that is read, in bytes.

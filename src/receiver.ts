@@ -12,7 +12,7 @@ import { parseEvent } from './events/parse.ts'
 import { guard, readBody } from './guard.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { memoryInbox } from './inbox/memory.ts'
-import { consoleLogger } from './logger.ts'
+import { consoleLogger, unfailing } from './logger.ts'
 import { isPromise } from './maybe-promise.ts'
 import type { Receiver, ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
@@ -30,10 +30,10 @@ import { verifyDelivery } from './verify/verify-delivery.ts'
 export function createReceiver(options: ReceiverOptions): Receiver {
   checkReceiverOptions(options)
   const { verify: verifier, inbox = memoryInbox(), maxBodyBytes = 65_536, logger = consoleLogger } = options
-  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, hooks = {} } = options
+  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000 } = options
   checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
   const registry = new HandlerRegistry(options.handlers)
-  const reporter = createReporter(hooks, logger)
+  const reporter = createReporter(options.hooks ?? {}, logger)
   let closing = false
 
   /** The path of a delivery. What is no promise is not awaited: each await costs as much as parsing the JSON. */
@@ -69,15 +69,17 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, waitUntil)
   }
 
+  // Beyond this point a logger that throws would break what has nothing to do with it.
+  const safeLogger = unfailing(logger)
   const handle = createDispatcher({
     registry,
     reporter,
-    logger,
+    logger: safeLogger,
     handlerTimeoutMs,
     retry: ack === 'accepted' ? retrySchedule(options.retry) : undefined,
   })
-  void Promise.resolve(inbox.start(handle, logger)).catch((error) =>
-    logger.error({ err: error }, 'the inbox could not be started'),
+  void Promise.resolve(inbox.start(handle, safeLogger)).catch((error) =>
+    safeLogger.error({ err: error }, 'the inbox could not be started'),
   )
 
   const receiver: Receiver = {

@@ -46,7 +46,8 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
   // The console shows no debug lines, so that success costs nothing where nobody listens.
   const isHeard = (level: Level, hook: unknown) => hook !== undefined || level !== 'debug' || logger !== consoleLogger
 
-  const threw = (what: string, error: unknown): void => unfailing(logger).error({ err: error }, `${what} threw`)
+  const safeLogger = unfailing(logger)
+  const threw = (what: string, error: unknown): void => safeLogger.error({ err: error }, `${what} threw`)
 
   const guarded = (what: string, call: () => unknown): void => {
     try {
@@ -59,7 +60,7 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
   }
 
   const log = (level: Level, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
-    guarded('the logger', () => logger[level](err === undefined ? details : { ...details, err }, message))
+    safeLogger[level](err === undefined ? details : { ...details, err }, message)
 
   const tellOfHandling = (report: HandlingReport): void => {
     guarded('the handling hook', () => hooks.handling?.(report))

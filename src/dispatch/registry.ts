@@ -18,7 +18,9 @@ export class HandlerRegistry {
 
   /** @throws WebhookError `invalid_option` */
   constructor(handlers: Handlers = {}) {
-    for (const [type, handler] of Object.entries(handlers)) this.add([type as EventType], handler)
+    for (const [type, handler] of Object.entries(handlers)) {
+      if (handler !== undefined) this.add([type as EventType], handler)
+    }
   }
 
   get errorHandlers(): readonly ErrorHandler[] {

@@ -66,10 +66,13 @@ export interface EncodingFailedEvent extends EventFields {
   readonly type: 'encoding.failed'
 }
 
-declare const unknownType: unique symbol
-
-/** A type outside the catalogue. The brand lets `event.type === 'partial.finished'` rule it out. */
-export type UnknownEventType = string & { readonly [unknownType]: true }
+/**
+ * A type outside the catalogue: a string that no literal is equal to, so that `event.type === 'partial.finished'` rules
+ * it out. It is an enum for the compiler alone, which narrows by no other kind of nominal string.
+ */
+export declare enum UnknownEventType {
+  outsideTheCatalogue = 'a type outside the catalogue',
+}
 
 /** An event of a type this version does not know. */
 export interface UnknownEvent extends EventFields {

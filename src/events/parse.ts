@@ -67,10 +67,13 @@ const readQualities = (text: string | undefined): readonly string[] =>
         .map((name) => name.trim())
         .filter((name) => name !== '')
 
-// Fractions beyond milliseconds are cut off by every engine, though ECMAScript does not promise it. A text that is no
-// time is no reason to lose the event: it stays in the payload.
+// With its offset: without one it would be read in the zone of whatever machine this is.
+const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
+
+// Of RFC 3339 every engine reads all that the service writes, fractions beyond milliseconds included; of other texts
+// each guesses in its own way. One that is no time is no reason to lose the event: it stays in the payload.
 function readTime(text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
+  if (text === undefined || !rfc3339.test(text)) return undefined
   const date = new Date(text)
   return Number.isNaN(date.getTime()) ? undefined : date
 }

@@ -2,7 +2,7 @@ import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
-import { consoleLogger, type Logger, unfailing } from '../logger.ts'
+import { consoleLogger, type Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type {
   Acceptance,
@@ -95,7 +95,7 @@ class MemoryInbox implements Inbox {
   start(handle: Handle, logger: Logger): void {
     if (this.#handling.hasStarted) throw new WebhookError('invalid_option', 'an inbox serves one receiver')
     this.#handling.start(handle)
-    this.#logger = unfailing(logger)
+    this.#logger = logger
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
@@ -199,6 +199,10 @@ class MemoryInbox implements Inbox {
     this.#handling.clear()
     // Their claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
     this.#leases.stop()
+    for (const { event, state } of unfinished) {
+      const { key, type, mediaId } = event
+      this.#logger.error({ key, type, mediaId, state }, 'the inbox closed before the event was handled')
+    }
     return { unfinished }
   }
 }

@@ -16,7 +16,7 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
       for (const verifier of verifiers) {
         try {
           const verification = await verifier.verify(delivery)
-          if (verification.verified) return verification
+          if (verification.verified === true) return verification
           reasons.push(`${verifier.name}: ${verification.reason}`)
         } catch {
           // Refusing is what a verifier that throws does; the others still have a say.

@@ -24,7 +24,8 @@ export interface UrlTokenOptions {
  */
 export function urlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Verifier {
   checkChoice('urlToken', 'in', place, ['query', 'path'])
-  const matches = secretMatcher(readSecrets('urlToken', secret))
+  const secrets = readSecrets('urlToken', secret)
+  const matches = secretMatcher(place === 'query' ? secrets.map(spacesArePluses) : secrets)
   const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
   return {
     name: 'urlToken',
@@ -37,13 +38,17 @@ export function urlToken({ secret, in: place = 'query', parameter = 'token' }: U
   }
 }
 
+// A plus in a query may be itself or a space, depending on who wrote the URL: secrets in base64 hold pluses that were
+// pasted as they are. To a token the two are the same.
+const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
+
 function queryTokens(url: string, parameter: string): string[] {
-  const start = url.indexOf('?')
-  return start === -1 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(parameter)
+  const [, query] = /\?([^#]*)/.exec(url) ?? []
+  return new URLSearchParams(query).getAll(parameter).map(spacesArePluses)
 }
 
 function pathTokens(url: string): string[] {
-  const path = url.split(/[?#]/, 1)[0] as string
+  const [path = ''] = url.split(/[?#]/, 1)
   try {
     return [decodeURIComponent(path.slice(path.lastIndexOf('/') + 1))]
   } catch {

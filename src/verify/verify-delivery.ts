@@ -17,23 +17,25 @@ export function verifyDelivery(
 ): MaybePromise<string | undefined> {
   const isBytes = body instanceof Uint8Array
   if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier)
+  let verification: MaybePromise<Verification>
   try {
-    const verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
-    return isPromise(verification) ? verification.catch(refuse).then(eventIdOf) : eventIdOf(verification)
+    verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
   } catch (error) {
-    return refuse(error)
+    throw unauthorized(error)
   }
+  if (!isPromise(verification)) return eventIdOf(verification)
+  return verification.then(eventIdOf, (error) => {
+    throw unauthorized(error)
+  })
 }
 
 function eventIdOf(verification: Verification): string | undefined {
-  if (verification.verified === true) return verification.eventId
-  return refuse(verification.reason)
+  if (verification?.verified === true) return verification.eventId
+  throw unauthorized(verification?.reason)
 }
 
-function refuse(cause: unknown): never {
-  if (cause instanceof WebhookError && cause.code === 'unauthorized') throw cause
-  throw new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
-}
+const unauthorized = (cause: unknown): WebhookError =>
+  new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
 
 const bodyConsumed = ({ name }: Verifier): WebhookError =>
   new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {

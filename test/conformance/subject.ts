@@ -42,7 +42,7 @@ export const ours =
       verify,
       ack,
       inbox: memoryInbox({ leaseMs, ...(store && { store }) }),
-      retry: { attempts: 2, baseMs: 1 },
+      ...(ack === 'accepted' && { retry: { attempts: 2, baseMs: 1 } }),
       ...(logger && { logger }),
     })
     receiver.onAny(handle, { name: 'handle' })

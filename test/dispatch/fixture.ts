@@ -10,7 +10,7 @@ export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
   const receiver = createReceiver({
     verify: unverified(),
     logger: silent,
-    retry: { baseMs: 1 },
+    ...(options.ack === 'handled' ? undefined : { retry: { baseMs: 1 } }),
     hooks: { handling: (report) => void reports.push(report) },
     ...options,
   })

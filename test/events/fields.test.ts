@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import { envelope, eventOf, flat, mediaId, refusalOf } from './fixture.ts'
+
+const marker = 'value-marker-71c3'
+const wrongTypes: [what: string, value: unknown][] = [
+  ['a number', 71_309_115],
+  ['zero', 0],
+  ['a boolean', false],
+  ['an object', { marker }],
+  ['a list', [marker]],
+]
+
+/** The optional fields: in the payload and in the event, and other names that an envelope may use. */
+const optional: [wire: string, property: string, camelCase: string][] = [
+  ['media_type', 'mediaType', 'mediaType'],
+  ['title', 'title', 'title'],
+  ['status', 'status', 'status'],
+  ['user_id', 'userId', 'userId'],
+  ['emitted_at', 'emittedAt', 'emittedAt'],
+]
+
+const refusedAs = (field: string, expected: string) => `400 malformed: field ${field}: expected ${expected}`
+
+describe.each(optional)('the field %s', (wire, property, camelCase) => {
+  const sent = wire === 'emitted_at' ? '2026-03-01T12:00:00Z' : `${marker} 😀`
+  const read = wire === 'emitted_at' ? new Date(sent) : sent
+
+  test('is read in both formats, in the envelope in either case', async () => {
+    for (const payload of [{ ...flat, [wire]: sent }, envelope({ [wire]: sent }), envelope({ [camelCase]: sent })]) {
+      expect(await eventOf(payload)).toHaveProperty(property, read)
+    }
+  })
+
+  test.each([null, '', undefined])('is absent as %o', async (value) => {
+    for (const payload of [{ ...flat, [wire]: value }, envelope({ [wire]: value }), envelope({ [camelCase]: value })]) {
+      expect(await eventOf(payload)).toHaveProperty(property, undefined)
+    }
+  })
+
+  test.each(wrongTypes)('is malformed as %s', async (_, value) => {
+    expect(await refusalOf({ ...flat, [wire]: value })).toBe(refusedAs(wire, 'a string'))
+    expect(await refusalOf(envelope({ [wire]: value }))).toBe(refusedAs(`data.${wire}`, 'a string'))
+    expect(await refusalOf(envelope({ [camelCase]: value }))).toBe(refusedAs(`data.${camelCase}`, 'a string'))
+  })
+})
+
+describe('the field qualities', () => {
+  test.each([
+    ['360p,720p', ['360p', '720p']],
+    ['720p,360p', ['720p', '360p']],
+    ['360p', ['360p']],
+    [' 360p , 720p ', ['360p', '720p']],
+    [',360p,,', ['360p']],
+    [',', []],
+    ['', []],
+    [null, []],
+    [undefined, []],
+  ])('is read from %j', async (qualities, read) => {
+    expect((await eventOf({ ...flat, qualities })).qualities).toEqual(read)
+    expect((await eventOf(envelope({ qualities }))).qualities).toEqual(read)
+  })
+
+  test.each(wrongTypes)('is malformed as %s', async (_, qualities) => {
+    expect(await refusalOf({ ...flat, qualities })).toBe(refusedAs('qualities', 'a string'))
+    expect(await refusalOf(envelope({ qualities }))).toBe(refusedAs('data.qualities', 'a string'))
+  })
+
+  test.each([
+    ['360p', '360p'],
+    ['720p,360p', '720p'],
+    ['', undefined],
+    [null, undefined],
+    [undefined, undefined],
+  ])('gives partial.finished its quality: %j', async (qualities, quality) => {
+    for (const payload of [
+      { ...flat, type: 'partial.finished', qualities },
+      envelope({ qualities }, 'partial_finished'),
+    ]) {
+      const event = await eventOf(payload)
+      expect(event).toHaveProperty('quality', quality)
+    }
+  })
+
+  test('gives no other event a quality', async () => {
+    expect(await eventOf({ ...flat, qualities: '360p' })).not.toHaveProperty('quality')
+    expect(await eventOf({ ...flat, type: 'partial.begun', qualities: '360p' })).not.toHaveProperty('quality')
+  })
+})
+
+describe('a required field', () => {
+  test.each(['type', 'media_id'])('%s is malformed where it is absent or no text', async (field) => {
+    for (const value of [undefined, null, '', ...wrongTypes.map(([, value]) => value)]) {
+      expect(await refusalOf({ ...flat, [field]: value })).toBe(refusedAs(field, 'a non-empty string'))
+    }
+  })
+
+  test('of an envelope is the media id under any of its names', async () => {
+    for (const name of ['videoId', 'video_id', 'mediaId', 'media_id']) {
+      expect(await eventOf({ event: 'encoding.finished', data: { [name]: mediaId } })).toMatchObject({ mediaId })
+      const others = { videoId: '', video_id: null, mediaId: '', media_id: null, [name]: mediaId }
+      expect(await eventOf({ event: 'encoding.finished', data: others })).toMatchObject({ mediaId })
+      for (const [, value] of wrongTypes) {
+        const payload = { event: 'encoding.finished', data: { [name]: value } }
+        expect(await refusalOf(payload)).toBe(refusedAs(`data.${name}`, 'a string'))
+      }
+    }
+  })
+
+  test.each([undefined, null, ''])('of an envelope is not to be %o', async (videoId) => {
+    expect(await refusalOf(envelope({ videoId }))).toBe(refusedAs('data.videoId', 'a non-empty string'))
+  })
+
+  test('of an envelope is its data', async () => {
+    for (const data of [undefined, null, '', marker, ...wrongTypes.map(([, value]) => value)]) {
+      const refusal = await refusalOf({ event: 'encoding.finished', data })
+      expect(refusal).toMatch(/^400 malformed: field data(\.videoId)?: expected /)
+      expect(refusal).not.toContain(marker)
+    }
+  })
+
+  test('may be any text, white space included', async () => {
+    expect(await eventOf({ type: ' ', media_id: ' ' })).toMatchObject({ type: ' ', mediaId: ' ' })
+  })
+})
+
+describe('what the reader does not know', () => {
+  test('unknown fields stay in the payload, in the order they were sent', async () => {
+    const payload = { zeta: [1, { b: null }], ...flat, alpha: 'x' }
+    const event = await eventOf(payload)
+    expect(event.payload).toEqual(payload)
+    expect(JSON.stringify(event.payload)).toBe(JSON.stringify(payload))
+    expect(event).not.toHaveProperty('zeta')
+    expect((await eventOf(envelope({ alpha: 1 }))).payload).toEqual(envelope({ alpha: 1 }))
+  })
+
+  test('unknown words are kept as they are', async () => {
+    const words = { status: 'paused', media_type: 'hologram', qualities: '16k' }
+    const event = await eventOf({ ...flat, ...words })
+    expect(event).toMatchObject({ status: 'paused', mediaType: 'hologram', qualities: ['16k'] })
+  })
+
+  test.each(['video.deleted', 'encoding_finished', 'ENCODING.FINISHED', '__proto__', 'constructor', 'π'])(
+    'an unknown type %s is an event all the same',
+    async (type) => {
+      expect(await eventOf({ ...flat, type })).toMatchObject({ type, mediaId })
+    },
+  )
+})
+
+describe('the test delivery', () => {
+  test('is told by the nil media id, in both formats', async () => {
+    const nil = '00000000-0000-0000-0000-000000000000'
+    expect((await eventOf({ ...flat, media_id: nil })).test).toBe(true)
+    expect((await eventOf(envelope({ videoId: nil }))).test).toBe(true)
+    expect((await eventOf(flat)).test).toBe(false)
+    expect((await eventOf({ ...flat, title: 'Test.mp4', qualities: '720p', status: '' })).test).toBe(false)
+  })
+})

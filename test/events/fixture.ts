@@ -1,0 +1,61 @@
+import {
+  type Acknowledgement,
+  createReceiver,
+  lruStore,
+  type MediaEvent,
+  memoryInbox,
+  type ReceiverOptions,
+  unverified,
+} from '../../src/index.ts'
+import { type DeliverOptions, deliver } from '../../src/testing/index.ts'
+
+/** A payload as a test writes it: text, bytes, or what JSON.stringify makes of it. */
+export type Content = string | Uint8Array | object
+
+export const mediaId = '0f8fad5b-d9cb-469f-a165-70867728950e'
+/** The least that makes an event, in either format. */
+export const flat = { type: 'encoding.finished', media_id: mediaId }
+export const envelope = (data: object = {}, event = 'encoding.finished') => ({
+  event,
+  data: { videoId: mediaId, ...data },
+})
+
+interface Received {
+  readonly acknowledgement: Acknowledgement
+  readonly event: MediaEvent | undefined
+}
+
+/** Delivers a payload to a receiver of its own, which handles every event. */
+export async function receive(
+  content: Content,
+  options: Partial<ReceiverOptions> = {},
+  how: DeliverOptions = {},
+): Promise<Received> {
+  let event: MediaEvent | undefined
+  const receiver = createReceiver({
+    verify: unverified(),
+    inbox: memoryInbox({ store: lruStore({ max: 10 }), maxWaiting: 10 }),
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    ...options,
+  }).onAny((each) => {
+    event = each
+  })
+  const body = typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content)
+  const { handled, ...acknowledgement } = await deliver(receiver, body, how)
+  await handled
+  return { acknowledgement, event }
+}
+
+/** The event that a payload becomes. */
+export async function eventOf(content: Content, options?: Partial<ReceiverOptions>): Promise<MediaEvent> {
+  const { event, acknowledgement } = await receive(content, options)
+  if (event === undefined) throw new Error(`no event, but ${acknowledgement.body}`)
+  return event
+}
+
+/** `status code: message` of the refusal of a payload. */
+export async function refusalOf(content: Content, options?: Partial<ReceiverOptions>): Promise<string> {
+  const { status, body } = (await receive(content, options)).acknowledgement
+  const { code, message } = JSON.parse(body)
+  return `${status} ${code}: ${message}`
+}

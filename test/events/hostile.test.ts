@@ -1,0 +1,172 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createReceiver, unverified } from '../../src/index.ts'
+import { samplePayload } from '../../src/testing/index.ts'
+import { eventOf, flat, mediaId, refusalOf } from './fixture.ts'
+
+const pristine = JSON.stringify(Object.getOwnPropertyNames(Object.prototype).sort())
+
+afterEach(() => {
+  expect(JSON.stringify(Object.getOwnPropertyNames(Object.prototype).sort())).toBe(pristine)
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+})
+
+/** A payload with a field that is nested so that the payload is `depth` levels deep. */
+const nested = (depth: number, [open, close]: readonly [string, string]) =>
+  `{"type":"encoding.finished","media_id":"${mediaId}","extra":${open.repeat(depth - 1)}${close.repeat(depth - 1)}}`
+
+const list = ['[', ']'] as const
+
+describe('a body that is no payload', () => {
+  const malformed = (text: string) => `400 malformed: the body is ${text}`
+
+  test.each([
+    ['nothing', ''],
+    ['white space', ' \n\t'],
+    ['half an object', '{"type":"encoding.finished","media_id":"1"'],
+    ['two objects', `${JSON.stringify(flat)}${JSON.stringify(flat)}`],
+    ['a form', 'type=encoding.finished&media_id=1'],
+    ['a comment', `// \n${JSON.stringify(flat)}`],
+    ['a comma too much', '{"type":"encoding.finished","media_id":"1",}'],
+    ['single quotes', "{'type':'encoding.finished'}"],
+    ['NaN', '{"type":"encoding.finished","media_id":NaN}'],
+    ['a raw newline in a text', '{"type":"encoding.finished","media_id":"1\n"}'],
+    ['60,000 brackets', '['.repeat(60_000)],
+    ['60,000 braces', '{"a":'.repeat(12_000)],
+    ['a byte order mark in the middle', `{"type":"encoding.finished",\uFEFF"media_id":"1"}`],
+  ])('is not JSON: %s', async (_, body) => {
+    expect(await refusalOf(body)).toBe(malformed('not JSON'))
+  })
+
+  test.each([
+    ['a list', JSON.stringify([flat])],
+    ['an empty list', '[]'],
+    ['a number', '7'],
+    ['a text', '"encoding.finished"'],
+    ['null', 'null'],
+    ['true', 'true'],
+  ])('is not an object: %s', async (_, body) => {
+    expect(await refusalOf(body)).toBe(malformed('not a JSON object'))
+  })
+
+  test.each([
+    ['a lone continuation byte', [0x80]],
+    ['half a character', [0xc3]],
+    ['an overlong encoding', [0xc0, 0xaf]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
+    ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+    ['Latin-1', [0xe9]],
+  ])('is not UTF-8: %s', async (_, bytes) => {
+    const [head, tail] = [`{"type":"encoding.finished","media_id":"`, '"}'].map((text) =>
+      new TextEncoder().encode(text),
+    )
+    const body = Uint8Array.from([...(head as Uint8Array), ...bytes, ...(tail as Uint8Array)])
+    expect(await refusalOf(body)).toBe(malformed('not UTF-8'))
+  })
+
+  test('is not UTF-8 but UTF-16', async () => {
+    expect(await refusalOf(Uint8Array.from(Buffer.from(`\uFEFF${JSON.stringify(flat)}`, 'utf16le')))).toBe(
+      malformed('not UTF-8'),
+    )
+  })
+
+  test.each([
+    ['lists', list],
+    ['objects', ['{"a":[', ']}'] as const],
+  ])('is nested too deep: %s by the thousand', async (_, brackets) => {
+    const deep = nested(5_000, brackets)
+    expect(await refusalOf(deep)).toBe(malformed('nested more than 64 levels deep'))
+  })
+
+  test('is nested more than 64 levels deep', async () => {
+    expect((await eventOf(nested(64, list))).mediaId).toBe(mediaId)
+    expect(await refusalOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
+  })
+
+  test('is as little when another parser made it', async () => {
+    const statusOf = async (parsed: unknown) => {
+      const receiver = createReceiver({
+        verify: unverified(),
+        logger: { debug() {}, info() {}, warn() {}, error() {} },
+      })
+      return (await receiver.receive({ method: 'POST', url: '/', headers: new Headers(), body: { parsed } })).status
+    }
+    expect(await statusOf(flat)).toBe(200)
+    for (const parsed of [null, [], [flat], 'text', 7, JSON.parse(nested(65, list))]) {
+      expect(await statusOf(parsed)).toBe(400)
+    }
+  })
+})
+
+describe('a payload that is odd', () => {
+  test('keeps a key __proto__ as its own and changes no prototype', async () => {
+    const members = `"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}`
+    for (const body of [
+      `{${members},"type":"encoding.finished","media_id":"${mediaId}"}`,
+      `{"event":"encoding_finished","data":{${members},"videoId":"${mediaId}"}}`,
+    ]) {
+      const event = await eventOf(body)
+      expect(event.mediaId).toBe(mediaId)
+      expect(JSON.stringify(event.payload)).toBe(body)
+      expect(Object.getPrototypeOf(event.payload)).toBe(Object.prototype)
+      expect(event).not.toHaveProperty('polluted')
+    }
+  })
+
+  test('does not inherit its fields', async () => {
+    const inherited = `{"__proto__":${JSON.stringify(flat)}}`
+    expect(await refusalOf(inherited)).toBe('400 malformed: field type: expected a non-empty string')
+    expect(await refusalOf(`{"event":"encoding.finished","data":{"__proto__":{"videoId":"1"}}}`)).toMatch(
+      /data.videoId/,
+    )
+  })
+
+  test('has the deep end of a __proto__ counted too', async () => {
+    const deep = `{"type":"a","media_id":"b","__proto__":${'['.repeat(100)}${']'.repeat(100)}}`
+    expect(await refusalOf(deep)).toMatch(/nested more than 64/)
+  })
+
+  test.each(['toString', 'hasOwnProperty', 'then', 'toJSON', 'valueOf', ''])('may have a key %j', async (key) => {
+    const event = await eventOf({ ...flat, [key]: 'x' })
+    expect(event.payload[key]).toBe('x')
+  })
+
+  test('may begin with a byte order mark', async () => {
+    expect(await eventOf(`\uFEFF${JSON.stringify(flat)}`)).toMatchObject({ mediaId, payload: flat })
+    expect(await refusalOf(`\uFEFF\uFEFF${JSON.stringify(flat)}`)).toMatch(/not JSON/)
+  })
+
+  test('has the last of two equal keys', async () => {
+    const event = await eventOf(`{"type":"file.received","media_id":"1","type":"encoding.finished","media_id":"2"}`)
+    expect(event).toMatchObject({ type: 'encoding.finished', mediaId: '2' })
+    expect(await refusalOf(`{"type":"encoding.finished","media_id":"1","media_id":2}`)).toMatch(/media_id/)
+  })
+
+  test('may hold lone surrogates and control characters', async () => {
+    const event = await eventOf(
+      `{"type":"encoding.finished","media_id":"\\ud800","title":"\\u0000\\udc00","user_id":"\\ud83d\\ude00"}`,
+    )
+    expect(event).toMatchObject({ mediaId: '\ud800', title: '\u0000\udc00', userId: '😀' })
+  })
+
+  test('may hold numbers beyond what a number can be', async () => {
+    expect((await eventOf(`{"type":"a","media_id":"b","extra":1e999}`)).type).toBe('a')
+  })
+
+  test('may have a title of 64 KiB where the limit leaves room for it, and is too large otherwise', async () => {
+    const payload = samplePayload('encoding.finished', { title: 't'.repeat(65_536) })
+    expect(await refusalOf(payload)).toBe('413 too_large: the body is larger than 65536 bytes')
+    expect((await eventOf(payload, { maxBodyBytes: 70_000 })).title).toHaveLength(65_536)
+  })
+
+  test('may be as large as the limit, counted in bytes', async () => {
+    const around = JSON.stringify({ ...flat, title: '' }).length
+    const ofBytes = (bytes: number) => ({ ...flat, title: `é${'t'.repeat(bytes - around - 2)}` })
+    expect((await eventOf(ofBytes(65_536))).mediaId).toBe(mediaId)
+    expect(await refusalOf(ofBytes(65_537))).toMatch(/^413/)
+  })
+
+  test('may have thousands of keys', async () => {
+    const extra = Object.fromEntries(Array.from({ length: 4_000 }, (_, index) => [`k${index}`, index]))
+    expect((await eventOf({ ...flat, ...extra })).payload).toHaveProperty('k3999', 3_999)
+  })
+})

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import type { HandlingReport } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { answeringInbox, receiverWith, signalled } from './fixture.ts'
+
+const payload = samplePayload('encoding.finished')
+const marker = 'error-marker-6e4d'
+
+describe("ack: 'handled'", () => {
+  test('answers once every handler has finished', async () => {
+    const finish = signalled()
+    const order: string[] = []
+    const receiver = receiverWith({ ack: 'handled' })
+      .on('encoding.finished', () => finish.promise.then(() => order.push('first')))
+      .onAny(async () => void order.push('second'))
+    const answer = deliver(receiver, payload).then(({ outcome }) => order.push(outcome))
+    finish.resolve()
+    await answer
+    expect(order).toEqual(['first', 'second', 'handled'])
+  })
+
+  test('calls an event that was handled before a duplicate', async () => {
+    let runs = 0
+    const receiver = receiverWith({ ack: 'handled' }).onAny(() => runs++)
+    expect((await deliver(receiver, payload)).outcome).toBe('handled')
+    expect(await deliver(receiver, payload)).toMatchObject({ status: 200, outcome: 'duplicate' })
+    expect(runs).toBe(1)
+  })
+
+  test('answers 500 for a handler that failed, with nothing of its error, and tells the user', async () => {
+    const reports: HandlingReport[] = []
+    const errors: unknown[] = []
+    const error = new Error(marker)
+    const receiver = receiverWith({ ack: 'handled', hooks: { handling: (report) => void reports.push(report) } })
+      .onAny(() => Promise.reject(error), { name: 'failing' })
+      .onError((error, handling) => errors.push([error, handling.willRetry]))
+    const { status, body } = await deliver(receiver, payload)
+    expect(status).toBe(500)
+    expect(JSON.parse(body)).toEqual({ status: 'error', code: 'handler_failed', message: 'a handler failed' })
+    expect(reports).toMatchObject([{ outcome: 'failed', handler: 'failing', error }])
+    expect(errors).toEqual([[error, false]])
+    expect(await receiver.inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+  })
+
+  test('runs the handlers that failed again at the next delivery, and no others', async () => {
+    const runs: string[] = []
+    const receiver = receiverWith({ ack: 'handled' })
+      .onAny((_, { attempt }) => runs.push(`good ${attempt}`))
+      .onAny((_, { attempt }) => {
+        runs.push(`bad ${attempt}`)
+        if (attempt < 3) throw new Error(marker)
+      })
+      .onAny((_, { attempt }) => runs.push(`last ${attempt}`))
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await deliver(receiver, payload)).outcome)
+    expect(statuses).toEqual(['handler_failed', 'handler_failed', 'handled', 'duplicate'])
+    expect(runs).toEqual(['good 1', 'bad 1', 'last 1', 'bad 2', 'bad 3'])
+  })
+
+  test.each([
+    ['success', 'handled', async () => {}],
+    ['failure', 'handler_failed', () => Promise.reject(new Error(marker))],
+  ])('shares %s with the duplicates that arrive meanwhile', async (_, outcome, end) => {
+    const begun = signalled()
+    const finish = signalled()
+    let runs = 0
+    const receiver = receiverWith({ ack: 'handled' }).onAny(async () => {
+      runs++
+      begun.resolve()
+      await finish.promise
+      await end()
+    })
+    const answers = [deliver(receiver, payload), deliver(receiver, payload)]
+    await begun.promise
+    answers.push(deliver(receiver, payload))
+    finish.resolve()
+    expect((await Promise.all(answers)).map((answer) => answer.outcome)).toEqual([outcome, outcome, outcome])
+    expect(runs).toBe(1)
+  })
+
+  test('answers 503 after ackTimeoutMs while the handler goes on, and 200 once it has finished', async () => {
+    const finish = signalled()
+    const finished = signalled<boolean>()
+    const receiver = receiverWith({ ack: 'handled', ackTimeoutMs: 20 }).onAny(async (_, { signal }) => {
+      await finish.promise
+      finished.resolve(signal.aborted)
+    })
+    const startedAt = performance.now()
+    const first = await deliver(receiver, payload)
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(19)
+    expect(first).toMatchObject({ status: 503, outcome: 'in_progress', headers: { 'retry-after': '3' } })
+    expect((await deliver(receiver, payload)).outcome).toBe('in_progress')
+    finish.resolve()
+    expect(await finished.promise).toBe(false)
+    await first.handled
+    expect(await deliver(receiver, payload)).toMatchObject({ status: 200, outcome: 'duplicate' })
+  })
+
+  test('answers 500 for a handler whose time is up', async () => {
+    const receiver = receiverWith({ ack: 'handled', handlerTimeoutMs: 5 }).onAny(() => new Promise(() => {}))
+    expect((await deliver(receiver, payload)).outcome).toBe('handler_failed')
+  })
+
+  test('ignores types without a handler', async () => {
+    const receiver = receiverWith({ ack: 'handled' }).on('encoding.failed', () => {})
+    expect((await deliver(receiver, payload)).outcome).toBe('ignored')
+  })
+
+  test('keeps the runtime alive until the handlers have ended, however they end', async () => {
+    const ends: Promise<unknown>[] = []
+    const receiver = receiverWith({ ack: 'handled' }).onAny(() => Promise.reject(new Error(marker)))
+    const body = new TextEncoder().encode(JSON.stringify(payload))
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body }
+    await receiver.receive({ ...delivery, waitUntil: (promise) => void ends.push(promise) })
+    expect(ends).toHaveLength(1)
+    await expect(ends[0]).resolves.not.toThrow()
+  })
+
+  test('is refused for an inbox that cannot wait', () => {
+    const build = () => receiverWith({ ack: 'handled', inbox: answeringInbox(() => 'accepted') })
+    expect(build).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+    expect(build).toThrow(/memory inbox only/)
+  })
+})

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import { createReceiver, eventTypes, type MediaEvent, unverified } from '../../src/index.ts'
+import { deliver, makeDelivery, samplePayload } from '../../src/testing/index.ts'
+import { answeringInbox, receiverWith, signalled, silent } from './fixture.ts'
+
+const payload = samplePayload('encoding.finished')
+const unknown = { ...payload, type: 'video.deleted' }
+
+describe('a receiver', () => {
+  test('acknowledges before the handlers have begun to finish', async () => {
+    const finish = signalled()
+    let finished = false
+    const receiver = receiverWith().onAny(async () => {
+      await finish.promise
+      finished = true
+    })
+    const { outcome, handled } = await deliver(receiver, payload)
+    expect([outcome, finished]).toEqual(['accepted', false])
+    finish.resolve()
+    await handled
+    expect(finished).toBe(true)
+  })
+
+  test('hands each type to its own handlers', async () => {
+    const calls: string[] = []
+    const receiver = receiverWith({ handlers: { 'file.received': ({ type }) => void calls.push(`map ${type}`) } })
+      .on(['encoding.started', 'encoding.failed'], ({ type }) => void calls.push(`list ${type}`))
+      .on('partial.finished', ({ quality }) => void calls.push(`quality ${quality}`))
+    for (const type of eventTypes) await (await deliver(receiver, samplePayload(type))).handled
+    expect(calls).toEqual(['map file.received', 'list encoding.started', 'quality 360p', 'list encoding.failed'])
+  })
+
+  test('ignores a type without a handler, and does not remember the event', async () => {
+    const receiver = receiverWith().on('encoding.failed', () => {})
+    expect((await deliver(receiver, payload)).outcome).toBe('ignored')
+    expect((await deliver(receiver, JSON.stringify(unknown))).outcome).toBe('ignored')
+    expect((await deliver(receiver, payload)).outcome).toBe('ignored')
+    receiver.on('encoding.finished', () => {})
+    expect((await deliver(receiver, payload)).outcome).toBe('accepted')
+  })
+
+  test('does not bother the inbox with what it ignores', async () => {
+    const receiver = receiverWith({ inbox: answeringInbox(() => Promise.reject(new Error('down'))) })
+    expect((await deliver(receiver, payload)).outcome).toBe('ignored')
+  })
+
+  test('hands unknown types to onAny', async () => {
+    const events: MediaEvent[] = []
+    const receiver = receiverWith().onAny((event) => void events.push(event))
+    const { outcome, handled } = await deliver(receiver, JSON.stringify(unknown))
+    await handled
+    expect(outcome).toBe('accepted')
+    expect(events).toMatchObject([{ type: 'video.deleted', mediaId: payload.media_id, payload: unknown }])
+  })
+
+  test('stops handing events to a handler that was taken off', async () => {
+    const calls: string[] = []
+    const handler = ({ type }: MediaEvent) => void calls.push(type)
+    const receiver = receiverWith().on(['encoding.finished', 'encoding.failed'], handler).onAny(handler)
+    receiver.off('encoding.finished', handler)
+    await (await deliver(receiver, payload)).handled
+    await (await deliver(receiver, samplePayload('encoding.failed'))).handled
+    receiver.off(handler)
+    expect((await deliver(receiver, samplePayload('encoding.started'))).outcome).toBe('ignored')
+    expect(calls).toEqual(['encoding.finished', 'encoding.failed', 'encoding.failed'])
+  })
+
+  test('answers 503 where the inbox cannot be reached, however it fails', async () => {
+    const failures = [
+      () => Promise.reject(new Error('down')),
+      () => {
+        throw new Error('down')
+      },
+    ]
+    for (const accept of failures) {
+      const { status, outcome, headers } = await deliver(
+        receiverWith({ inbox: answeringInbox(accept) }).onAny(() => {}),
+        payload,
+      )
+      expect([status, outcome, headers['retry-after']]).toEqual([503, 'unavailable', '3'])
+    }
+  })
+
+  test('survives an inbox that does not start', async () => {
+    const lines: string[] = []
+    const logger = { ...silent, error: (_: object, message: string) => void lines.push(message) }
+    const inbox = { ...answeringInbox(() => 'accepted'), start: () => Promise.reject(new Error('no disk')) }
+    const receiver = createReceiver({ verify: unverified(), inbox, logger })
+    await new Promise(setImmediate)
+    expect(lines).toEqual(['the inbox could not be started'])
+    expect((await deliver(receiver, payload)).status).toBe(200)
+  })
+})
+
+describe('waitUntil', () => {
+  test('is given the end of the handling of an accepted event, and of nothing else', async () => {
+    const finish = signalled()
+    const ends: Promise<unknown>[] = []
+    const receiver = receiverWith().on('encoding.finished', () => finish.promise)
+    const send = async (content: string | typeof payload) =>
+      (await receiver.receive({ ...(await makeDelivery(content)), waitUntil: (promise) => void ends.push(promise) }))
+        .outcome
+    expect(await send('no JSON')).toBe('malformed')
+    expect(await send(samplePayload('encoding.failed'))).toBe('ignored')
+    expect(ends).toHaveLength(0)
+    expect(await send(payload)).toBe('accepted')
+    expect(await send(payload)).toBe('duplicate')
+    expect(ends).toHaveLength(1)
+    const state = () => Promise.race([ends[0]?.then(() => 'ended'), new Promise(setImmediate).then(() => 'pending')])
+    expect(await state()).toBe('pending')
+    finish.resolve()
+    await ends[0]
+  })
+
+  test('ends with the dead letter of an event that fails', async () => {
+    const receiver = receiverWith({ retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(new Error('no')))
+    await (await deliver(receiver, payload)).handled
+    expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)
+  })
+})
+
+describe('closing', () => {
+  test('refuses every delivery with 503 and Retry-After, before a look at it', async () => {
+    const receiver = receiverWith().onAny(() => {})
+    await receiver.close()
+    for (const body of [payload, 'no JSON']) {
+      expect(await deliver(receiver, body)).toMatchObject({
+        status: 503,
+        outcome: 'closing',
+        headers: { 'retry-after': '3' },
+      })
+    }
+  })
+
+  test('refuses from the moment it is asked to, while what runs finishes', async () => {
+    const begun = signalled()
+    const finish = signalled()
+    let finished = false
+    const receiver = receiverWith().onAny(async () => {
+      begun.resolve()
+      await finish.promise
+      finished = true
+    })
+    await deliver(receiver, payload)
+    await begun.promise
+    const closed = receiver.close()
+    expect((await deliver(receiver, samplePayload('encoding.failed'))).outcome).toBe('closing')
+    finish.resolve()
+    expect(await closed).toEqual({ unfinished: [] })
+    expect(finished).toBe(true)
+  })
+
+  test('says what it could not finish in time, and aborts its signal', async () => {
+    const begun = signalled()
+    const reason = signalled<unknown>()
+    const receiver = receiverWith().onAny((_, { signal }) => {
+      signal.addEventListener('abort', () => reason.resolve(signal.reason))
+      begun.resolve()
+      return new Promise(() => {})
+    })
+    await deliver(receiver, payload)
+    await begun.promise
+    const { unfinished } = await receiver.close({ timeoutMs: 5 })
+    expect(unfinished).toMatchObject([{ state: 'running', event: { mediaId: payload.media_id } }])
+    expect(await reason.promise).toMatchObject({ code: 'closing' })
+  })
+
+  test('can be asked for again', async () => {
+    const receiver = receiverWith()
+    expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([{ unfinished: [] }, { unfinished: [] }])
+  })
+})

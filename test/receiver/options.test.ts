@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { createReceiver, type EventType, type Inbox, type ReceiverOptions, unverified } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { answeringInbox, receiverWith, smallInbox } from './fixture.ts'
+
+const invalid = (message: RegExp) =>
+  expect.objectContaining({ name: 'WebhookError', code: 'invalid_option', message: expect.stringMatching(message) })
+
+const inbox: Inbox = { ...answeringInbox(() => 'accepted'), handleNow: async () => 'handled' }
+
+const build = (options: Partial<Record<keyof ReceiverOptions, unknown>>) => () =>
+  createReceiver({ verify: unverified(), inbox, ...options } as ReceiverOptions)
+
+describe('createReceiver is refused', () => {
+  test.each([undefined, null, 'urlToken', () => true, {}, { verify: 'yes' }])('%o as its verifier', (verify) => {
+    expect(build({ verify })).toThrow(invalid(/choose how deliveries are verified.*unverified\(\)/))
+  })
+
+  test('no options at all', () => {
+    expect(() => createReceiver(undefined as never)).toThrow(invalid(/choose how deliveries are verified/))
+    expect(() => createReceiver({} as never)).toThrow(invalid(/choose how deliveries are verified/))
+  })
+
+  describe.each(['maxBodyBytes', 'ackTimeoutMs', 'handlerTimeoutMs'] as const)('as %s', (name) => {
+    test.each([Number.NaN, 0, -1, 0.5, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2 ** 31, '1000', null, 10n])(
+      '%o',
+      (value) => {
+        const ack = name === 'ackTimeoutMs' ? 'handled' : 'accepted'
+        expect(build({ ack, [name]: value })).toThrow(
+          invalid(new RegExp(`createReceiver: ${name} has to be a whole number`)),
+        )
+      },
+    )
+  })
+
+  describe.each(['attempts', 'baseMs', 'maxMs'])('as retry.%s', (name) => {
+    test.each([Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '5'])('%o', (value) => {
+      expect(build({ retry: { [name]: value } })).toThrow(
+        invalid(new RegExp(`retry: ${name} has to be a whole number`)),
+      )
+    })
+  })
+
+  test.each(['never', 'Handled', '', null, true])('%o as ack', (ack) => {
+    expect(build({ ack })).toThrow(invalid(/ack has to be one of accepted, handled/))
+  })
+
+  test('an option that would have no effect', () => {
+    expect(build({ ack: 'handled', retry: {} })).toThrow(invalid(/retry has no effect with ack 'handled'/))
+    expect(build({ ackTimeoutMs: 1_000 })).toThrow(invalid(/ackTimeoutMs has no effect with ack 'accepted'/))
+  })
+
+  test.each([{ header: '' }, { header: 'x id' }, {}, 'x-event-id', null, 7])('%o as eventKey', (eventKey) => {
+    expect(build({ eventKey })).toThrow(invalid(/eventKey/))
+  })
+
+  test('a handler that is no function', () => {
+    expect(build({ handlers: { 'encoding.finished': 'publish' } })).toThrow(invalid(/a handler is a function/))
+    expect(build({ handlers: { 'encoding.finished': null } })).toThrow(invalid(/a handler is a function/))
+  })
+
+  test.each(['encoding_finished', 'video.deleted', 'constructor', ''])('handlers of the unknown type %o', (type) => {
+    expect(build({ handlers: { [type]: () => {} } })).toThrow(invalid(new RegExp(`unknown event type ${type};.*onAny`)))
+  })
+})
+
+describe('on is refused', () => {
+  const receiver = receiverWith()
+
+  test.each(['encoding_finished', 'video.deleted', '__proto__', ''])('the unknown type %o', (type) => {
+    expect(() => receiver.on(type as EventType, () => {})).toThrow(invalid(/unknown event type.*onAny/))
+    expect(() => receiver.on(['encoding.finished', type as EventType], () => {})).toThrow(invalid(/unknown event type/))
+  })
+
+  test('no type, or no function', () => {
+    expect(() => receiver.on([], () => {})).toThrow(invalid(/at least one event type/))
+    for (const handler of [undefined, null, 'publish', {}] as never[]) {
+      expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/a handler is a function/))
+      expect(() => receiver.onAny(handler)).toThrow(invalid(/a handler is a function/))
+      expect(() => receiver.onError(handler)).toThrow(invalid(/onError: a handler is a function/))
+    }
+  })
+
+  test('a name that is taken, and registers nothing that it was refused', async () => {
+    const receiver = receiverWith().onAny(() => {}, { name: 'publish' })
+    expect(() => receiver.on('encoding.finished', () => {}, { name: 'publish' })).toThrow(invalid(/already registered/))
+    const other = receiverWith()
+    expect(() => other.on(['encoding.finished', 'nope' as EventType], () => {})).toThrow()
+    expect((await deliver(other, samplePayload('encoding.finished'))).outcome).toBe('ignored')
+  })
+})
+
+describe('a receiver', () => {
+  test('takes the limits of its numbers', async () => {
+    const payload = samplePayload('encoding.finished')
+    const { length } = JSON.stringify(payload)
+    const max = 2_147_483_647
+    const receiver = receiverWith({
+      ack: 'handled',
+      maxBodyBytes: length,
+      ackTimeoutMs: max,
+      handlerTimeoutMs: max,
+    }).onAny(() => {})
+    expect((await deliver(receiver, payload)).outcome).toBe('handled')
+    expect((await deliver(receiverWith({ maxBodyBytes: length - 1 }), payload)).outcome).toBe('too_large')
+  })
+
+  test('has its inbox to itself', async () => {
+    const inbox = smallInbox()
+    receiverWith({ inbox })
+    expect(() => receiverWith({ inbox })).toThrow(invalid(/an inbox serves one receiver/))
+  })
+
+  test('is chained by its methods', () => {
+    const receiver = receiverWith()
+    const handler = () => {}
+    expect(receiver.on('encoding.finished', handler).onAny(handler).off(handler).onError(handler)).toBe(receiver)
+  })
+})

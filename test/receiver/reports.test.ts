@@ -1,0 +1,181 @@
+import { inspect } from 'node:util'
+import { describe, expect, test, vi } from 'vitest'
+import type { DeliveryReport } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { listening, receiverWith } from './fixture.ts'
+import { payload, scenarios, sensitive } from './scenarios.ts'
+
+const table = Object.entries(scenarios)
+const successes = ['accepted', 'duplicate', 'ignored', 'handled']
+const text = (value: unknown) => inspect(value, { depth: null, maxStringLength: null, maxArrayLength: null })
+const leaked = (value: unknown) => Object.values(sensitive).filter((marker) => text(value).includes(marker))
+
+describe.each(table)('a delivery that is %s', (outcome, { status, level, event, run }) => {
+  test('is reported once, with what is known of it', async () => {
+    const { deliveries, options } = listening()
+    await run(options)
+    expect(deliveries).toHaveLength(1)
+    const [report] = deliveries
+    expect(report).toMatchObject({ outcome, status, durationMs: expect.any(Number) })
+    expect(report?.durationMs).toBeGreaterThanOrEqual(0)
+    expect(report?.durationMs).toBeLessThan(5_000)
+    const { key, type, mediaId } = report as DeliveryReport
+    const known = [expect.stringContaining(payload.media_id), payload.type, payload.media_id]
+    expect([key, type, mediaId]).toEqual(event ? known : [undefined, undefined, undefined])
+    if (successes.includes(outcome)) expect(report).not.toHaveProperty('reason')
+    else expect(report?.reason).toMatch(/\w/)
+  })
+
+  test(`is logged on the level ${level}, in one line`, async () => {
+    const { lines, deliveries, options } = listening()
+    await run(options)
+    const [line, ...others] = lines.filter(({ message }) => message.startsWith('delivery'))
+    expect(others).toEqual([])
+    expect(line).toMatchObject({ level, details: { outcome, status } })
+    const reason = deliveries[0]?.reason
+    expect(line?.message).toBe(reason === undefined ? `delivery ${outcome}` : `delivery refused: ${reason}`)
+  })
+
+  test('leaves nothing sensitive in reports and log lines', async () => {
+    const { lines, deliveries, handlings, options } = listening()
+    await run(options)
+    expect(lines.length).toBeGreaterThan(0)
+    expect(leaked({ lines, deliveries, handlings })).toEqual([])
+  })
+
+  test('leaves nothing sensitive on the console where there is no logger', async () => {
+    const methods = ['debug', 'info', 'log', 'warn', 'error', 'trace'] as const
+    const spies = methods.map((method) => vi.spyOn(console, method).mockImplementation(() => {}))
+    try {
+      await run({})
+      const written = spies.flatMap((spy) => spy.mock.calls)
+      expect(leaked(written)).toEqual([])
+      const own = written.filter(([line]) => String(line).startsWith('media-webhooks: delivery'))
+      expect(own).toHaveLength(level === 'warn' || level === 'error' ? 1 : 0)
+    } finally {
+      for (const spy of spies) spy.mockRestore()
+    }
+  })
+})
+
+describe('the reason of a refusal', () => {
+  test.each([
+    ['unauthorized', 'the token in the URL is wrong'],
+    ['malformed', 'field user_id: expected a string'],
+    ['too_large', 'the body is larger than 100 bytes'],
+    ['closing', 'the receiver is closing'],
+  ] as const)('of a delivery that is %s', async (outcome, reason) => {
+    const { deliveries, options } = listening()
+    await scenarios[outcome].run(options)
+    expect(deliveries[0]?.reason).toBe(reason)
+  })
+
+  test('of a consumed body is the mend, loudly and once', async () => {
+    const { lines, options } = listening()
+    await scenarios.body_consumed.run(options)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatchObject({ level: 'error', message: expect.stringMatching(/hmacSignature.*express\.raw/) })
+  })
+
+  test('comes with what was thrown, for the user alone', async () => {
+    for (const outcome of ['unavailable', 'internal'] as const) {
+      const { deliveries, lines, options } = listening()
+      await scenarios[outcome].run(options)
+      expect(deliveries[0]?.error).toBeInstanceOf(Error)
+      expect(lines[0]?.details['err']).toBe(deliveries[0]?.error)
+    }
+  })
+})
+
+describe('a handling', () => {
+  test('is reported with its handler, event and duration', async () => {
+    const { handlings, lines, options } = listening()
+    const receiver = receiverWith(options).on('encoding.finished', async () => {}, { name: 'publish' })
+    const { handled } = await deliver(receiver, samplePayload('encoding.finished', { title: sensitive.title }))
+    await handled
+    expect(handlings).toEqual([
+      {
+        outcome: 'handled',
+        handler: 'publish',
+        key: expect.stringContaining('encoding.finished'),
+        type: 'encoding.finished',
+        mediaId: payload.media_id,
+        attempt: 1,
+        durationMs: expect.any(Number),
+      },
+    ])
+    expect(lines.find(({ message }) => message === 'event handled')).toMatchObject({ level: 'debug' })
+    expect(leaked({ handlings, lines })).toEqual([])
+  })
+
+  test.each([
+    ['retried', 'warn'],
+    ['dead-lettered', 'error'],
+  ] as const)('that is %s is logged on the level %s, with the error', async (outcome, level) => {
+    const { handlings, lines, options } = listening()
+    const error = new Error('no disk')
+    const receiver = receiverWith({ ...options, retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(error))
+    await (await deliver(receiver, samplePayload('encoding.finished', { title: sensitive.title }))).handled
+    expect(handlings.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ['retried', 1],
+      ['dead-lettered', 2],
+    ])
+    expect(handlings.find((report) => report.outcome === outcome)).toMatchObject({ error })
+    const line = lines.find(({ message }) => message === `event ${outcome}`)
+    expect(line).toMatchObject({ level, details: { err: error, mediaId: payload.media_id } })
+    expect(leaked({ handlings, lines })).toEqual([])
+  })
+
+  test('that failed under ack: handled is an error', async () => {
+    const { handlings, lines, options } = listening()
+    await scenarios.handler_failed.run(options)
+    expect(handlings).toMatchObject([{ outcome: 'failed', attempt: 1, retryInMs: undefined }])
+    expect(lines.find(({ message }) => message === 'event failed')).toMatchObject({ level: 'error' })
+  })
+})
+
+describe('a hook or a logger that throws', () => {
+  const broken = () => {
+    throw new Error('broken')
+  }
+  const rejecting = () => Promise.reject(new Error('broken')) as never
+
+  test.each([
+    ['hooks that throw', { hooks: { delivery: broken, handling: broken } }],
+    ['hooks that reject', { hooks: { delivery: rejecting, handling: rejecting } }],
+    ['a logger that throws', { logger: { debug: broken, info: broken, warn: broken, error: broken } }],
+    ['a logger that rejects', { logger: { debug: rejecting, info: rejecting, warn: rejecting, error: rejecting } }],
+  ])('changes nothing: %s', async (_, options) => {
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const calls: string[] = []
+    const receiver = receiverWith(options).on('encoding.finished', ({ mediaId }) => void calls.push(mediaId))
+    const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'))
+    await handled
+    expect(status).toBe(200)
+    expect(calls).toEqual([payload.media_id])
+    expect((await deliver(receiver, 'no JSON')).status).toBe(400)
+    await new Promise(setImmediate)
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
+  test('is logged', async () => {
+    const { lines, options } = listening()
+    const receiver = receiverWith({ ...options, hooks: { delivery: broken, handling: broken } }).onAny(() => {})
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    const errors = lines.filter(({ level }) => level === 'error').map(({ message }) => message)
+    expect(errors.sort()).toEqual(['the delivery hook threw', 'the handling hook threw'])
+  })
+
+  test('only some of the hooks may be given', async () => {
+    expect(
+      (
+        await deliver(
+          receiverWith({ hooks: {} }).onAny(() => {}),
+          samplePayload('encoding.finished'),
+        )
+      ).status,
+    ).toBe(200)
+  })
+})

@@ -1,0 +1,153 @@
+import {
+  type Acknowledgement,
+  createReceiver,
+  type Delivery,
+  hmacSignature,
+  type Logger,
+  type Outcome,
+  type ReceiverOptions,
+  urlToken,
+} from '../../src/index.ts'
+import { deliver, makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
+import { answeringInbox, smallInbox } from './fixture.ts'
+
+/** What must not get out: each stands somewhere in what the scenarios deliver, or is a secret. */
+export const sensitive = {
+  title: 'title-marker-5b0e',
+  field: 'field-marker-c41a',
+  query: 'query-marker-88d7',
+  secret: 'secret-marker-03aa',
+  guess: 'guess-marker-9f12',
+}
+
+/** The text of what functions of the user throw. It is theirs to log; the sender must not see it. */
+export const thrown = 'error-marker-6e4d'
+
+const token = { secret: sensitive.secret }
+const sign = signWithUrlToken(token)
+const url = `/webhooks/media?debug=${sensitive.query}`
+export const payload = samplePayload('encoding.finished', { title: sensitive.title })
+const body = JSON.stringify({ ...payload, extra: sensitive.field })
+
+type Given = Pick<ReceiverOptions, 'logger' | 'hooks'>
+
+const receiverOf = (given: Given, options: Partial<ReceiverOptions> = {}) =>
+  createReceiver({
+    verify: urlToken(token),
+    inbox: smallInbox(),
+    handlers: { 'encoding.finished': () => {} },
+    ...given,
+    ...options,
+  })
+
+const send = (given: Given, options?: Partial<ReceiverOptions>, content: string = body) =>
+  deliver(receiverOf(given, options), content, { sign, url })
+
+/** Delivers what is right but for these parts. */
+async function sendAltered(given: Given, parts: Partial<Delivery>, options?: Partial<ReceiverOptions>) {
+  return receiverOf(given, options).receive({ ...(await makeDelivery(body, { sign, url })), ...parts })
+}
+
+const fail = () => {
+  throw new Error(thrown)
+}
+
+export interface Scenario {
+  readonly status: number
+  readonly level: keyof Logger
+  /** Whether the delivery came to be an event. */
+  readonly event: boolean
+  /** Brings the outcome about. */
+  run(given: Given): Promise<Acknowledgement>
+}
+
+/** One for every outcome of the table: the type leaves none out. */
+export const scenarios: Record<Outcome, Scenario> = {
+  accepted: { status: 200, level: 'debug', event: true, run: (given) => send(given) },
+  duplicate: {
+    status: 200,
+    level: 'debug',
+    event: true,
+    run: (given) => send(given, { inbox: answeringInbox(() => 'duplicate') }),
+  },
+  ignored: { status: 200, level: 'debug', event: true, run: (given) => send(given, { handlers: {} }) },
+  handled: { status: 200, level: 'debug', event: true, run: (given) => send(given, { ack: 'handled' }) },
+  unauthorized: {
+    status: 401,
+    level: 'warn',
+    event: false,
+    run: (given) => sendAltered(given, { url: `/webhooks/media?token=${sensitive.guess}` }),
+  },
+  malformed: {
+    status: 400,
+    level: 'warn',
+    event: false,
+    run: (given) => send(given, {}, JSON.stringify({ ...payload, user_id: [sensitive.field] })),
+  },
+  incomplete: {
+    status: 400,
+    level: 'info',
+    event: false,
+    run: (given) => sendAltered(given, { body: () => 'incomplete' }),
+  },
+  method_not_allowed: {
+    status: 405,
+    level: 'info',
+    event: false,
+    run: (given) => sendAltered(given, { method: 'PUT' }),
+  },
+  unsupported_media_type: {
+    status: 415,
+    level: 'info',
+    event: false,
+    run: (given) => sendAltered(given, { headers: new Headers({ 'content-type': `text/${sensitive.field}` }) }),
+  },
+  too_large: { status: 413, level: 'warn', event: false, run: (given) => send(given, { maxBodyBytes: 100 }) },
+  overloaded: {
+    status: 503,
+    level: 'warn',
+    event: true,
+    run: (given) => send(given, { inbox: answeringInbox(() => 'overloaded') }),
+  },
+  closing: {
+    status: 503,
+    level: 'info',
+    event: false,
+    async run(given) {
+      const receiver = receiverOf(given)
+      await receiver.close()
+      return deliver(receiver, body, { sign, url })
+    },
+  },
+  unavailable: {
+    status: 503,
+    level: 'error',
+    event: true,
+    run: (given) => send(given, { inbox: answeringInbox(() => Promise.reject(new Error(thrown))) }),
+  },
+  in_progress: {
+    status: 503,
+    level: 'info',
+    event: true,
+    run: (given) =>
+      send(given, { ack: 'handled', ackTimeoutMs: 1, handlers: { 'encoding.finished': () => new Promise(() => {}) } }),
+  },
+  handler_failed: {
+    status: 500,
+    level: 'warn',
+    event: true,
+    run: (given) => send(given, { ack: 'handled', handlers: { 'encoding.finished': fail } }),
+  },
+  body_consumed: {
+    status: 500,
+    level: 'error',
+    event: false,
+    run: (given) =>
+      sendAltered(
+        given,
+        { body: { parsed: JSON.parse(body) } },
+        { verify: hmacSignature({ ...token, header: 'x-signature' }) },
+      ),
+  },
+  internal: { status: 500, level: 'error', event: false, run: (given) => send(given, { eventKey: fail }) },
+}

@@ -1,0 +1,58 @@
+import { createServer } from 'node:http'
+import express from 'express'
+import { Hono } from 'hono'
+import { describe, expectTypeOf, test } from 'vitest'
+import { expressHandler } from '../../adapters/express.ts'
+import { fetchHandler } from '../../adapters/fetch.ts'
+import { honoHandler } from '../../adapters/hono.ts'
+import { nodeHandler } from '../../adapters/node.ts'
+import type { Receiver } from '../../src/index.ts'
+
+declare const receiver: Receiver
+
+describe('the handlers of the adapters fit', () => {
+  test('Express', () => {
+    const app = express()
+    const handler = expressHandler(receiver)
+    app.post('/webhooks/media', handler)
+    app.use('/webhooks/media', handler)
+    app.all('/webhooks/media', express.raw({ type: '*/*' }), handler)
+    app.route('/webhooks/media').post(handler)
+    express.Router().post('/media/:id', handler)
+    expectTypeOf(handler).toExtend<express.RequestHandler>()
+  })
+
+  test('Hono, whatever its bindings and variables', () => {
+    const handler = honoHandler(receiver)
+    new Hono().post('/webhooks/media', handler).all('/any', handler)
+    new Hono().on(['POST'], '/webhooks/:id', handler)
+    new Hono().use('/webhooks/*', handler)
+    new Hono<{ Bindings: { SECRET: string }; Variables: { user: string } }>().post('/webhooks/media', handler)
+    new Hono().route('/webhooks', new Hono().post('/media', handler))
+  })
+
+  test('node:http', () => {
+    createServer(nodeHandler(receiver))
+    createServer((request, response) => void nodeHandler(receiver)(request, response))
+  })
+
+  test('fetch runtimes', () => {
+    const handler = fetchHandler(receiver)
+    expectTypeOf(handler(new Request('http://localhost'))).toEqualTypeOf<Promise<Response>>()
+    const worker: { fetch(request: Request): Response | Promise<Response> } = { fetch: handler }
+    expectTypeOf(worker.fetch).toBeFunction()
+  })
+})
+
+describe('the adapters', () => {
+  test('do not compile without a receiver', () => {
+    // @ts-expect-error a receiver is required
+    expressHandler()
+    // @ts-expect-error the options of a receiver are none
+    honoHandler({ verify: receiver })
+    // @ts-expect-error a function is none
+    nodeHandler(receiver.receive)
+    // @ts-expect-error nothing is none
+    fetchHandler(undefined)
+  })
+})

@@ -1,0 +1,192 @@
+import { describe, expectTypeOf, test } from 'vitest'
+import {
+  type Acknowledgement,
+  anyOf,
+  basicAuth,
+  createReceiver,
+  type EncodingFinishedEvent,
+  type ErrorHandler,
+  type EventOf,
+  type EventType,
+  type Handler,
+  type Handlers,
+  headerToken,
+  hmacSignature,
+  type IdempotencyStore,
+  type Inbox,
+  lruStore,
+  type MediaEvent,
+  memoryInbox,
+  type PartialFinishedEvent,
+  type Receiver,
+  standardWebhooks,
+  unverified,
+  urlToken,
+  type Verifier,
+  WebhookError,
+  type WebhookErrorCode,
+} from '../../src/index.ts'
+
+const verify = unverified()
+
+describe('createReceiver', () => {
+  test('makes a receiver of a verifier alone', () => {
+    expectTypeOf(createReceiver({ verify })).toEqualTypeOf<Receiver>()
+    expectTypeOf(createReceiver({ verify }).receive).returns.toEqualTypeOf<Promise<Acknowledgement>>()
+  })
+
+  test('infers the events of its handlers', () => {
+    createReceiver({
+      verify,
+      handlers: {
+        'encoding.finished': (event) => expectTypeOf(event).toEqualTypeOf<EncodingFinishedEvent>(),
+        'partial.finished': async ({ quality }, { signal }) => {
+          expectTypeOf(quality).toEqualTypeOf<string | undefined>()
+          expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+        },
+      },
+    })
+  })
+
+  test('takes a verifier, a key and a logger of the user', () => {
+    const verifier: Verifier = {
+      name: 'mine',
+      needsBytes: false,
+      verify: async () => ({ verified: true, eventId: 'e' }),
+    }
+    createReceiver({ verify: verifier, eventKey: ({ mediaId }, { headers }) => headers.get('x-id') ?? mediaId })
+    createReceiver({
+      verify,
+      eventKey: { header: 'x-id' },
+      logger: console,
+      hooks: { delivery: ({ outcome }) => outcome },
+    })
+  })
+
+  test('does not compile without a verifier', () => {
+    // @ts-expect-error unverified() is an explicit choice
+    createReceiver({})
+    // @ts-expect-error options are required
+    createReceiver()
+    // @ts-expect-error it may be undefined
+    createReceiver({ verify: undefined })
+    // @ts-expect-error the verifier has not been made
+    createReceiver({ verify: unverified })
+    // @ts-expect-error a function is no verifier
+    createReceiver({ verify: () => true })
+  })
+
+  test('does not compile with wrong options', () => {
+    // @ts-expect-error 'accepted' or 'handled'
+    createReceiver({ verify, ack: 'never' })
+    // @ts-expect-error ms are a number
+    createReceiver({ verify, handlerTimeoutMs: '30s' })
+    // @ts-expect-error bytes are a number
+    createReceiver({ verify, maxBodyBytes: '64kb' })
+    // @ts-expect-error an object of options
+    createReceiver({ verify, retry: 5 })
+    // @ts-expect-error no such option of a retry
+    createReceiver({ verify, retry: { times: 5 } })
+    // @ts-expect-error a header needs its name: { header }
+    createReceiver({ verify, eventKey: 'x-event-id' })
+    // @ts-expect-error a key is text, at once
+    createReceiver({ verify, eventKey: async () => 'key' })
+    // @ts-expect-error no such option
+    createReceiver({ verify, secret: 's' })
+    // @ts-expect-error a store belongs to an inbox
+    createReceiver({ verify, inbox: lruStore() })
+  })
+
+  test('does not compile with wrong handlers', () => {
+    // @ts-expect-error unknown types reach onAny
+    createReceiver({ verify, handlers: { 'video.deleted': () => {} } })
+    // @ts-expect-error a handler is a function
+    createReceiver({ verify, handlers: { 'encoding.finished': 'publish' } })
+    // @ts-expect-error it is the handler of another event
+    createReceiver({ verify, handlers: { 'encoding.finished': (_: PartialFinishedEvent) => {} } })
+  })
+})
+
+describe('verifiers', () => {
+  test('take one secret or a list', () => {
+    const secrets: readonly string[] = ['new', 'old']
+    expectTypeOf(urlToken({ secret: 's' })).toEqualTypeOf<Verifier>()
+    expectTypeOf(anyOf(urlToken({ secret: secrets }), unverified())).toEqualTypeOf<Verifier>()
+    headerToken({ secret: secrets, header: 'x-token' })
+    basicAuth({ username: 'media', password: secrets })
+    hmacSignature({ secret: secrets, header: 'x-signature', timestamp: { header: 'x-timestamp' } })
+    standardWebhooks({ secret: secrets })
+  })
+
+  test('do not compile without a secret', () => {
+    // @ts-expect-error the secret is missing
+    urlToken({})
+    // @ts-expect-error the secret is missing
+    headerToken({ header: 'x-token' })
+    // @ts-expect-error the password is missing
+    basicAuth({ username: 'media' })
+    // @ts-expect-error the secret is missing
+    hmacSignature({ header: 'x-signature' })
+    // @ts-expect-error the secret is missing
+    standardWebhooks({})
+    // @ts-expect-error an environment variable may be unset
+    urlToken({ secret: process.env['WEBHOOK_TOKEN'] })
+    // @ts-expect-error secrets are text
+    urlToken({ secret: [new Uint8Array()] })
+  })
+
+  test('do not compile with wrong options', () => {
+    // @ts-expect-error the header is missing
+    headerToken({ secret: 's' })
+    // @ts-expect-error query or path
+    urlToken({ secret: 's', in: 'header' })
+    // @ts-expect-error sha1, sha256 or sha512
+    hmacSignature({ secret: 's', header: 'x', algorithm: 'md5' })
+    // @ts-expect-error hex or base64
+    hmacSignature({ secret: 's', header: 'x', encoding: 'base64url' })
+    // @ts-expect-error body or timestamp.body
+    hmacSignature({ secret: 's', header: 'x', signedContent: 'url' })
+    // @ts-expect-error a timestamp has a header
+    hmacSignature({ secret: 's', header: 'x', timestamp: { toleranceSeconds: 60 } })
+    // @ts-expect-error seconds are a number
+    standardWebhooks({ secret: 's', toleranceSeconds: '5m' })
+    // @ts-expect-error not a list
+    anyOf([unverified()])
+  })
+})
+
+describe('the helper types of handlers', () => {
+  test('type handlers that stand by themselves', () => {
+    const any: Handler = (event) => expectTypeOf(event).toEqualTypeOf<MediaEvent>()
+    const one: Handler<EventOf<'partial.finished'>> = ({ quality }) =>
+      expectTypeOf(quality).toEqualTypeOf<string | undefined>()
+    const handlers: Handlers = { 'partial.finished': one, 'encoding.failed': any }
+    const onError: ErrorHandler = (error) => expectTypeOf(error).toBeUnknown()
+    const types: EventType[] = ['encoding.started', 'encoding.finished']
+    createReceiver({ verify, handlers }).onAny(any).on('partial.finished', one).on(types, any).onError(onError)
+    // @ts-expect-error it handles one event only
+    const wrong: Handler = one
+    expectTypeOf(wrong).toEqualTypeOf<Handler>()
+  })
+})
+
+describe('inboxes and stores', () => {
+  test('are what the contracts say', () => {
+    expectTypeOf(memoryInbox()).toEqualTypeOf<Inbox>()
+    expectTypeOf(memoryInbox({ store: lruStore({ max: 10 }) })).toEqualTypeOf<Inbox>()
+    expectTypeOf(lruStore()).toEqualTypeOf<IdempotencyStore>()
+    // @ts-expect-error a store has all its methods
+    memoryInbox({ store: { claim: () => 'claimed' } })
+  })
+})
+
+describe('WebhookError', () => {
+  test('has one of a closed set of codes', () => {
+    const { code } = new WebhookError('unauthorized', 'no')
+    expectTypeOf(code).toEqualTypeOf<WebhookErrorCode>()
+    // @ts-expect-error there is no such code
+    if (code === 'forbidden') return
+    // @ts-expect-error there is no such code
+    new WebhookError('forbidden', 'no')
+  })
+})

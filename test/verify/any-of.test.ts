@@ -1,0 +1,72 @@
+import { describe, expect, test, vi } from 'vitest'
+import { anyOf, hmacSignature, standardWebhooks, unverified, urlToken, type Verifier } from '../../src/index.ts'
+import {
+  makeDelivery,
+  samplePayload,
+  signWithHmac,
+  signWithStandardWebhooks,
+  signWithUrlToken,
+} from '../../src/testing/index.ts'
+import { deliveryWith, refusalToBuild, verdict } from './fixture.ts'
+
+const token = { secret: 'a token' }
+const hmac = { secret: 'a shared secret', header: 'x-signature' }
+const standard = { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
+const throwing = (verify: Verifier['verify']): Verifier => ({ name: 'broken', needsBytes: false, verify })
+
+describe('anyOf', () => {
+  test('accepts what any of its verifiers accepts', async () => {
+    const verifier = anyOf(urlToken(token), hmacSignature(hmac), standardWebhooks(standard))
+    for (const sign of [signWithUrlToken(token), signWithHmac(hmac), signWithStandardWebhooks(standard)]) {
+      expect(await verdict(verifier, await makeDelivery(samplePayload('encoding.finished'), { sign }))).toBe('verified')
+    }
+  })
+
+  test('refuses what all of them refuse, with the reason of each', async () => {
+    const reason = await verdict(anyOf(urlToken(token), hmacSignature(hmac)), deliveryWith({}, '/?token=wrong'))
+    expect(reason).toBe('urlToken: the token in the URL is wrong; hmacSignature: header x-signature is missing')
+  })
+
+  test.each([
+    ['throws', () => Promise.reject(new Error('broken'))],
+    [
+      'rejects',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+    ['answers nothing', () => undefined as never],
+  ])('lets the others decide when one %s', async (_, verify) => {
+    const good = urlToken(token)
+    const accepted = deliveryWith({}, '/?token=a%20token')
+    for (const verifier of [anyOf(throwing(verify), good), anyOf(good, throwing(verify))]) {
+      expect(await verdict(verifier, accepted)).toBe('verified')
+      expect(await verdict(verifier, deliveryWith({}, '/?token=wrong'))).toMatch(/broken: it threw/)
+    }
+    expect(await verdict(anyOf(throwing(verify)), accepted)).toBe('broken: it threw')
+  })
+
+  test('asks no further once one has accepted', async () => {
+    const second = { ...unverified(), verify: vi.fn(unverified().verify) }
+    await anyOf(unverified(), second).verify({ url: '/', headers: new Headers(), body: new Uint8Array() })
+    expect(second.verify).not.toHaveBeenCalled()
+  })
+
+  test('passes on the event id of the verifier that accepted', async () => {
+    const delivery = await makeDelivery(samplePayload('encoding.finished'), {
+      sign: signWithStandardWebhooks({ ...standard, id: 'msg_7' }),
+    })
+    const verification = await anyOf(urlToken(token), standardWebhooks(standard)).verify({
+      ...delivery,
+      body: delivery.body as Uint8Array,
+    })
+    expect(verification).toEqual({ verified: true, eventId: 'msg_7' })
+  })
+
+  test('needs the bytes when one of them does', () => {
+    expect(anyOf(urlToken(token), unverified()).needsBytes).toBe(false)
+    expect(anyOf(urlToken(token), hmacSignature(hmac)).needsBytes).toBe(true)
+  })
+
+  test('is refused an empty list', () => expect(refusalToBuild(() => anyOf())).toMatch(/at least one verifier/))
+})

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { basicAuth, headerToken, hmacSignature, type Secrets, standardWebhooks, urlToken } from '../../src/index.ts'
+import { refusalToBuild } from './fixture.ts'
+
+const verifiers = {
+  urlToken: (secret: Secrets) => urlToken({ secret }),
+  headerToken: (secret: Secrets) => headerToken({ secret, header: 'x-token' }),
+  basicAuth: (secret: Secrets) => basicAuth({ username: 'media', password: secret }),
+  hmacSignature: (secret: Secrets) => hmacSignature({ secret, header: 'x-signature' }),
+  standardWebhooks: (secret: Secrets) => standardWebhooks({ secret }),
+}
+
+const usable = 'c2VjcmV0bWFya2Vy'
+
+const unusable: [what: string, secret: unknown, message: RegExp][] = [
+  ['undefined', undefined, /undefined/],
+  ['null', null, /give a secret/],
+  ['a number', 12_345_678, /give a secret/],
+  ['an empty list', [], /give a secret/],
+  ['an empty text', '', /is empty/],
+  ['white space', '  ', /white space/],
+  ['a newline at its end', `${usable}\n`, /newline/],
+  ['a space at its beginning', ` ${usable}`, /white space/],
+  ['a byte order mark at its beginning', `\uFEFF${usable}`, /white space/],
+  ['undefined in a list', [usable, undefined], /secret 2 of 2 is not a string/],
+  ['a number in a list', [12_345_678], /not a string/],
+  ['an empty text in a list', [usable, ''], /secret 2 of 2 is empty/],
+  ['a newline in a list', [`${usable}\n`, usable], /secret 1 of 2 .*newline/],
+]
+
+describe.each(Object.entries(verifiers))('a secret of %s', (name, build) => {
+  test.each(unusable)('cannot be %s', (_, secret, message) => {
+    const refusal = refusalToBuild(() => build(secret as Secrets))
+    expect(refusal).toMatch(message)
+    expect(refusal).toContain(name)
+    expect(refusal).not.toContain(usable)
+    expect(refusal).not.toContain('12345678')
+  })
+
+  test('can be one or a list', () => {
+    expect(build(usable).name).toBe(name)
+    expect(build([usable, `${usable}MTIz`]).name).toBe(name)
+  })
+
+  test('is no property of the verifier', () => {
+    expect(JSON.stringify(build(usable))).not.toContain(usable)
+    expect(Object.keys(build(usable)).sort()).toEqual(['name', 'needsBytes', 'verify'])
+  })
+})

@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, test } from 'vitest'
+import { createReceiver, standardWebhooks } from '../../src/index.ts'
+import { deliver, makeDelivery, samplePayload, signWithStandardWebhooks } from '../../src/testing/index.ts'
+import { body, deliveryWith, refusalToBuild, verdict } from './fixture.ts'
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const published = {
+  'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+  'webhook-timestamp': '1614265330',
+  'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+}
+const publishedBody = new TextEncoder().encode('{"test": 2432232314}')
+const then = () => 1_614_265_330_000
+
+const now = new Date()
+const text = new TextDecoder().decode(body)
+const valid = new Webhook(secret).sign('msg_1', now, text)
+const fields = { 'webhook-id': 'msg_1', 'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)) }
+const signed = (signature: string) => deliveryWith({ ...fields, 'webhook-signature': signature })
+const verifier = standardWebhooks({ secret })
+
+describe('standardWebhooks', () => {
+  test('accepts the published vector and offers its id', async () => {
+    const delivery = { url: '/', headers: new Headers(published), body: publishedBody }
+    const verification = await standardWebhooks({ secret, now: then }).verify(delivery)
+    expect(verification).toEqual({ verified: true, eventId: published['webhook-id'] })
+  })
+
+  test.each([
+    ['another id', { 'webhook-id': 'msg_other' }],
+    ['another time', { 'webhook-timestamp': '1614265331' }],
+    ['another signature', { 'webhook-signature': `v1,${'A'.repeat(43)}=` }],
+  ])('refuses the published vector with %s', async (_, changed) => {
+    const headers = new Headers({ ...published, ...changed })
+    const verification = await standardWebhooks({ secret, now: then }).verify({
+      url: '/',
+      headers,
+      body: publishedBody,
+    })
+    expect(verification).toEqual({ verified: false, reason: 'no signature matches' })
+  })
+
+  test('accepts what its signer makes', async () => {
+    const delivery = await makeDelivery(samplePayload('encoding.finished'), {
+      sign: signWithStandardWebhooks({ secret }),
+    })
+    expect(await verdict(verifier, delivery)).toBe('verified')
+  })
+
+  test('agrees with the library of the specification, in both directions', async () => {
+    const bytes = fc.uint8Array({ minLength: 1, maxLength: 64 })
+    const id = fc.stringMatching(/^[\w-]{1,40}$/)
+    await fc.assert(
+      fc.asyncProperty(bytes, id, fc.json(), async (key, id, content) => {
+        const secret = `whsec_${Buffer.from(key).toString('base64')}`
+        const peer = new Webhook(secret)
+        const signed = await signWithStandardWebhooks({ secret, id })({
+          url: '/',
+          headers: {},
+          body: new TextEncoder().encode(content),
+        })
+        expect(signed.headers['webhook-signature']).toBe(
+          peer.sign(id, new Date(Number(signed.headers['webhook-timestamp']) * 1_000), content),
+        )
+        expect(peer.verify(content, { ...signed.headers })).toEqual(JSON.parse(content))
+        const verification = await standardWebhooks({ secret }).verify({
+          ...signed,
+          headers: new Headers(signed.headers),
+        })
+        expect(verification).toEqual({ verified: true, eventId: id })
+      }),
+    )
+  })
+
+  test('accepts a secret without its prefix', async () => {
+    expect(await verdict(standardWebhooks({ secret: secret.slice('whsec_'.length) }), signed(valid))).toBe('verified')
+  })
+
+  test('refuses a body that was altered', async () => {
+    const altered = new TextEncoder().encode(text.replace('holiday', 'Holiday'))
+    expect(await verdict(verifier, { ...signed(valid), body: altered })).toMatch(/no signature matches/)
+  })
+
+  test('accepts the old and the new secret while they are exchanged', async () => {
+    const other = 'whsec_bmV3IHNlY3JldA=='
+    expect(await verdict(standardWebhooks({ secret: [other, secret] }), signed(valid))).toBe('verified')
+    expect(await verdict(standardWebhooks({ secret: [secret, other] }), signed(valid))).toBe('verified')
+    expect(await verdict(standardWebhooks({ secret: other }), signed(valid))).toMatch(/no signature matches/)
+  })
+
+  const wrong = `v1,${'A'.repeat(43)}=`
+
+  test.each([
+    ['after a wrong one', `${wrong} ${valid}`],
+    ['before a wrong one', `${valid} ${wrong}`],
+    ['beside a version of the future', `v2,new-scheme v1a,asymmetric ${valid}`],
+    ['as the last of 16', [...Array(15).fill(wrong), valid].join(' ')],
+  ])('finds the signature %s', async (_, signature) => {
+    expect(await verdict(verifier, signed(signature))).toBe('verified')
+  })
+
+  test.each([
+    ['an empty header', ''],
+    ['no version', valid.slice('v1,'.length)],
+    ['only versions of the future', valid.replace('v1', 'v2')],
+    ['an empty signature', 'v1,'],
+    ['what is not base64', 'v1,###='],
+    ['a malformed signature beside the right one', `${valid} v1,###`],
+    ['17 signatures', [...Array(16).fill(wrong), valid].join(' ')],
+    ['an oversized header', `${valid} ${'x'.repeat(4_096)}`],
+    ['a header sent twice', `${valid}, ${valid}`],
+  ])('refuses %s', async (_, signature) => {
+    expect(await verdict(verifier, signed(signature))).toMatch(/malformed|missing/)
+  })
+
+  test.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('refuses a delivery without %s', async (name) => {
+    const delivery = signed(valid)
+    ;(delivery.headers as Headers).delete(name)
+    expect(await verdict(verifier, delivery)).toMatch(/missing/)
+  })
+
+  test('refuses an id that was sent twice, and an oversized one', async () => {
+    const twice = signed(valid)
+    ;(twice.headers as Headers).append('webhook-id', 'msg_1')
+    expect(await verdict(verifier, twice)).toMatch(/no signature matches/)
+    const id = 'm'.repeat(4_097)
+    const oversized = { ...fields, 'webhook-id': id, 'webhook-signature': new Webhook(secret).sign(id, now, text) }
+    expect(await verdict(verifier, deliveryWith(oversized))).toMatch(/too long/)
+  })
+
+  test.each(['whsec_', 'whsec_###', 'not base64!', 'whsec_YQ', 'whsec_-_-_'])('is refused the secret %s', (secret) => {
+    const message = refusalToBuild(() => standardWebhooks({ secret }))
+    expect(message).toMatch(/base64/)
+    expect(message.replace('prefix whsec_', '')).not.toContain(secret)
+  })
+
+  test.each([Number.NaN, 0, -300, Number.POSITIVE_INFINITY])('is refused a tolerance of %d', (toleranceSeconds) => {
+    expect(refusalToBuild(() => standardWebhooks({ secret, toleranceSeconds }))).toMatch(/toleranceSeconds/)
+  })
+
+  test('makes the webhook-id the event key', async () => {
+    const keys: string[] = []
+    const receiver = createReceiver({
+      verify: verifier,
+      handlers: { 'encoding.finished': ({ key }) => void keys.push(key) },
+    })
+    const send = async (id: string, fields = {}) => {
+      const sign = signWithStandardWebhooks({ secret, id })
+      const { outcome, handled } = await deliver(receiver, samplePayload('encoding.finished', fields), { sign })
+      await handled
+      return outcome
+    }
+    expect(await send('msg_1')).toBe('accepted')
+    expect(await send('msg_1', { title: 'other' })).toBe('duplicate')
+    expect(await send('msg_2')).toBe('accepted')
+    expect(keys).toEqual(['msg_1', 'msg_2'])
+  })
+
+  test('needs the exact bytes', () => expect(verifier.needsBytes).toBe(true))
+})

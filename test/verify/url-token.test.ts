@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { urlToken } from '../../src/index.ts'
+import { makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
+import { deliveryWith, refusalToBuild, verdict } from './fixture.ts'
+
+const at = (url: string) => deliveryWith({}, url)
+const payload = samplePayload('encoding.finished')
+/** Characters that mean something in a URL, or do not stand in one as they are. */
+const awkward = 'a+b/c d&e=f?g#h%20ü😀'
+
+describe('urlToken in the query', () => {
+  const verifier = urlToken({ secret: 's3cret' })
+
+  test.each(['s3cret', awkward])('accepts what its signer makes of %s', async (secret) => {
+    for (const url of ['/hook', '/hook?a=1', 'https://example.com/hook', 'https://example.com/hook?a=1&b=2']) {
+      for (const parameter of [undefined, 'key']) {
+        const options = { secret, ...(parameter && { parameter }) }
+        const delivery = await makeDelivery(payload, { url, sign: signWithUrlToken(options) })
+        expect(await verdict(urlToken(options), delivery)).toBe('verified')
+      }
+    }
+  })
+
+  test.each([
+    ['after other parameters', '/hook?a=1&token=s3cret'],
+    ['before other parameters', '/hook?token=s3cret&b=2'],
+    ['percent-encoded', '/hook?token=%733cret'],
+    ['under a percent-encoded name', '/hook?t%6Fken=s3cret'],
+    ['before a fragment', '/hook?token=s3cret#top'],
+    ['after another question mark', '/hook?a=?&token=s3cret'],
+    ['in an absolute URL', 'https://example.com:8443/hook?token=s3cret'],
+  ])('finds the token %s', async (_, url) => {
+    expect(await verdict(verifier, at(url))).toBe('verified')
+  })
+
+  test.each([
+    ['no query', '/hook', /missing/],
+    ['no parameter of that name', '/hook?Token=s3cret', /missing/],
+    ['an empty token', '/hook?token=', /missing/],
+    ['a bare name', '/hook?token', /missing/],
+    ['another token', '/hook?token=guess', /wrong/],
+    ['the token in another case', '/hook?token=S3CRET', /wrong/],
+    ['the beginning of the token', '/hook?token=s3cre', /wrong/],
+    ['more than the token', '/hook?token=s3crets', /wrong/],
+    ['a malformed percent-encoding', '/hook?token=%E0%A4%A', /wrong/],
+    ['the token under a malformed name', '/hook?%E0%A4%A=s3cret&=s3cret', /missing/],
+    ['the token twice', '/hook?token=s3cret&token=s3cret', /several/],
+    ['the token beside a wrong one', '/hook?token=guess&token=s3cret', /several/],
+    ['an oversized token', `/hook?token=${'s'.repeat(4_097)}`, /too long/],
+    ['the token as the path', '/s3cret', /missing/],
+  ])('refuses %s', async (_, url, reason) => {
+    expect(await verdict(verifier, at(url))).toMatch(reason)
+  })
+
+  test.each(['a+b/c==', 'a b/c=='])('accepts %s however its plus or space is written', async (secret) => {
+    const verifier = urlToken({ secret })
+    for (const url of ['/?token=a+b/c==', '/?token=a%2Bb%2Fc%3D%3D', '/?token=a%20b/c==']) {
+      expect(await verdict(verifier, at(url))).toBe('verified')
+    }
+    expect(await verdict(verifier, at('/?token=ab/c=='))).toMatch(/wrong/)
+  })
+
+  test('accepts the old and the new secret while they are exchanged', async () => {
+    const rotating = urlToken({ secret: ['new', 'old'] })
+    expect(await verdict(rotating, at('/?token=new'))).toBe('verified')
+    expect(await verdict(rotating, at('/?token=old'))).toBe('verified')
+    expect(await verdict(rotating, at('/?token=older'))).toMatch(/wrong/)
+  })
+})
+
+describe('urlToken in the path', () => {
+  const verifier = urlToken({ secret: 's3cret', in: 'path' })
+
+  test.each(['s3cret', awkward])('accepts what its signer makes of %s', async (secret) => {
+    for (const url of ['/hook', '/hook?a=1', 'https://example.com/hook?a=1']) {
+      const delivery = await makeDelivery(payload, { url, sign: signWithUrlToken({ secret, in: 'path' }) })
+      expect(await verdict(urlToken({ secret, in: 'path' }), delivery)).toBe('verified')
+    }
+  })
+
+  test.each([
+    ['another last segment', '/s3cret/other', /wrong/],
+    ['a slash after it', '/hook/s3cret/', /missing/],
+    ['nothing', '/', /missing/],
+    ['a malformed percent-encoding', '/hook/%E0%A4%A', /missing/],
+    ['an oversized segment', `/hook/${'s'.repeat(4_097)}`, /too long/],
+    ['the token in the query', '/hook?token=s3cret', /wrong/],
+    ['the token behind a slash in the query', '/hook?a=/s3cret', /wrong/],
+    ['the token behind a slash in the fragment', '/hook#/s3cret', /wrong/],
+  ])('refuses %s', async (_, url, reason) => {
+    expect(await verdict(verifier, at(url))).toMatch(reason)
+  })
+})
+
+describe('urlToken', () => {
+  test('needs no bytes', () => expect(urlToken({ secret: 's' }).needsBytes).toBe(false))
+
+  test('is refused another place', () => {
+    expect(refusalToBuild(() => urlToken({ secret: 's3cret', in: 'header' as 'path' }))).toMatch(/in .*query, path/)
+  })
+})

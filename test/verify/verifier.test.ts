@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { createReceiver, type DeliveryReport, unverified, type Verifier, WebhookError } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { deliveryWith, verdict } from './fixture.ts'
+
+const secret = 'secret-marker'
+
+async function answerTo(verify: () => unknown) {
+  const reports: DeliveryReport[] = []
+  const verifier = { name: 'custom', needsBytes: false, verify } as Verifier
+  const receiver = createReceiver({
+    verify: verifier,
+    handlers: { 'encoding.finished': () => {} },
+    hooks: { delivery: (report) => void reports.push(report) },
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  })
+  const { status, body } = await deliver(receiver, samplePayload('encoding.finished'))
+  return { status, body, report: reports[0] }
+}
+
+const throwing = (error: unknown) => () => {
+  throw error
+}
+
+describe('a verifier of the user', () => {
+  test.each<[string, () => unknown]>([
+    ['throws', throwing(new Error(secret))],
+    ['rejects', () => Promise.reject(new Error(secret))],
+    ['throws a text', throwing(secret)],
+    ['throws nothing', throwing(undefined)],
+    ['throws an error that looks like a refusal', throwing(new WebhookError('unauthorized', secret))],
+    ['rejects with an error that looks like a refusal', () => Promise.reject(new WebhookError('unauthorized', secret))],
+    ['throws an error of another code', throwing(new WebhookError('overloaded', secret))],
+    ['returns nothing', () => undefined],
+    ['resolves to nothing', async () => undefined],
+    ['returns true', () => true],
+    ['resolves to true', async () => true],
+    ['returns a truthy word', () => ({ verified: 'yes' })],
+    ['refuses', () => ({ verified: false, reason: secret })],
+    ['refuses later', async () => ({ verified: false, reason: secret })],
+  ])('that %s refuses, and the sender is told nothing of it', async (_, verify) => {
+    const { status, body } = await answerTo(verify)
+    expect(status).toBe(401)
+    expect(JSON.parse(body)).toEqual({
+      status: 'error',
+      code: 'unauthorized',
+      message: 'the delivery could not be verified',
+    })
+  })
+
+  test('may be asynchronous', async () => {
+    expect((await answerTo(async () => ({ verified: true }))).status).toBe(200)
+  })
+
+  test('has its error reported', async () => {
+    const error = new Error('the key server is down')
+    expect((await answerTo(throwing(error))).report).toMatchObject({ outcome: 'unauthorized', error })
+    expect((await answerTo(() => Promise.reject(error))).report).toMatchObject({ outcome: 'unauthorized', error })
+  })
+
+  test('gives the event key with its event id, where that is a text', async () => {
+    expect((await answerTo(() => ({ verified: true, eventId: 'id-1' }))).report).toMatchObject({ key: 'id-1' })
+    expect((await answerTo(() => ({ verified: true, eventId: '' }))).report?.key).toContain('encoding.finished')
+  })
+})
+
+describe('unverified', () => {
+  test('accepts every delivery and needs no bytes', async () => {
+    expect(await verdict(unverified(), deliveryWith())).toBe('verified')
+    expect(unverified().needsBytes).toBe(false)
+  })
+})
