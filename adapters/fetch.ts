@@ -24,6 +24,11 @@ export function fetchHandler(receiver: Pick<Receiver, 'receive'>) {
 
 // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
 function findWaitUntil(context: readonly unknown[]): WaitUntil | undefined {
-  const platform = context.find((each) => typeof (each as { waitUntil?: unknown } | null)?.waitUntil === 'function')
-  return platform === undefined ? undefined : (promise) => (platform as { waitUntil: WaitUntil }).waitUntil(promise)
+  try {
+    const platform = context.find((each) => typeof (each as { waitUntil?: unknown } | null)?.waitUntil === 'function')
+    return platform === undefined ? undefined : (promise) => (platform as { waitUntil: WaitUntil }).waitUntil(promise)
+  } catch {
+    // Some platforms throw where reading it makes no sense.
+    return undefined
+  }
 }

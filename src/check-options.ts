@@ -1,14 +1,17 @@
 import { WebhookError } from './errors.ts'
 import type { ReceiverOptions } from './options.ts'
 
-// What a timer can wait, in ms; one that is told more fires at once.
-const max = 2_147_483_647
+/** The longest that a timer can wait, in ms; one that is told to wait longer fires at once. */
+export const longestWaitMs = 2_147_483_647
+
+/** The largest cache, in entries: its tables are allocated at once. */
+export const largestCache = 10_000_000
 
 /**
  * Checks the numbers among the options of something: durations, sizes and counts, all of them above 0.
  * @throws WebhookError `invalid_option`
  */
-export function checkNumbers(owner: string, options: Readonly<Record<string, number>>): void {
+export function checkNumbers(owner: string, options: Readonly<Record<string, number>>, max = longestWaitMs): void {
   for (const [name, value] of Object.entries(options)) {
     if (Number.isInteger(value) && value > 0 && value <= max) continue
     throw new WebhookError('invalid_option', `${owner}: ${name} has to be a whole number from 1 to ${max}`)
@@ -33,16 +36,25 @@ export function checkHeaderName(owner: string, name: string): void {
   throw new WebhookError('invalid_option', `${owner}: give the name of a header`)
 }
 
+const levels = ['debug', 'info', 'warn', 'error'] as const
+
 /** Checks what the types of the options already say, for callers without them. */
 export function checkReceiverOptions(options: ReceiverOptions): void {
   // Callers without types may give nothing at all.
-  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey } = (options ?? {}) as ReceiverOptions
-  if (typeof verify?.verify !== 'function') {
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger } = (options ?? {}) as ReceiverOptions
+  // Without the field a verifier that needs the bytes would be shown an empty body behind a parser, and could accept it.
+  if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw new WebhookError(
       'invalid_option',
       'createReceiver: choose how deliveries are verified, for example verify: urlToken({ secret }); ' +
-        'unverified() accepts every delivery',
+        'unverified() accepts every delivery. One of your own needs name, needsBytes and verify',
     )
+  }
+  if (inbox !== undefined && typeof inbox?.accept !== 'function') {
+    throw new WebhookError('invalid_option', 'createReceiver: inbox is no inbox')
+  }
+  if (logger !== undefined && levels.some((level) => typeof logger?.[level] !== 'function')) {
+    throw new WebhookError('invalid_option', `createReceiver: a logger has the methods ${levels.join(', ')}`)
   }
   checkChoice('createReceiver', 'ack', ack, ['accepted', 'handled'])
   if (ack === 'handled' && inbox !== undefined && inbox.handleNow === undefined) {

@@ -22,7 +22,7 @@ export interface HandlingReport {
    * - `handled`: it succeeded.
    * - `retried`: it failed and will run again in `retryInMs`.
    * - `dead-lettered`: it failed and no attempts are left.
-   * - `failed`: it failed under `ack: 'handled'`; the sender was told.
+   * - `failed`: it failed under `ack: 'handled'`; the sender was told, unless it had already been told `in_progress`.
    * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */
   readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'

@@ -1,7 +1,7 @@
 import { accept, acceptAndHandle } from './accept.ts'
 import { checkNumbers, checkReceiverOptions } from './check-options.ts'
 import { type Acknowledgement, acknowledged, type Delivery, refusal, toRefusal } from './delivery.ts'
-import { createDispatcher } from './dispatch/dispatcher.ts'
+import { createDispatcher, type DispatcherOptions } from './dispatch/dispatcher.ts'
 import type { Handler } from './dispatch/handler.ts'
 import { HandlerRegistry } from './dispatch/registry.ts'
 import { retrySchedule } from './dispatch/retry.ts'
@@ -64,27 +64,39 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
   const take = (event: MediaEvent, { waitUntil }: Delivery) => {
     const accepted = { event, receivedAt: new Date() }
+    const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
-      ? accept(inbox, accepted, waitUntil)
-      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, waitUntil)
+      ? accept(inbox, accepted, stay)
+      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
   // Beyond this point a logger that throws would break what has nothing to do with it.
-  const safeLogger = unfailing(logger)
-  const handle = createDispatcher({
-    registry,
-    reporter,
-    logger: safeLogger,
-    handlerTimeoutMs,
-    retry: ack === 'accepted' ? retrySchedule(options.retry) : undefined,
-  })
-  void Promise.resolve(inbox.start(handle, safeLogger)).catch((error) =>
-    safeLogger.error({ err: error }, 'the inbox could not be started'),
-  )
+  startHandling(options, { inbox, registry, reporter, logger: unfailing(logger), handlerTimeoutMs })
 
-  const receiver: Receiver = {
+  return withRegistration(registry, {
     inbox,
     receive,
+    close(options) {
+      const closed = inbox.close(options)
+      closing = true
+      return closed
+    },
+  })
+}
+
+type HandlingParts = Omit<DispatcherOptions, 'retry'> & { readonly inbox: Inbox }
+
+function startHandling({ ack, retry }: ReceiverOptions, { inbox, ...parts }: HandlingParts): void {
+  const handle = createDispatcher({ ...parts, retry: ack === 'handled' ? undefined : retrySchedule(retry) })
+  void Promise.resolve(inbox.start(handle, parts.logger)).catch((error) =>
+    parts.logger.error({ err: error }, 'the inbox could not be started'),
+  )
+}
+
+/** The receiver, with the methods that register handlers. */
+function withRegistration(registry: HandlerRegistry, path: Pick<Receiver, 'inbox' | 'receive' | 'close'>): Receiver {
+  const receiver: Receiver = {
+    ...path,
     on(type, handler, options) {
       registry.add(typeof type === 'string' ? [type] : type, handler, options)
       return receiver
@@ -101,10 +113,6 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     onError(handler) {
       registry.addErrorHandler(handler)
       return receiver
-    },
-    close(options) {
-      closing = true
-      return inbox.close(options)
     },
   }
   return receiver

@@ -1,5 +1,5 @@
 import type { Acknowledgement, Outcome } from './delivery.ts'
-import type { RunContext } from './dispatch/context.ts'
+import type { HandlerRun } from './dispatch/handler-run.ts'
 import type { MediaEvent } from './events/catalogue.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 import { consoleLogger, type Logger, unfailing } from './logger.ts'
@@ -36,8 +36,8 @@ const handlingLevels: Record<HandlingReport['outcome'], Level> = {
 /** Tells hooks and logger what happened. Nothing that either throws, or rejects with, gets out. */
 export interface Reporter {
   delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: unknown): void
-  handled(run: RunContext): void
-  notHandled(outcome: Failure, run: RunContext, error: unknown, retryInMs?: number): void
+  handled(run: HandlerRun): void
+  notHandled(outcome: Failure, run: HandlerRun, error: unknown, retryInMs?: number): void
   /** Calls a function of the user's that must not break anything. */
   guarded(what: string, call: () => unknown): void
 }
@@ -85,10 +85,10 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
   }
 }
 
-function handlingReport(outcome: HandlingReport['outcome'], run: RunContext): HandlingReport {
+function handlingReport(outcome: HandlingReport['outcome'], run: HandlerRun): HandlingReport {
   const { key, type, mediaId } = run.event
   const durationMs = performance.now() - run.startedAt
-  return { outcome, handler: run.handler, key, type, mediaId, attempt: run.attempt, durationMs }
+  return { outcome, handler: run.handler, key, type, mediaId, attempt: run.context.attempt, durationMs }
 }
 
 function deliveryReport(

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Delivery, DeliveryHeaders } from '../../src/index.ts'
+import { Bytes } from './bytes.ts'
 
 /** What body parsers and routers of node:http frameworks add to a request. */
 interface ParsedRequest extends IncomingMessage {
@@ -56,20 +57,20 @@ function toBytes(body: unknown): Uint8Array | undefined {
 function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
   return new Promise((resolve) => {
     if (request.destroyed) return resolve('incomplete')
-    const chunks: Buffer[] = []
-    let size = 0
-    const onData = (chunk: Buffer) => {
-      size += chunk.byteLength
-      chunks.push(chunk)
-      if (size > limit) finish('too_large')
+    const bytes = new Bytes()
+    const onData = (chunk: Buffer | string) => {
+      // A middleware that called setEncoding gets text; so does everybody after it.
+      bytes.add(typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk)
+      if (bytes.size > limit) finish('too_large')
     }
-    const onEnd = () => finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    const onEnd = () => finish(bytes.all())
     // A sender that goes away leaves a stream that closes without an end.
     const onClose = () => finish('incomplete')
     const finish = (result: Uint8Array | 'too_large' | 'incomplete') => {
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose).pause()
       resolve(result)
     }
-    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+    // Resumed, as one that somebody has paused would stay so.
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose).resume()
   })
 }

@@ -2,8 +2,9 @@ import type { Handle, HandlerFailure, HandlingResult } from '../inbox/inbox.ts'
 import type { Logger } from '../logger.ts'
 import { isPromise } from '../maybe-promise.ts'
 import type { Reporter } from '../reporter.ts'
-import { RunContext } from './context.ts'
 import { Deadlines } from './deadlines.ts'
+import type { Handler } from './handler.ts'
+import { HandlerRun } from './handler-run.ts'
 import type { HandlerRegistry, Registration } from './registry.ts'
 import type { RetrySchedule } from './retry.ts'
 
@@ -30,18 +31,14 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as Registration
       if (attempt.completed.includes(name)) continue
-      const run = new RunContext(event, receivedAt, attempt, name, logger)
-      deadlines.begin(run)
-      try {
-        const result = handler(event as never, run)
-        if (isPromise(result)) await run.settled(result)
+      const run = new HandlerRun(event, receivedAt, attempt, name, logger)
+      const failure = await settle(handler, run, deadlines)
+      if (failure === undefined) {
         reporter.handled(run)
-      } catch (error) {
-        failures.push({ handler: name, message: errorText(error) })
-        if (!attempt.aborted) reportFailure(options, run, error, retryInMs)
-        else reporter.notHandled('stopped', run, error)
-      } finally {
-        deadlines.end(run)
+      } else {
+        failures.push({ handler: name, message: errorText(failure.error) })
+        if (attempt.aborted) reporter.notHandled('stopped', run, failure.error)
+        else reportFailure(options, run, failure.error, retryInMs)
       }
       // The inbox took the event back: that is no failure of the handlers, and those that are left must not begin.
       if (attempt.aborted) {
@@ -57,17 +54,36 @@ export function createDispatcher(options: DispatcherOptions): Handle {
   }
 }
 
+/** Runs a handler to its end, or to that of its time; what it threw, if it did. */
+async function settle(
+  handler: Handler<never>,
+  run: HandlerRun,
+  deadlines: Deadlines,
+): Promise<{ readonly error: unknown } | undefined> {
+  deadlines.begin(run)
+  try {
+    const result = handler(run.event as never, run.context)
+    if (isPromise(result)) await run.settled(result)
+  } catch (error) {
+    return { error }
+  } finally {
+    deadlines.end(run)
+  }
+}
+
 function reportFailure(
   { registry, reporter, retry }: DispatcherOptions,
-  run: RunContext,
+  run: HandlerRun,
   error: unknown,
   retryInMs: number | undefined,
 ): void {
   const outcome = retryInMs !== undefined ? 'retried' : retry === undefined ? 'failed' : 'dead-lettered'
   reporter.notHandled(outcome, run, error, retryInMs)
-  const { event, handler, attempt } = run
+  const { event, handler, context } = run
   for (const tell of registry.errorHandlers) {
-    reporter.guarded('onError', () => tell(error, { event, handler, attempt, willRetry: outcome === 'retried' }))
+    reporter.guarded('onError', () =>
+      tell(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
+    )
   }
 }
 

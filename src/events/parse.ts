@@ -5,7 +5,10 @@ import type { JsonObject } from './json.ts'
 import { givenKey, payloadKey } from './key.ts'
 import { readWireEvent, type WireEvent } from './wire.ts'
 
-/** Where an event key comes from instead of the payload: a function, or a header that carries an id. */
+/**
+ * Where an event key comes from instead of the payload: a function, or a header that carries an id. A header is not
+ * part of what a signature of the body covers: whoever can repeat a delivery can give it another one.
+ */
 export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
 /**
@@ -20,7 +23,7 @@ export function parseEvent(
   source: EventKeySource | undefined,
 ): MaybePromise<MediaEvent> {
   const wire = readWireEvent(payload)
-  const id = typeof source === 'object' ? delivery.headers.get(source.header) : eventId
+  const id = (typeof source === 'object' && delivery.headers.get(source.header)) || eventId
   const key = id ? givenKey(id) : payloadKey(wire, payload)
   const event = isPromise(key)
     ? key.then((each) => toMediaEvent(wire, each, payload))

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { checkNumbers } from '../check-options.ts'
+import { checkNumbers, largestCache } from '../check-options.ts'
 import { ChurnMap } from '../churn-map.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
 
@@ -32,7 +32,8 @@ interface Lease {
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
-  checkNumbers('lruStore', { max, ttlMs })
+  checkNumbers('lruStore', { ttlMs })
+  checkNumbers('lruStore', { max }, largestCache)
   const leases = new ChurnMap<string, Lease>()
   /** The owner that finished a key, by key. */
   const done = new LRUCache<string, string>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })

@@ -24,6 +24,6 @@ export interface IdempotencyStore {
   complete(key: string, owner: string): MaybePromise<boolean>
   /** Gives a claim back, so that the key can be claimed again at once. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>
-  /** Frees what the store opened itself. */
+  /** Frees what the store opened itself. For whoever made the store: an inbox never closes it. */
   close?(): MaybePromise<void>
 }

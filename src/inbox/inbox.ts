@@ -113,7 +113,10 @@ export interface AcceptOptions {
  * Keeps accepted events until their handlers have finished. `testing` holds the contract suite every inbox passes.
  */
 export interface Inbox {
-  /** One atomic step that stores the event or says it is a duplicate. Rejects when it cannot tell. */
+  /**
+   * One atomic step that stores the event or says it is a duplicate. Throws or rejects when it cannot tell, with a
+   * WebhookError `in_progress` where another process has claimed the event and may not have it safe yet.
+   */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
    * Accepts the event, makes one attempt and answers with its result; a duplicate that arrives meanwhile shares it.

@@ -83,7 +83,8 @@ export class Lanes<Job extends LaneJob<Job>> {
       if (job.begin === undefined) this.#start(job)
       else job.begin()
     }
-    // Cut off in one piece and not job by job, which would move the whole queue for each.
+    if (this.#begun < this.#ready.length) this.#schedule()
+    // Cut off in one piece and not job by job, which would move all the others for each.
     if (this.#begun < this.#ready.length && this.#begun < 1_024) return
     this.#ready = this.#ready.slice(this.#begun)
     this.#begun = 0

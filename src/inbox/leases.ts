@@ -15,8 +15,6 @@ export class Leases {
   readonly #onLost: (key: string) => void
   /** By key; with what is to be called once it is recorded, when its handlers are done. */
   readonly #held = new ChurnMap<string, (() => void) | undefined>()
-  /** Keys that could not be given back and may still be claimed, until their lease has run out. */
-  readonly #doubtful = new Set<string>()
   /** Keys whose heartbeat the store has yet to answer. */
   readonly #beating = new Set<string>()
   #owner: string | undefined
@@ -37,40 +35,46 @@ export class Leases {
 
   /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
-    return this.#doubtful.has(key) ? this.#claimAgain(key) : this.#tryToClaim(key)
-  }
-
-  async #claimAgain(key: string): Promise<Claim> {
-    await this.#giveBack(key)
-    if (this.#doubtful.has(key)) throw unavailable()
-    return this.#tryToClaim(key)
-  }
-
-  #tryToClaim(key: string): MaybePromise<Claim> {
     try {
       const claim = this.#store.claim(key, this.#ownerId(), this.#leaseMs)
-      if (!isPromise(claim)) return this.#keep(key, claim)
-      return claim.then(
-        (answer) => this.#keep(key, answer),
-        (error) => this.#claimFailed(key, error),
-      )
+      return isPromise(claim) ? this.#answerInTime(key, claim) : this.#keep(key, claim)
     } catch (error) {
       return this.#claimFailed(key, error)
     }
+  }
+
+  /** The sender waits for the answer: a store that gives none within a lease cannot be reached. */
+  #answerInTime(key: string, claim: Promise<Claim>): Promise<Claim> {
+    return new Promise((resolve, reject) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        reject(unavailable())
+      }, this.#leaseMs)
+      Promise.resolve(claim)
+        .finally(() => clearTimeout(timer))
+        .then((answer) => {
+          if (!isLate) resolve(this.#keep(key, answer))
+          else if (answer === 'claimed') void this.#giveBack(key)
+        })
+        .catch((error) => this.#claimFailed(key, error))
+        .catch(reject)
+    })
   }
 
   #keep(key: string, claim: Claim): Claim {
     if (claim === 'claimed') {
       this.#held.set(key, undefined)
       this.#beatLater()
+    } else if (claim !== 'in-progress' && claim !== 'done') {
+      throw new TypeError('an idempotency store answers a claim with claimed, in-progress or done')
     }
     return claim
   }
 
-  // The store may have carried out the claim before it failed. Left alone, it would make the sender's retry look like
-  // a duplicate of an event that nobody handles.
-  async #claimFailed(key: string, error: unknown): Promise<never> {
-    await this.#giveBack(key)
+  // The store may have carried out the claim before it failed: given back, it does not keep the sender's retry waiting.
+  #claimFailed(key: string, error: unknown): never {
+    void this.#giveBack(key)
     throw unavailable(error)
   }
 
@@ -115,11 +119,8 @@ export class Leases {
   async #giveBack(key: string): Promise<void> {
     try {
       await this.#store.release(key, this.#ownerId())
-      this.#doubtful.delete(key)
     } catch (error) {
       this.#failed('release', key, error)
-      this.#doubtful.add(key)
-      unref(setTimeout(() => this.#doubtful.delete(key), this.#leaseMs))
     }
   }
 
@@ -132,7 +133,8 @@ export class Leases {
   #beatLater(): void {
     if (this.#heartbeat !== undefined) return
     this.#heartbeat = setTimeout(() => this.#beat(), this.#leaseMs / 3)
-    unref(this.#heartbeat)
+    // On Node a heartbeat is no reason to keep the process alive.
+    ;(this.#heartbeat as { unref?: () => void }).unref?.()
   }
 
   #beat(): void {
@@ -166,6 +168,3 @@ export class Leases {
 
 const unavailable = (cause?: unknown): WebhookError =>
   new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause })
-
-// On Node none of these timers is a reason to keep the process alive.
-const unref = (timer: ReturnType<typeof setTimeout>): void => (timer as { unref?: () => void }).unref?.()

@@ -1,10 +1,8 @@
+import { longestWaitMs } from '../check-options.ts'
 import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
 import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
 import type { MemoryJob } from './memory-job.ts'
-
-/** The longest that a timer waits, in ms; one that is told to wait longer fires at once. */
-const longestWaitMs = 2_147_483_647
 
 /** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
 export class MemoryJobs {
@@ -57,8 +55,9 @@ export class MemoryJobs {
   counts(): { waiting: number; running: number; retrying: number } {
     const counts = { waiting: 0, running: 0, retrying: 0 }
     for (const [, { state }] of this.#byKey) {
-      if (state === 'running' || state === 'retrying') counts[state]++
-      else if (state !== 'recording') counts.waiting++
+      if (state === 'retrying') counts.retrying++
+      else if (state === 'running' || state === 'recording') counts.running++
+      else counts.waiting++
     }
     return counts
   }

@@ -1,4 +1,4 @@
-import { checkNumbers } from '../check-options.ts'
+import { checkNumbers, largestCache } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
@@ -75,7 +75,9 @@ class MemoryInbox implements Inbox {
     maxWaiting = 10_000,
     maxDeadLetters = 1_000,
   }: MemoryInboxOptions) {
-    checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting, maxDeadLetters })
+    if (typeof store?.claim !== 'function') throw new WebhookError('invalid_option', 'memoryInbox: store is no store')
+    checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
+    checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
     this.#maxWaiting = maxWaiting
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
@@ -101,7 +103,7 @@ class MemoryInbox implements Inbox {
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
     const held = this.#jobs.get(accepted.event.key)
     // While the first delivery's claim is under way nobody knows yet whether the event is safe: its fate is shared.
-    if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(() => 'duplicate')
+    if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
     const claim = this.#claim(job, waitUntil)
@@ -189,6 +191,7 @@ class MemoryInbox implements Inbox {
   }
 
   close({ timeoutMs = 10_000 }: CloseOptions = {}): Promise<CloseReport> {
+    if (!(timeoutMs >= 0)) throw new WebhookError('invalid_option', 'close: timeoutMs has to be 0 or more')
     this.#closing ??= this.#close(timeoutMs)
     return this.#closing
   }
@@ -207,4 +210,10 @@ class MemoryInbox implements Inbox {
   }
 }
 
-const acceptanceOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'accepted' : 'duplicate')
+const duplicateOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'duplicate' : acceptanceOf(claim))
+
+function acceptanceOf(claim: Claim): Acceptance {
+  // Another process has claimed the event. It may die before it acknowledges, so that nobody may forget the event yet.
+  if (claim === 'in-progress') throw new WebhookError('in_progress', 'another process is taking the event')
+  return claim === 'claimed' ? 'accepted' : 'duplicate'
+}

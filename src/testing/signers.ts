@@ -23,7 +23,10 @@ export function signWithUrlToken({ secret, in: place = 'query', parameter = 'tok
   return async (draft) => {
     const [path = '', query] = draft.url.split('?')
     if (place === 'path') return { ...draft, url: `${path}/${token}${query === undefined ? '' : `?${query}`}` }
-    return { ...draft, url: `${path}?${query === undefined ? '' : `${query}&`}${parameter}=${token}` }
+    return {
+      ...draft,
+      url: `${path}?${query === undefined ? '' : `${query}&`}${encodeURIComponent(parameter)}=${token}`,
+    }
   }
 }
 

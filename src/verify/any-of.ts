@@ -3,14 +3,15 @@ import { refused, type Verifier } from './verifier.ts'
 
 /**
  * Accepts what any of the verifiers accepts, for a migration from one scheme to another. It needs the body's bytes
- * when one of them does.
+ * when one of them does. While the sender uses both a scheme that offers an event id and one that does not, make the
+ * key with `eventKey`: the two deliveries of an event would have different ones.
  * @throws WebhookError `invalid_option` without a verifier.
  */
 export function anyOf(...verifiers: readonly Verifier[]): Verifier {
   if (verifiers.length === 0) throw new WebhookError('invalid_option', 'anyOf: give at least one verifier')
   return {
     name: `anyOf(${verifiers.map(({ name }) => name).join(', ')})`,
-    needsBytes: verifiers.some(({ needsBytes }) => needsBytes),
+    needsBytes: verifiers.some(({ needsBytes }) => needsBytes !== false),
     async verify(delivery) {
       const reasons: string[] = []
       for (const verifier of verifiers) {
@@ -18,9 +19,9 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           const verification = await verifier.verify(delivery)
           if (verification.verified === true) return verification
           reasons.push(`${verifier.name}: ${verification.reason}`)
-        } catch {
-          // Refusing is what a verifier that throws does; the others still have a say.
-          reasons.push(`${verifier.name}: it threw`)
+        } catch (error) {
+          // Refusing is what a verifier that throws does; the others still have a say. What it threw may hold a secret.
+          reasons.push(`${verifier.name}: it threw a ${error instanceof Error ? error.name : typeof error}`)
         }
       }
       return refused(reasons.join('; '))

@@ -16,8 +16,8 @@ export interface BasicAuthOptions {
  * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or holds a colon.
  */
 export function basicAuth({ username, password }: BasicAuthOptions): Verifier {
-  if (typeof username !== 'string' || username === '' || username.includes(':')) {
-    throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon')
+  if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
+    throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }
   const matches = secretMatcher(readSecrets('basicAuth', password).map((each) => `${username}:${each}`))
   return {

@@ -60,12 +60,13 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   }
 }
 
-// A list separated by spaces. Versions other than v1 are the future's and are passed over; a malformed v1 entry, which
-// is also what a header sent twice contains, spoils the header.
+// A list separated by spaces. Versions other than v1 are the future's and are passed over; a malformed entry, which is
+// also what a header sent twice contains, spoils the header.
 function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
-  const entries = value.split(' ').filter((entry) => entry.startsWith(version))
-  const signatures = entries.map((entry) => entry.slice(version.length))
+  const entries = value.split(' ')
+  if (!entries.every((entry) => /^\w+,[^,]+$/.test(entry))) return undefined
+  const signatures = entries.filter((entry) => entry.startsWith(version)).map((entry) => entry.slice(version.length))
   if (signatures.length === 0 || signatures.length > maxSignatures) return undefined
   return signatures.every((signature) => decodeBase64(signature) !== undefined) ? signatures : undefined
 }

@@ -1,4 +1,5 @@
 import { checkChoice } from '../check-options.ts'
+import { WebhookError } from '../errors.ts'
 import { matchCredential } from './credential.ts'
 import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
 import { refused, type Verifier } from './verifier.ts'
@@ -22,8 +23,12 @@ export interface UrlTokenOptions {
  * `https://example.com/webhooks/media?token=…` as the webhook's URL.
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
-export function urlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Verifier {
+export function urlToken(options: UrlTokenOptions): Verifier {
+  const { secret, in: place = 'query', parameter = 'token' } = options
   checkChoice('urlToken', 'in', place, ['query', 'path'])
+  if (place === 'path' ? options.parameter !== undefined : !parameter) {
+    throw new WebhookError('invalid_option', "urlToken: parameter names a query parameter, and goes with in 'query'")
+  }
   const secrets = readSecrets('urlToken', secret)
   const matches = secretMatcher(place === 'query' ? secrets.map(spacesArePluses) : secrets)
   const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens

@@ -16,7 +16,7 @@ export function verifyDelivery(
   body: Uint8Array | ParsedBody,
 ): MaybePromise<string | undefined> {
   const isBytes = body instanceof Uint8Array
-  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier)
+  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier, body)
   let verification: MaybePromise<Verification>
   try {
     verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
@@ -37,9 +37,11 @@ function eventIdOf(verification: Verification): string | undefined {
 const unauthorized = (cause: unknown): WebhookError =>
   new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
 
-const bodyConsumed = ({ name }: Verifier): WebhookError =>
-  new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
+function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
+  const need = body.parsed === undefined ? 'nothing was left of it' : `${name} needs its exact bytes`
+  return new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
     cause:
-      `the body was consumed before the receiver could read it, and ${name} needs its exact bytes: mount the ` +
-      "receiver before the body parser, or give its path express.raw({ type: '*/*' })",
+      `the body was consumed before the receiver could read it, and ${need}: mount the receiver before the body ` +
+      "parser, or give its path express.raw({ type: '*/*' })",
   })
+}

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import type { Mounted } from '../../src/testing/contract/adapter.ts'
 import { serve } from './mounts.ts'
-import { bytes, freshBody, post, url, watchedReceiver } from './receivers.ts'
+import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const opened: Mounted[] = []
 afterEach(async () => {
@@ -37,6 +37,32 @@ test('stands in front of an Express application, which keeps every other path', 
   })
   expect(await other.json()).toEqual({ echo: { a: 1 } })
   expect(handled).toHaveLength(1)
+})
+
+test.each<[string, (request: IncomingMessage) => unknown]>([
+  ['paused', (request) => request.pause()],
+  ['given an encoding', (request) => request.setEncoding('utf8')],
+])('reads a request that a middleware has %s, in however many pieces it comes', async (_, touch) => {
+  const { receiver, handled } = watchedReceiver(bytes)
+  const webhooks = nodeHandler(receiver)
+  const target = await open((request, response) => {
+    touch(request)
+    return webhooks(request, response)
+  })
+  expect(await post(target, bytes)).toEqual(accepted)
+  const { url: signedUrl, init } = await signedRequest(target, bytes)
+  const pieces = new ReadableStream({
+    async start(controller) {
+      for (const byte of init.body) {
+        controller.enqueue(Uint8Array.of(byte))
+        if (byte === 0x2c) await turn()
+      }
+      controller.close()
+    },
+  })
+  const response = await fetch(signedUrl, { ...init, body: pieces, duplex: 'half' } as RequestInit)
+  expect(response.status).toBe(200)
+  expect(handled).toHaveLength(2)
 })
 
 const part = 'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"type":'

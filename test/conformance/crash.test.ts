@@ -76,7 +76,8 @@ describe('after a process was killed while it handled an event', () => {
   }
 
   test.each(adapters)('its lease keeps the event from another receiver behind %s', async (adapter) => {
-    expect(await deliverAgain(adapter)).toBe('{"status":"duplicate"}')
+    // No duplicate: had the process died before its answer, the sender would forget an event that nobody has.
+    expect(await deliverAgain(adapter)).toContain('"code":"in_progress"')
     expect(completed).toEqual([])
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DeliveryReport, EventKeySource } from '../../src/index.ts'
+import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
 import { eventOf, flat, receive } from './fixture.ts'
 
 const marker = 'error-marker-2d1f'
@@ -65,6 +65,13 @@ describe('eventKey as a header', () => {
     const { key } = await eventOf(flat)
     expect(await keyWith({})).toBe(key)
     expect(await keyWith({ 'x-event-id': '' })).toBe(key)
+  })
+
+  test('falls back on the id that the verifier vouches for', async () => {
+    const signed: Verification = { verified: true, eventId: 'signed-id' }
+    const verify = { name: 'mine', needsBytes: false, verify: () => signed }
+    const { event } = await receive(flat, { eventKey, verify })
+    expect(event?.key).toBe('signed-id')
   })
 
   test('has a long id hashed', async () => {

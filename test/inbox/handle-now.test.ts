@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
 import type { HandlingResult, Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
@@ -104,14 +105,17 @@ describe('handling an event before it is acknowledged', () => {
     expect(await again).toBe('handled')
   })
 
-  test('handles the event when it comes again, though the claim could not be given back after the failure', async () => {
-    const { inbox, calls, intercept } = await machine()
+  test('handles the event once its claim has run out that could not be given back after the failure', async () => {
+    let clock = 1
+    const { inbox, calls, intercept } = await machine(lruStore({ now: () => clock }))
     const first = inbox.handleNow(eventOf('one'))
     const call = await calls.next()
     intercept.release = down
     call.finish(failed(['a']))
     expect(await first).toBe('failed')
     delete intercept.release
+    expect(await inbox.handleNow(eventOf('one'))).toBe('in-progress')
+    clock += 5_001
     const second = inbox.handleNow(eventOf('one'))
     const again = await calls.next()
     expect(again.attempt.completed).toEqual(['a'])

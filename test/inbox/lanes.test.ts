@@ -63,6 +63,13 @@ describe('lanes', () => {
     expect(lanes.running).toBe(2)
   })
 
+  test('reach a concurrency that is larger than what begins in a turn', async () => {
+    const { lanes, begun } = controlledLanes(1_000)
+    for (let i = 0; i < 1_000; i++) lanes.add(new Job(`${i}`))
+    for (let i = 0; i < 10; i++) await nextTurn()
+    expect(begun).toHaveLength(1_000)
+  })
+
   test('let a lane with one job have its turn before a long lane has ended', async () => {
     const { lanes, begun, end } = controlledLanes(1)
     for (let i = 0; i < 100; i++) lanes.add(new Job('long', `long-${i}`))

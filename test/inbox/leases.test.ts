@@ -28,7 +28,7 @@ describe('the lease of an event', () => {
     const call = await calls.next()
     for (let minute = 0; minute < 10; minute++) {
       await vi.advanceTimersByTimeAsync(60_000)
-      expect(await other.inbox.accept(eventOf('one'))).toBe('duplicate')
+      await expect(async () => other.inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'in_progress' })
     }
     expect(call.attempt.aborted).toBe(false)
     call.finish()

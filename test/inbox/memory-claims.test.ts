@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { WebhookError } from '../../src/errors.ts'
+import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
@@ -116,25 +119,72 @@ describe('an event whose claim failed', () => {
   })
 
   test('is no duplicate when it comes again, though its claim could not be given back', async () => {
-    const { inbox, intercept, calls } = await machine()
+    let clock = 1
+    const { inbox, intercept, calls } = await machine(lruStore({ now: () => clock }))
     intercept.claim = answerLost
     intercept.release = down
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
     delete intercept.claim
-    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
     delete intercept.release
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('in_progress'))
+    clock += 5_001
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
     expect((await calls.next()).event.key).toBe('one')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 })
 
+describe('a store that does not answer', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  test('is unavailable after a lease, and a claim it carries out later is given back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { inbox, intercept, count } = await machine()
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const refused = expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    await vi.advanceTimersByTimeAsync(5_000)
+    await refused
+    open()
+    await vi.waitFor(() => expect(count('release one')).toBe(1))
+    expect(await inbox.accept(eventOf('one'))).toBe('accepted')
+  })
+
+  test('that never carries out a release either still gets the sender an answer', async () => {
+    const { inbox, intercept } = await machine()
+    intercept.claim = down
+    intercept.release = () => new Promise(() => {})
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+  })
+
+  test('in one of the three words is not understood', async () => {
+    const { inbox, intercept } = await machine()
+    intercept.claim = async () => 'OK'
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+  })
+})
+
 describe('machines that share a store', () => {
-  test('accept one of the concurrent deliveries of an event', async () => {
+  test('accept one of the concurrent deliveries of an event, and call none a duplicate yet', async () => {
     const first = await machine()
     const others = [await machine(first.shared), await machine(first.shared), await machine(first.shared)]
-    const acceptances = await Promise.all([first, ...others].map(({ inbox }) => inbox.accept(eventOf('one'))))
-    expect(acceptances.toSorted()).toEqual(['accepted', 'duplicate', 'duplicate', 'duplicate'])
+    const accept = async (inbox: Inbox) => inbox.accept(eventOf('one'))
+    const acceptances = await Promise.all(
+      [first, ...others].map(({ inbox }) => accept(inbox).catch(({ code }: WebhookError) => code)),
+    )
+    expect(acceptances.toSorted()).toEqual(['accepted', 'in_progress', 'in_progress', 'in_progress'])
+  })
+
+  test('let nobody forget an event whose process died before it was acknowledged', async () => {
+    let clock = 1
+    const shared = lruStore({ now: () => clock })
+    await shared.claim('one', 'a process that dies now', 5_000)
+    const { inbox, calls } = await machine(shared)
+    clock += 3_000
+    await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('in_progress'))
+    clock += 3_000
+    expect(await inbox.accept(eventOf('one'))).toBe('accepted')
+    expect((await calls.next()).event.key).toBe('one')
   })
 
   test('call an event a duplicate that another of them has handled', async () => {

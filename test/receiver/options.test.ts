@@ -16,6 +16,18 @@ describe('createReceiver is refused', () => {
     expect(build({ verify })).toThrow(invalid(/choose how deliveries are verified.*unverified\(\)/))
   })
 
+  test('a verifier that does not say whether it needs the bytes', () => {
+    expect(build({ verify: { name: 'mine', verify: () => ({ verified: true }) } })).toThrow(invalid(/needsBytes/))
+  })
+
+  test.each([{}, { warn() {} }, 'pino', null])('%o as its logger', (logger) => {
+    expect(build({ logger })).toThrow(invalid(/a logger has the methods debug, info, warn, error/))
+  })
+
+  test.each([{}, 'memory', null])('%o as its inbox', (inbox) => {
+    expect(build({ inbox })).toThrow(invalid(/inbox is no inbox/))
+  })
+
   test('no options at all', () => {
     expect(() => createReceiver(undefined as never)).toThrow(invalid(/choose how deliveries are verified/))
     expect(() => createReceiver({} as never)).toThrow(invalid(/choose how deliveries are verified/))

@@ -41,9 +41,9 @@ describe('anyOf', () => {
     const accepted = deliveryWith({}, '/?token=a%20token')
     for (const verifier of [anyOf(throwing(verify), good), anyOf(good, throwing(verify))]) {
       expect(await verdict(verifier, accepted)).toBe('verified')
-      expect(await verdict(verifier, deliveryWith({}, '/?token=wrong'))).toMatch(/broken: it threw/)
+      expect(await verdict(verifier, deliveryWith({}, '/?token=wrong'))).toMatch(/broken: it threw a /)
     }
-    expect(await verdict(anyOf(throwing(verify)), accepted)).toBe('broken: it threw')
+    expect(await verdict(anyOf(throwing(verify)), accepted)).toMatch(/^broken: it threw a /)
   })
 
   test('asks no further once one has accepted', async () => {

@@ -108,6 +108,8 @@ describe('standardWebhooks', () => {
     ['an empty signature', 'v1,'],
     ['what is not base64', 'v1,###='],
     ['a malformed signature beside the right one', `${valid} v1,###`],
+    ['a header sent twice', `${valid}, ${valid}`],
+    ['a header sent twice, once in a version of the future', `v1a,AAAA, ${valid}`],
     ['17 signatures', [...Array(16).fill(wrong), valid].join(' ')],
     ['an oversized header', `${valid} ${'x'.repeat(4_096)}`],
     ['a header sent twice', `${valid}, ${valid}`],

@@ -6,12 +6,12 @@ import type { Timed } from './deadlines.ts'
 import type { HandlerContext } from './handler.ts'
 import { LazyAbort } from './lazy-abort.ts'
 
-/** One run of one handler, as the handler sees it. What few handlers read is made when it is read. */
-export class RunContext implements HandlerContext, Timed {
+/** One run of one handler. */
+export class HandlerRun implements Timed {
   readonly event: MediaEvent
-  readonly receivedAt: Date
   readonly handler: string
   readonly startedAt = performance.now()
+  readonly context: HandlerContext
   readonly #attempt: Attempt
   readonly #logger: Logger
   #timeout: LazyAbort | undefined
@@ -20,18 +20,10 @@ export class RunContext implements HandlerContext, Timed {
 
   constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
     this.event = event
-    this.receivedAt = receivedAt
     this.handler = handler
     this.#attempt = attempt
     this.#logger = logger
-  }
-
-  get key(): string {
-    return this.event.key
-  }
-
-  get attempt(): number {
-    return this.#attempt.number
+    this.context = new RunContext(this, event.key, attempt.number, receivedAt)
   }
 
   get signal(): AbortSignal {
@@ -59,5 +51,28 @@ export class RunContext implements HandlerContext, Timed {
     this.#timeout ??= new LazyAbort()
     this.#timeout.abort(error)
     this.#giveUp?.(error)
+  }
+}
+
+/** What the handler sees of it. What few handlers read is made when it is read. */
+class RunContext implements HandlerContext {
+  readonly key: string
+  readonly attempt: number
+  readonly receivedAt: Date
+  readonly #run: HandlerRun
+
+  constructor(run: HandlerRun, key: string, attempt: number, receivedAt: Date) {
+    this.#run = run
+    this.key = key
+    this.attempt = attempt
+    this.receivedAt = receivedAt
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal
+  }
+
+  get log(): Logger {
+    return this.#run.log
   }
 }
