@@ -31,9 +31,9 @@ export function checkChoice(owner: string, name: string, value: string, choices:
  * Checks the name of a header.
  * @throws WebhookError `invalid_option`
  */
-export function checkHeaderName(owner: string, name: string): void {
+export function checkHeaderName(owner: string, option: string, name: unknown): void {
   if (typeof name === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(name)) return
-  throw new WebhookError('invalid_option', `${owner}: give the name of a header`)
+  throw new WebhookError('invalid_option', `${owner}: ${option} has to be the name of a header, such as x-signature`)
 }
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
@@ -51,7 +51,7 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
     )
   }
   if (inbox !== undefined && typeof inbox?.accept !== 'function') {
-    throw new WebhookError('invalid_option', 'createReceiver: inbox is no inbox')
+    throw new WebhookError('invalid_option', 'createReceiver: inbox is no inbox (is memoryInbox not called?)')
   }
   if (logger !== undefined && levels.some((level) => typeof logger?.[level] !== 'function')) {
     throw new WebhookError('invalid_option', `createReceiver: a logger has the methods ${levels.join(', ')}`)
@@ -64,5 +64,10 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
     const idle = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
     throw new WebhookError('invalid_option', `createReceiver: ${idle} has no effect with ack '${ack}'`)
   }
-  if (eventKey !== undefined && typeof eventKey !== 'function') checkHeaderName('eventKey', eventKey?.header)
+  if (eventKey !== undefined && typeof eventKey !== 'function') {
+    checkHeaderName('createReceiver', 'eventKey is a function or { header }, and the header', eventKey?.header)
+  }
+  if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
+    throw new WebhookError('invalid_option', 'createReceiver: retry is an object, such as { attempts: 3 }')
+  }
 }

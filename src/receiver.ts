@@ -76,7 +76,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return withRegistration(registry, {
     inbox,
     receive,
-    close(options) {
+    // Async, so that an option it refuses is a rejection, as every failure of closing is.
+    async close(options) {
       const closed = inbox.close(options)
       closing = true
       return closed

@@ -13,7 +13,7 @@ const deliveryLevels: Partial<Record<Outcome, Level>> = {
   unauthorized: 'warn',
   malformed: 'warn',
   method_not_allowed: 'info',
-  unsupported_media_type: 'info',
+  unsupported_media_type: 'warn',
   too_large: 'warn',
   incomplete: 'info',
   overloaded: 'warn',
@@ -64,7 +64,7 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
 
   const tellOfHandling = (report: HandlingReport): void => {
     guarded('the handling hook', () => hooks.handling?.(report))
-    log(handlingLevels[report.outcome], `event ${report.outcome}`, report)
+    log(handlingLevels[report.outcome], handlingLine(report), report)
   }
 
   return {
@@ -80,9 +80,16 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
       if (isHeard('debug', hooks.handling)) tellOfHandling(handlingReport('handled', run))
     },
     notHandled(outcome, run, error, retryInMs) {
-      tellOfHandling({ ...handlingReport(outcome, run), retryInMs, error })
+      const report = handlingReport(outcome, run)
+      tellOfHandling(retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error })
     },
   }
+}
+
+function handlingLine({ outcome, handler, attempt, retryInMs = 0 }: HandlingReport): string {
+  const what = `handler ${handler} ${outcome === 'handled' ? 'handled an event' : 'failed'} in attempt ${attempt}`
+  if (outcome === 'retried') return `${what} and will run again in ${Math.round(retryInMs)} ms`
+  return outcome === 'dead-lettered' ? `${what}, the last: the event is a dead letter` : what
 }
 
 function handlingReport(outcome: HandlingReport['outcome'], run: HandlerRun): HandlingReport {

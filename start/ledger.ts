@@ -45,8 +45,10 @@ export interface SummaryRow {
   readonly name: string
   readonly events?: number
   readonly deliveries: number
-  readonly acknowledged: number
   readonly refused: number
+  readonly acknowledged: number
+  /** Those of the acknowledged that were of an event that had been accepted before. */
+  readonly duplicates: number
   readonly handled?: number
 }
 
@@ -67,7 +69,8 @@ export function summary({ sent, bad, handled }: Ledger): SummaryRow[] {
 
 function answers(deliveries: readonly DeliveryRecord[]) {
   const refused = deliveries.filter(({ failure }) => failure !== undefined).length
-  return { deliveries: deliveries.length, acknowledged: deliveries.length - refused, refused }
+  const duplicates = deliveries.filter(({ answer }) => answer?.body === '{"status":"duplicate"}').length
+  return { deliveries: deliveries.length, refused, acknowledged: deliveries.length - refused, duplicates }
 }
 
 // Not the receiver's event key: the ledger is to find its mistakes.

@@ -1,7 +1,7 @@
 import type { SummaryRow } from './ledger.ts'
 import { align, type Paint } from './text.ts'
 
-const counts = ['events', 'deliveries', 'acknowledged', 'refused', 'handled'] as const
+const counts = ['events', 'deliveries', 'refused', 'acknowledged', 'duplicates', 'handled'] as const
 const widths = [17, ...counts.map((count) => -count.length)]
 
 /** The summary as a table, and the verdict under it. */

@@ -27,4 +27,5 @@ process.once('SIGTERM', async () => {
   // Finishes what it has acknowledged; what is left after 10 s is listed.
   const { unfinished } = await receiver.close()
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
+  process.exit(unfinished.length === 0 ? 0 : 1)
 })

@@ -75,7 +75,8 @@ class MemoryInbox implements Inbox {
     maxWaiting = 10_000,
     maxDeadLetters = 1_000,
   }: MemoryInboxOptions) {
-    if (typeof store?.claim !== 'function') throw new WebhookError('invalid_option', 'memoryInbox: store is no store')
+    if (typeof store?.claim !== 'function')
+      throw new WebhookError('invalid_option', 'memoryInbox: store is no store (is lruStore not called?)')
     checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
     checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
     this.#maxWaiting = maxWaiting

@@ -1,4 +1,5 @@
 import { envelopeBody, flatBody, type Payload } from '../emulator/payload.ts'
+import { WebhookError } from '../errors.ts'
 import type { EventType } from '../events/catalogue.ts'
 
 export type { Payload }
@@ -15,8 +16,12 @@ const bodies: Record<EventType, Pick<Payload, 'qualities' | 'status'>> = {
 /**
  * A payload as the service writes it. Without `fields` it is always the same event; other values for `media_id` or
  * `emitted_at` make it another.
+ * @throws WebhookError `invalid_option` for a type that is not in the catalogue
  */
 export function samplePayload(type: EventType, fields: Partial<Payload> = {}): Payload {
+  if (!Object.hasOwn(bodies, type)) {
+    throw new WebhookError('invalid_option', `samplePayload: the types are ${Object.keys(bodies).join(', ')}`)
+  }
   return {
     type,
     emitted_at: '2026-03-01T12:00:00.123456789Z',

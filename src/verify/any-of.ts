@@ -8,7 +8,9 @@ import { refused, type Verifier } from './verifier.ts'
  * @throws WebhookError `invalid_option` without a verifier.
  */
 export function anyOf(...verifiers: readonly Verifier[]): Verifier {
-  if (verifiers.length === 0) throw new WebhookError('invalid_option', 'anyOf: give at least one verifier')
+  if (verifiers.length === 0 || verifiers.some((each) => typeof each?.verify !== 'function')) {
+    throw new WebhookError('invalid_option', 'anyOf: give at least one verifier, and verifiers only')
+  }
   return {
     name: `anyOf(${verifiers.map(({ name }) => name).join(', ')})`,
     needsBytes: verifiers.some(({ needsBytes }) => needsBytes !== false),

@@ -20,7 +20,7 @@ export interface HeaderTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function headerToken({ secret, header, prefix = '' }: HeaderTokenOptions): Verifier {
-  checkHeaderName('headerToken', header)
+  checkHeaderName('headerToken', 'header', header)
   const secrets = readSecrets('headerToken', secret)
   if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {
     throw new WebhookError('invalid_option', 'headerToken: a header carries printable ASCII only, so must its secret')

@@ -78,13 +78,13 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
 function checkOptions(options: HmacSignatureOptions): void {
   const { header, algorithm = 'sha256', encoding = 'hex', separator, timestamp, signedContent = 'body' } = options
   const owner = 'hmacSignature'
-  checkHeaderName(owner, header)
+  checkHeaderName(owner, 'header', header)
   checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
   checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
   checkChoice(owner, 'signedContent', signedContent, ['body', 'timestamp.body'])
   if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator has to be a text`)
   if (timestamp !== undefined) {
-    checkHeaderName(owner, timestamp.header)
+    checkHeaderName(owner, 'timestamp.header', timestamp.header)
     checkNumbers(owner, { toleranceSeconds: timestamp.toleranceSeconds ?? defaultTolerance })
   } else if (signedContent === 'timestamp.body') {
     throw new WebhookError('invalid_option', `${owner}: signedContent 'timestamp.body' needs a timestamp header`)

@@ -13,7 +13,10 @@ export type Secrets = string | readonly string[]
 export function readSecrets(verifier: string, secrets: Secrets): readonly string[] {
   const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : Array.isArray(secrets) ? secrets : []
   if (list.length === 0) {
-    throw new WebhookError('invalid_option', `${verifier}: give a secret, or a list of at least one (is it undefined?)`)
+    throw new WebhookError(
+      'invalid_option',
+      `${verifier}: give a secret, or a list of them (is an environment variable unset?)`,
+    )
   }
   return list.map((secret, index) => {
     const fault = secretFault(secret)

@@ -5,9 +5,11 @@ import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
 import { refused, type Verifier } from './verifier.ts'
 
 export interface UrlTokenOptions {
+  /** The token, as it is before it is written into a URL. */
   readonly secret: Secrets
   /**
-   * Where in the URL the secret stands: in the query, or as the last segment of the path.
+   * Where in the URL the secret stands: in the query, or as the last segment of the path. A secret with a slash has to
+   * be percent-encoded there.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'

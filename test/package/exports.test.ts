@@ -45,6 +45,7 @@ test('the exported names grow only where somebody has looked at them', () => {
         "nodeHandler",
       ],
       "/testing": [
+        "adapterContract",
         "deliver",
         "encodePayload",
         "inboxContract",

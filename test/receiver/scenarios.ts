@@ -98,7 +98,7 @@ export const scenarios: Record<Outcome, Scenario> = {
   },
   unsupported_media_type: {
     status: 415,
-    level: 'info',
+    level: 'warn',
     event: false,
     run: (given) => sendAltered(given, { headers: new Headers({ 'content-type': `text/${sensitive.field}` }) }),
   },

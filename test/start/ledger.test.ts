@@ -29,12 +29,14 @@ const unanswered: DeliveryRecord = {
   failure: { reason: 'timeout', message: 'no answer within 3000 ms' },
 }
 
+const duplicate: DeliveryRecord = { ...answered(200), answer: { status: 200, body: '{"status":"duplicate"}' } }
+
 /** Two events, one of them sent twice and one after a refusal, each handled once; a forged delivery refused. */
 const good: Ledger = {
   sent: [
     { payload: received, deliveries: [answered(503), answered(200, 2)] },
     { payload: started, deliveries: [answered(200)] },
-    { payload: started, deliveries: [answered(200)] },
+    { payload: started, deliveries: [duplicate] },
   ],
   bad: [{ what: 'forged', status: 401, delivery: answered(401) }],
   handled: [{ ...received }, { ...started }],
@@ -88,8 +90,8 @@ describe('the verdict', () => {
 
 test('the summary counts events, deliveries and handlings by type, and bad deliveries by kind', () => {
   expect(summary(good)).toEqual([
-    { name: 'file.received', events: 1, deliveries: 2, acknowledged: 1, refused: 1, handled: 1 },
-    { name: 'encoding.started', events: 1, deliveries: 2, acknowledged: 2, refused: 0, handled: 1 },
-    { name: '(forged)', deliveries: 1, acknowledged: 0, refused: 1 },
+    { name: 'file.received', events: 1, deliveries: 2, refused: 1, acknowledged: 1, duplicates: 0, handled: 1 },
+    { name: 'encoding.started', events: 1, deliveries: 2, refused: 0, acknowledged: 2, duplicates: 1, handled: 1 },
+    { name: '(forged)', deliveries: 1, refused: 1, acknowledged: 0, duplicates: 0 },
   ])
 })

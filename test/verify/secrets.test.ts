@@ -13,7 +13,7 @@ const verifiers = {
 const usable = 'c2VjcmV0bWFya2Vy'
 
 const unusable: [what: string, secret: unknown, message: RegExp][] = [
-  ['undefined', undefined, /undefined/],
+  ['undefined', undefined, /environment variable unset/],
   ['null', null, /give a secret/],
   ['a number', 12_345_678, /give a secret/],
   ['an empty list', [], /give a secret/],
