@@ -1,5 +1,6 @@
 import { accept, acceptAndHandle } from './accept.ts'
-import { checkNumbers, checkReceiverOptions } from './check-options.ts'
+import { checkNumbers } from './check-options.ts'
+import { checkReceiverOptions } from './check-receiver-options.ts'
 import { type Acknowledgement, acknowledged, type Delivery, refusal, toRefusal } from './delivery.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatch/dispatcher.ts'
 import type { Handler } from './dispatch/handler.ts'

@@ -1,5 +1,5 @@
 import { eventOf, until } from './handling.ts'
-import type { Check } from './inbox.ts'
+import type { Check } from './inbox-check.ts'
 
 /** An event is taken once, whatever has become of it since. */
 export function checkAccepting(check: Check): void {

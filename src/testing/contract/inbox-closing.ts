@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { eventOf } from './handling.ts'
-import type { Check } from './inbox.ts'
+import type { Check } from './inbox-check.ts'
 
 /** Closing is orderly, and says what it could not finish. */
 export function checkClosing(check: Check): void {

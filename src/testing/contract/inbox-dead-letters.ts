@@ -1,6 +1,6 @@
 import type { Inbox } from '../../inbox/inbox.ts'
 import { type Calls, eventOf, until } from './handling.ts'
-import type { Check } from './inbox.ts'
+import type { Check } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
 

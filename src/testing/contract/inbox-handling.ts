@@ -1,5 +1,5 @@
 import { eventOf, until } from './handling.ts'
-import type { Check } from './inbox.ts'
+import type { Check } from './inbox-check.ts'
 
 /** In what order events are handed over, and what follows from the result. */
 export function checkHandling(check: Check): void {

@@ -1,11 +1,12 @@
 import type { Inbox } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
-import { type Calls, startInbox } from './handling.ts'
+import { startInbox } from './handling.ts'
 import { checkAccepting } from './inbox-accepting.ts'
+import type { Check } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkHandling } from './inbox-handling.ts'
-import type { Expectation, Runner } from './runner.ts'
+import type { Runner } from './runner.ts'
 
 /** An inbox to put to the test. */
 export interface InboxSubject {
@@ -19,16 +20,6 @@ export interface InboxSubject {
   /** Frees what the subject opened; the inbox has been closed by then. */
   close?(): MaybePromise<void>
 }
-
-/** What each test of the suite is given: a started inbox. */
-export interface InboxCheck {
-  readonly inbox: Inbox
-  readonly ordered: boolean
-  readonly calls: Calls
-  expect(value: unknown): Expectation
-}
-
-export type Check = (name: string, run: (check: InboxCheck) => Promise<void>) => void
 
 /**
  * What every inbox has to do.
