@@ -6,7 +6,7 @@ type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
 
 /**
  * Stores the event in the inbox.
- * @throws WebhookError when it is not safe there: `overloaded`, `closing` or `unavailable`
+ * @throws WebhookError when it is not safe there: `overloaded`, `in_progress`, `closing` or `unavailable`
  */
 export function accept(
   inbox: Inbox,

@@ -7,7 +7,8 @@ export const longestWaitMs = 2_147_483_647
 export const largestCache = 10_000_000
 
 /**
- * Checks the numbers among the options of something: durations, sizes and counts, all of them above 0.
+ * Checks the numbers among the options of something: durations, sizes and counts, all of them whole and above 0.
+ * @param max the largest that makes sense; by default what a timer can wait
  * @throws WebhookError `invalid_option`
  */
 export function checkNumbers(owner: string, options: Readonly<Record<string, number>>, max = longestWaitMs): void {

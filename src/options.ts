@@ -26,7 +26,8 @@ export interface ReceiverOptions {
   readonly ack?: 'accepted' | 'handled'
   /**
    * With `ack: 'handled'`, how long the answer waits for the handlers, in ms. After it the delivery is answered 503
-   * `in_progress` while the handlers go on. Keep it below the sender's limit, which was seen to be 3 s.
+   * `in_progress` while the handlers go on. Keep it below the sender's limit, which was seen to be 3 s. Without
+   * `ack: 'handled'` it is refused.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
@@ -35,7 +36,7 @@ export interface ReceiverOptions {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
-  /** How failed handlers are retried. Not with `ack: 'handled'`: there the sender retries. */
+  /** How failed handlers are retried. Refused with `ack: 'handled'`: there the sender retries. */
   readonly retry?: RetryOptions
   /**
    * The largest body that is read, in bytes.

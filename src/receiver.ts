@@ -33,7 +33,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const { verify: verifier, inbox = memoryInbox(), maxBodyBytes = 65_536, logger = consoleLogger } = options
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000 } = options
   checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
-  const registry = new HandlerRegistry(options.handlers)
+  const registry = new HandlerRegistry(options.handlers ?? {})
   const reporter = createReporter(options.hooks ?? {}, logger)
   let closing = false
 

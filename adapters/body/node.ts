@@ -60,8 +60,9 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
     const bytes = new Bytes()
     const onData = (chunk: Buffer | string) => {
       // A middleware that called setEncoding gets text; so does everybody after it.
-      bytes.add(typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk)
-      if (bytes.size > limit) finish('too_large')
+      const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
+      if (bytes.size + piece.byteLength > limit) finish('too_large')
+      else bytes.add(piece)
     }
     const onEnd = () => finish(bytes.all())
     // A sender that goes away leaves a stream that closes without an end.

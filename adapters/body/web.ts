@@ -15,11 +15,11 @@ async function readStream(stream: Request['body'], limit: number): Promise<Uint8
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return bytes.all()
-      bytes.add(value)
-      if (bytes.size > limit) {
+      if (bytes.size + value.byteLength > limit) {
         reader.cancel().catch(() => {})
         return 'too_large'
       }
+      bytes.add(value)
     }
   } catch {
     return 'incomplete'

@@ -67,7 +67,10 @@ export interface DeadLetters {
   /** @param options `limit` (100 by default) letters after the first `offset` (0). */
   list(options?: { readonly limit?: number; readonly offset?: number }): MaybePromise<readonly DeadLetter[]>
   get(key: string): MaybePromise<DeadLetter | undefined>
-  /** Hands the event to the handlers that had failed, with fresh attempts. `false`: no dead letter has that key. */
+  /**
+   * Hands the event to the handlers that had failed, with fresh attempts. `false`: no dead letter has that key.
+   * @throws WebhookError `in_progress`, `overloaded` or `closing` when it cannot be taken; the letter is kept then
+   */
   replay(key: string): MaybePromise<boolean>
   /** Forgets the event for good. `false`: no dead letter has that key. */
   discard(key: string): MaybePromise<boolean>

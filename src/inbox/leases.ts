@@ -3,21 +3,30 @@ import { WebhookError } from '../errors.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { inTime } from './in-time.ts'
+
+interface Lease {
+  /** A name for each claim, so that what is given back late can undo no claim but its own. */
+  readonly owner: string
+  /** Set once the key's handlers are done, and called once the store has learnt it. */
+  recorded: (() => void) | undefined
+}
 
 /**
  * The claims that this process holds in a store. They are renewed until they are completed or released; a completion
- * that fails is tried again and never becomes a release, which would run the handlers twice.
+ * that fails is tried again and never becomes a release, which would run the handlers twice. A store that gives no
+ * answer within a lease counts as one that cannot be reached.
  */
 export class Leases {
   readonly #store: IdempotencyStore
   readonly #leaseMs: number
   readonly #logger: () => Logger
   readonly #onLost: (key: string) => void
-  /** By key; with what is to be called once it is recorded, when its handlers are done. */
-  readonly #held = new ChurnMap<string, (() => void) | undefined>()
+  readonly #held = new ChurnMap<string, Lease>()
   /** Keys whose heartbeat the store has yet to answer. */
   readonly #beating = new Set<string>()
-  #owner: string | undefined
+  #process: string | undefined
+  #claims = 0
   #heartbeat: ReturnType<typeof setTimeout> | undefined
 
   constructor(store: IdempotencyStore, leaseMs: number, logger: () => Logger, onLost: (key: string) => void) {
@@ -27,44 +36,37 @@ export class Leases {
     this.#onLost = onLost
   }
 
-  // Made at the first claim, since Workers give out no random numbers at start-up.
-  #ownerId(): string {
-    this.#owner ??= crypto.randomUUID()
-    return this.#owner
-  }
-
   /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
+    const owner = this.#nextOwner()
     try {
-      const claim = this.#store.claim(key, this.#ownerId(), this.#leaseMs)
-      return isPromise(claim) ? this.#answerInTime(key, claim) : this.#keep(key, claim)
+      const answer = this.#store.claim(key, owner, this.#leaseMs)
+      if (!isPromise(answer)) return this.#keep(key, owner, answer)
+      return inTime(answer, this.#leaseMs)
+        .then((claim) => this.#keep(key, owner, claim))
+        .catch((error) => {
+          // If it is carried out after all, it is given back then.
+          answer.then(
+            () => this.#giveBack(key, owner),
+            () => {},
+          )
+          return this.#claimFailed(key, owner, error)
+        })
     } catch (error) {
-      return this.#claimFailed(key, error)
+      return this.#claimFailed(key, owner, error)
     }
   }
 
-  /** The sender waits for the answer: a store that gives none within a lease cannot be reached. */
-  #answerInTime(key: string, claim: Promise<Claim>): Promise<Claim> {
-    return new Promise((resolve, reject) => {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        reject(unavailable())
-      }, this.#leaseMs)
-      Promise.resolve(claim)
-        .finally(() => clearTimeout(timer))
-        .then((answer) => {
-          if (!isLate) resolve(this.#keep(key, answer))
-          else if (answer === 'claimed') void this.#giveBack(key)
-        })
-        .catch((error) => this.#claimFailed(key, error))
-        .catch(reject)
-    })
+  #nextOwner(): string {
+    // Made at the first claim, since Workers give out no random numbers at start-up.
+    this.#process ??= crypto.randomUUID()
+    this.#claims++
+    return `${this.#process}:${this.#claims}`
   }
 
-  #keep(key: string, claim: Claim): Claim {
+  #keep(key: string, owner: string, claim: Claim): Claim {
     if (claim === 'claimed') {
-      this.#held.set(key, undefined)
+      this.#held.set(key, { owner, recorded: undefined })
       this.#beatLater()
     } else if (claim !== 'in-progress' && claim !== 'done') {
       throw new TypeError('an idempotency store answers a claim with claimed, in-progress or done')
@@ -73,9 +75,9 @@ export class Leases {
   }
 
   // The store may have carried out the claim before it failed: given back, it does not keep the sender's retry waiting.
-  #claimFailed(key: string, error: unknown): never {
-    void this.#giveBack(key)
-    throw unavailable(error)
+  #claimFailed(key: string, owner: string, error: unknown): never {
+    void this.#giveBack(key, owner)
+    throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
   }
 
   /**
@@ -83,17 +85,18 @@ export class Leases {
    * @param recorded called once the store has it, or has said that the lease was lost
    */
   complete(key: string, recorded: () => void): void {
-    if (!this.#held.has(key)) return recorded()
-    this.#held.set(key, recorded)
-    void this.#tryToComplete(key)
+    const lease = this.#held.get(key)
+    if (lease === undefined) return recorded()
+    lease.recorded = recorded
+    void this.#tryToComplete(key, lease)
   }
 
-  #tryToComplete(key: string): MaybePromise<void> {
+  #tryToComplete(key: string, lease: Lease): MaybePromise<void> {
     try {
-      const completed = this.#store.complete(key, this.#ownerId())
-      if (!isPromise(completed)) return this.#completed(key, completed)
-      return completed.then(
-        (answer) => this.#completed(key, answer),
+      const completed = this.#store.complete(key, lease.owner)
+      if (!isPromise(completed)) return this.#completed(key, lease, completed)
+      return inTime(completed, this.#leaseMs).then(
+        (answer) => this.#completed(key, lease, answer),
         (error) => this.#failed('complete', key, error),
       )
     } catch (error) {
@@ -101,24 +104,26 @@ export class Leases {
     }
   }
 
-  #completed(key: string, completed: boolean): void {
-    const recorded = this.#held.get(key)
+  #completed(key: string, lease: Lease, completed: boolean): void {
     // Two tries can be under way at once; the other was answered first.
-    if (recorded === undefined) return
+    if (this.#held.get(key) !== lease) return
     this.#held.delete(key)
     if (!completed)
       this.#logger().warn({ key }, 'the lease was lost before its event was done; it may be handled twice')
-    recorded()
+    lease.recorded?.()
   }
 
   /** Gives a claim back, so that any process can take it at once. Where that fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
-    if (this.#held.delete(key)) await this.#giveBack(key)
+    const lease = this.#held.get(key)
+    if (lease === undefined) return
+    this.#held.delete(key)
+    await this.#giveBack(key, lease.owner)
   }
 
-  async #giveBack(key: string): Promise<void> {
+  async #giveBack(key: string, owner: string): Promise<void> {
     try {
-      await this.#store.release(key, this.#ownerId())
+      await inTime(this.#store.release(key, owner), this.#leaseMs)
     } catch (error) {
       this.#failed('release', key, error)
     }
@@ -139,24 +144,24 @@ export class Leases {
 
   #beat(): void {
     this.#heartbeat = undefined
-    for (const [key, recorded] of this.#held) {
+    for (const [key, lease] of this.#held) {
       // A key that the store does not answer for must not hold up the others.
       if (this.#beating.has(key)) continue
       this.#beating.add(key)
-      const answered = recorded ? this.#tryToComplete(key) : this.#renew(key)
+      const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
       void Promise.resolve(answered).finally(() => this.#beating.delete(key))
     }
     if (this.#held.size > 0) this.#beatLater()
   }
 
-  async #renew(key: string): Promise<void> {
+  async #renew(key: string, lease: Lease): Promise<void> {
     try {
-      if (await this.#store.renew(key, this.#ownerId(), this.#leaseMs)) return
+      if (await inTime(this.#store.renew(key, lease.owner, this.#leaseMs), this.#leaseMs)) return
     } catch (error) {
       return this.#failed('renew', key, error)
     }
     // It may have been completed or released while the store answered.
-    if (!this.#held.has(key) || this.#held.get(key) !== undefined) return
+    if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
     this.#held.delete(key)
     this.#onLost(key)
   }
@@ -165,6 +170,3 @@ export class Leases {
     this.#logger().warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
 }
-
-const unavailable = (cause?: unknown): WebhookError =>
-  new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause })

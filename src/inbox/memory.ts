@@ -152,7 +152,7 @@ class MemoryInbox implements Inbox {
     }
   }
 
-  #claimed(job: MemoryJob, claim: Claim): MaybePromise<Claim> {
+  #claimed(job: MemoryJob, claim: Claim): Claim {
     job.claim = undefined
     if (job.hasEnded) return this.#claimedTooLate(job)
     if (claim === 'claimed') this.#handling.add(job)
@@ -161,8 +161,8 @@ class MemoryInbox implements Inbox {
   }
 
   /** The inbox closed while the event was claimed: the sender is told, and the retry may go elsewhere. */
-  async #claimedTooLate({ key }: MemoryJob): Promise<never> {
-    await this.#leases.release(key)
+  #claimedTooLate({ key }: MemoryJob): never {
+    void this.#leases.release(key)
     throw new WebhookError('closing', 'the inbox closed while the event was claimed')
   }
 

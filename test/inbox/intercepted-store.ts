@@ -12,11 +12,13 @@ export type Interceptor = (carryOut: () => Promise<unknown>, key: string) => unk
  */
 export function interceptedStore(shared: IdempotencyStore = lruStore({ now: Date.now })) {
   const calls: string[] = []
+  const owners: string[] = []
   const intercept: Partial<Record<Method, Interceptor>> = {}
   const wrap =
     (method: Method) =>
     async (key: string, owner: string, leaseMs = 0): Promise<never> => {
       calls.push(`${method} ${key}`)
+      owners.push(owner)
       const carryOut = async () => shared[method](key, owner, leaseMs)
       return (await (intercept[method] ?? ((call) => call()))(carryOut, key)) as never
     }
@@ -27,7 +29,7 @@ export function interceptedStore(shared: IdempotencyStore = lruStore({ now: Date
     release: wrap('release'),
   }
   const count = (call: string) => calls.filter((made) => made === call).length
-  return { store, shared, intercept, calls, count }
+  return { store, shared, intercept, calls, owners, count }
 }
 
 export const down: Interceptor = async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
 import { answerLost, down, interceptedStore } from './intercepted-store.ts'
@@ -83,8 +84,37 @@ describe('the lease of an event', () => {
     intercept.renew = (carryOut, key) => (key === 'stuck' ? new Promise(() => {}) : carryOut())
     await vi.advanceTimersByTimeAsync(leaseMs * 10)
     expect(await shared.claim('one', 'b', leaseMs)).toBe('in-progress')
-    // One question is enough while the answer is awaited.
-    expect(count('renew stuck')).toBe(1)
+    // One question at a time: the next comes when a lease has passed without an answer.
+    expect(count('renew stuck')).toBeGreaterThan(1)
+    expect(count('renew stuck')).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('a store that never answers', () => {
+  test('is asked again to record what was handled', async () => {
+    const { inbox, calls, shared, intercept } = await machine()
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    intercept.complete = () => new Promise(() => {})
+    call.finish()
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    delete intercept.complete
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
+  })
+
+  test('keeps no lane and no slot from other events when a claim is to be given back', async () => {
+    const { store, intercept } = interceptedStore()
+    const inbox = memoryInbox({ store, leaseMs, concurrency: 1 }) as Required<Inbox>
+    const calls = await startInbox(inbox)
+    intercept.release = () => new Promise(() => {})
+    const failed = inbox.handleNow(eventOf('one', 'media'))
+    ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    expect(await failed).toBe('failed')
+    const next = inbox.handleNow(eventOf('two', 'media'))
+    ;(await calls.next()).finish()
+    expect(await next).toBe('handled')
   })
 })
 

@@ -146,7 +146,7 @@ describe('a store that does not answer', () => {
     await vi.advanceTimersByTimeAsync(5_000)
     await refused
     open()
-    await vi.waitFor(() => expect(count('release one')).toBe(1))
+    await vi.waitFor(() => expect(count('release one')).toBe(2))
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
@@ -161,6 +161,24 @@ describe('a store that does not answer', () => {
     const { inbox, intercept } = await machine()
     intercept.claim = async () => 'OK'
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+  })
+})
+
+describe('a claim that is given back late', () => {
+  test('undoes no newer claim of the same process', async () => {
+    const first = await machine()
+    const { open, interceptor } = gate()
+    first.intercept.claim = answerLost
+    first.intercept.release = interceptor
+    await expect(first.inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    // Its lease has run out meanwhile, as far as the store can tell.
+    await first.shared.release('one', first.owners[0] as string)
+    delete first.intercept.claim
+    expect(await first.inbox.accept(eventOf('one'))).toBe('accepted')
+    open()
+    await vi.waitFor(() => expect(first.count('release one')).toBe(1))
+    const second = await machine(first.shared)
+    await expect(second.inbox.accept(eventOf('one'))).rejects.toThrow(withCode('in_progress'))
   })
 })
 
