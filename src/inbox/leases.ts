@@ -6,7 +6,6 @@ import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import { inTime } from './in-time.ts'
 
 interface Lease {
-  /** A name for each claim, so that what is given back late can undo no claim but its own. */
   readonly owner: string
   /** Set once the key's handlers are done, and called once the store has learnt it. */
   recorded: (() => void) | undefined
@@ -26,7 +25,8 @@ export class Leases {
   /** Keys whose heartbeat the store has yet to answer. */
   readonly #beating = new Set<string>()
   #process: string | undefined
-  #claims = 0
+  #owner: string | undefined
+  #owners = 0
   #heartbeat: ReturnType<typeof setTimeout> | undefined
 
   constructor(store: IdempotencyStore, leaseMs: number, logger: () => Logger, onLost: (key: string) => void) {
@@ -38,7 +38,7 @@ export class Leases {
 
   /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
-    const owner = this.#nextOwner()
+    const owner = this.#ownerNow()
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
       if (!isPromise(answer)) return this.#keep(key, owner, answer)
@@ -57,11 +57,11 @@ export class Leases {
     }
   }
 
-  #nextOwner(): string {
+  #ownerNow(): string {
     // Made at the first claim, since Workers give out no random numbers at start-up.
     this.#process ??= crypto.randomUUID()
-    this.#claims++
-    return `${this.#process}:${this.#claims}`
+    this.#owner ??= `${this.#process}:${++this.#owners}`
+    return this.#owner
   }
 
   #keep(key: string, owner: string, claim: Claim): Claim {
@@ -122,6 +122,8 @@ export class Leases {
   }
 
   async #giveBack(key: string, owner: string): Promise<void> {
+    // From now on claims have another owner: one that comes late must not undo a newer claim of this key.
+    this.#owner = undefined
     try {
       await inTime(this.#store.release(key, owner), this.#leaseMs)
     } catch (error) {
