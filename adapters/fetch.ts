@@ -1,7 +1,6 @@
 import type { Receiver } from '../src/index.ts'
 import { unreadBody } from './body/web.ts'
-
-type WaitUntil = (promise: Promise<unknown>) => void
+import { findWaitUntil } from './wait-until.ts'
 
 /**
  * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. Where the runtime's
@@ -16,19 +15,9 @@ type WaitUntil = (promise: Promise<unknown>) => void
 export function fetchHandler(receiver: Pick<Receiver, 'receive'>) {
   return async (request: Request, ...context: readonly unknown[]): Promise<Response> => {
     const { method, url, headers } = request
-    const waitUntil = findWaitUntil(context)
+    // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
+    const waitUntil = findWaitUntil(() => context)
     const { status, ...answer } = await receiver.receive({ method, url, headers, body: unreadBody(request), waitUntil })
     return new Response(answer.body, { status, headers: answer.headers })
-  }
-}
-
-// Workers pass (request, env, context); Netlify, Vercel and others (request, context).
-function findWaitUntil(context: readonly unknown[]): WaitUntil | undefined {
-  try {
-    const platform = context.find((each) => typeof (each as { waitUntil?: unknown } | null)?.waitUntil === 'function')
-    return platform === undefined ? undefined : (promise) => (platform as { waitUntil: WaitUntil }).waitUntil(promise)
-  } catch {
-    // Some platforms throw where reading it makes no sense.
-    return undefined
   }
 }

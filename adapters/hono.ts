@@ -4,6 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery, Receiver } from '../src/index.ts'
 import { toDelivery } from './body/node.ts'
 import { unreadBody } from './body/web.ts'
+import { findWaitUntil } from './wait-until.ts'
 
 /**
  * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all`, `app.use` or under a route. It
@@ -28,7 +29,8 @@ async function readDelivery(context: Context): Promise<Delivery> {
   // On Node the request beneath is read directly: making a web `Request` of it costs more than all the rest.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
-  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil: findWaitUntil(context) }
+  const waitUntil = findWaitUntil(() => [context.executionCtx])
+  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil }
 }
 
 /**
@@ -55,15 +57,5 @@ async function cachedBody({
   } catch {
     // The middleware could not read it either.
     return () => 'incomplete'
-  }
-}
-
-function findWaitUntil(context: Context): Delivery['waitUntil'] {
-  try {
-    const { executionCtx } = context
-    return typeof executionCtx.waitUntil === 'function' ? (promise) => executionCtx.waitUntil(promise) : undefined
-  } catch {
-    // Hono throws where the runtime has no execution context.
-    return undefined
   }
 }

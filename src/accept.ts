@@ -1,8 +1,7 @@
 import { WebhookError } from './errors.ts'
-import type { Acceptance, AcceptedEvent, ImmediateResult, Inbox } from './inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from './inbox/inbox.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
-
-type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
+import { within } from './timers.ts'
 
 /**
  * Stores the event in the inbox.
@@ -11,7 +10,7 @@ type WaitUntil = ((promise: Promise<unknown>) => void) | undefined
 export function accept(
   inbox: Inbox,
   accepted: AcceptedEvent,
-  waitUntil: WaitUntil,
+  waitUntil: AcceptOptions['waitUntil'],
 ): MaybePromise<'accepted' | 'duplicate'> {
   try {
     const acceptance = inbox.accept(accepted, { waitUntil })
@@ -34,11 +33,11 @@ export async function acceptAndHandle(
   inbox: Required<Inbox>,
   accepted: AcceptedEvent,
   timeoutMs: number,
-  waitUntil: WaitUntil,
+  waitUntil: AcceptOptions['waitUntil'],
 ): Promise<'handled' | 'duplicate'> {
   const handling = handleNow(inbox, accepted)
   waitUntil?.(handling.catch(() => {}))
-  const result = await orAfter(timeoutMs, handling, 'in-progress' as const)
+  const result = await within(timeoutMs, handling, () => 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is still being handled')
@@ -56,13 +55,6 @@ async function handleNow(inbox: Required<Inbox>, accepted: AcceptedEvent): Promi
 function unavailable(error: unknown): never {
   if (error instanceof WebhookError) throw error
   throw new WebhookError('unavailable', 'the inbox cannot be reached', { cause: error })
-}
-
-function orAfter<T, Late>(ms: number, promise: Promise<T>, late: Late): Promise<T | Late> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(late), ms)
-    promise.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 const overloaded = (): WebhookError => new WebhookError('overloaded', 'too many events are waiting')

@@ -1,7 +1,5 @@
 import { WebhookError } from './errors.ts'
-
-/** The longest that a timer can wait, in ms; one that is told to wait longer fires at once. */
-export const longestWaitMs = 2_147_483_647
+import { longestWaitMs } from './timers.ts'
 
 /** The largest cache, in entries: its tables are allocated at once. */
 export const largestCache = 10_000_000

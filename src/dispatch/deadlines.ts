@@ -1,4 +1,5 @@
 import { ChurnMap } from '../churn-map.ts'
+import { type Timer, unref } from '../timers.ts'
 
 /** Something that has a time to finish. */
 export interface Timed {
@@ -20,7 +21,7 @@ export class Deadlines {
   readonly #timeoutMs: number
   /** In the order in which they began, which is that of their deadlines. */
   readonly #runs = new ChurnMap<Timed, true>()
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: Timer | undefined
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
@@ -37,8 +38,8 @@ export class Deadlines {
 
   #wait(ms: number): void {
     this.#timer = setTimeout(() => this.#expire(), ms)
-    // On Node it is no reason to keep the process alive: it stays behind when the last run has ended.
-    ;(this.#timer as { unref?: () => void }).unref?.()
+    // It stays behind when the last run has ended.
+    unref(this.#timer)
   }
 
   #expire(): void {

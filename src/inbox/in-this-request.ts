@@ -1,3 +1,5 @@
+import { unref } from '../timers.ts'
+
 /** How long a platform keeps a request after its answer, in ms; Workers keep it for 30 s. */
 const longestStayMs = 30_000
 
@@ -8,7 +10,7 @@ const longestStayMs = 30_000
 export function inThisRequest(run: () => void): () => void {
   // They also give up on a request that awaits nothing but another request. A timer is something of its own.
   const stay = setTimeout(() => {}, longestStayMs)
-  ;(stay as { unref?: () => void }).unref?.()
+  unref(stay)
   let begin = () => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve

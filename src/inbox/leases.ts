@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
-import { inTime } from './in-time.ts'
+import { type Timer, unref, within } from '../timers.ts'
 
 interface Lease {
   readonly owner: string
@@ -24,10 +24,8 @@ export class Leases {
   readonly #held = new ChurnMap<string, Lease>()
   /** Keys whose heartbeat the store has yet to answer. */
   readonly #beating = new Set<string>()
-  #process: string | undefined
   #owner: string | undefined
-  #owners = 0
-  #heartbeat: ReturnType<typeof setTimeout> | undefined
+  #heartbeat: Timer | undefined
 
   constructor(store: IdempotencyStore, leaseMs: number, logger: () => Logger, onLost: (key: string) => void) {
     this.#store = store
@@ -38,11 +36,13 @@ export class Leases {
 
   /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
-    const owner = this.#ownerNow()
+    // Made at the first claim, since Workers give out no random numbers at start-up.
+    this.#owner ??= crypto.randomUUID()
+    const owner = this.#owner
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
       if (!isPromise(answer)) return this.#keep(key, owner, answer)
-      return inTime(answer, this.#leaseMs)
+      return this.#inTime(answer)
         .then((claim) => this.#keep(key, owner, claim))
         .catch((error) => {
           // If it is carried out after all, it is given back then.
@@ -57,11 +57,10 @@ export class Leases {
     }
   }
 
-  #ownerNow(): string {
-    // Made at the first claim, since Workers give out no random numbers at start-up.
-    this.#process ??= crypto.randomUUID()
-    this.#owner ??= `${this.#process}:${++this.#owners}`
-    return this.#owner
+  #inTime<T>(answer: MaybePromise<T>): Promise<T> {
+    return within(this.#leaseMs, Promise.resolve(answer), () => {
+      throw new Error(`no answer within ${this.#leaseMs} ms`)
+    })
   }
 
   #keep(key: string, owner: string, claim: Claim): Claim {
@@ -95,7 +94,7 @@ export class Leases {
     try {
       const completed = this.#store.complete(key, lease.owner)
       if (!isPromise(completed)) return this.#completed(key, lease, completed)
-      return inTime(completed, this.#leaseMs).then(
+      return this.#inTime(completed).then(
         (answer) => this.#completed(key, lease, answer),
         (error) => this.#failed('complete', key, error),
       )
@@ -125,7 +124,7 @@ export class Leases {
     // From now on claims have another owner: one that comes late must not undo a newer claim of this key.
     this.#owner = undefined
     try {
-      await inTime(this.#store.release(key, owner), this.#leaseMs)
+      await this.#inTime(this.#store.release(key, owner))
     } catch (error) {
       this.#failed('release', key, error)
     }
@@ -140,8 +139,7 @@ export class Leases {
   #beatLater(): void {
     if (this.#heartbeat !== undefined) return
     this.#heartbeat = setTimeout(() => this.#beat(), this.#leaseMs / 3)
-    // On Node a heartbeat is no reason to keep the process alive.
-    ;(this.#heartbeat as { unref?: () => void }).unref?.()
+    unref(this.#heartbeat)
   }
 
   #beat(): void {
@@ -158,7 +156,7 @@ export class Leases {
 
   async #renew(key: string, lease: Lease): Promise<void> {
     try {
-      if (await inTime(this.#store.renew(key, lease.owner, this.#leaseMs), this.#leaseMs)) return
+      if (await this.#inTime(this.#store.renew(key, lease.owner, this.#leaseMs))) return
     } catch (error) {
       return this.#failed('renew', key, error)
     }

@@ -4,14 +4,8 @@ import type { Handle, HandlingResult } from './inbox.ts'
 import { Lanes } from './lanes.ts'
 import type { Leases } from './leases.ts'
 import type { MemoryDeadLetters } from './memory-dead-letters.ts'
-import type { MemoryJob } from './memory-job.ts'
+import type { Before, MemoryJob } from './memory-job.ts'
 import type { MemoryJobs } from './memory-jobs.ts'
-
-/** What an attempt that failed leaves for the next delivery of the event. */
-interface Failed {
-  readonly attempts: number
-  readonly completed: readonly string[]
-}
 
 /** How many failed events of `handleNow` are remembered. */
 const maxFailed = 10_000
@@ -29,7 +23,7 @@ export class MemoryHandling {
   readonly #leases: Leases
   readonly #deadLetters: MemoryDeadLetters
   readonly #lanes: Lanes<MemoryJob>
-  #failed: LRUCache<string, Failed> | undefined
+  #failed: LRUCache<string, Before> | undefined
   #handle: Handle | undefined
 
   constructor({ jobs, leases, deadLetters, concurrency }: HandlingParts) {
@@ -52,7 +46,7 @@ export class MemoryHandling {
   }
 
   /** What `handleNow` could not finish before, so that the sender's retry leaves out the handlers that succeeded. */
-  failedBefore(key: string): Failed | undefined {
+  failedBefore(key: string): Before | undefined {
     return this.#failed?.get(key)
   }
 

@@ -1,5 +1,6 @@
 import { LazyAbort } from '../dispatch/lazy-abort.ts'
 import type { Claim } from '../idempotency/store.ts'
+import type { Timer } from '../timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from './inbox.ts'
 import type { LaneJob } from './lanes.ts'
 
@@ -12,6 +13,13 @@ class MemoryAttempt extends LazyAbort implements Attempt {
     this.number = number
     this.completed = completed
   }
+}
+
+/** What was done of an event before it was taken in again. */
+export interface Before {
+  readonly attempts: number
+  /** Names of the handlers that succeeded, which are left out. */
+  readonly completed: readonly string[]
 }
 
 /** An event between its acceptance and its end. */
@@ -29,26 +37,21 @@ export class MemoryJob implements LaneJob<MemoryJob> {
   attempt: MemoryAttempt
   /** The answer to the claim, while it is under way. */
   claim: Promise<Claim> | undefined
-  retryTimer: ReturnType<typeof setTimeout> | undefined
+  retryTimer: Timer | undefined
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
-  constructor(accepted: AcceptedEvent, once: boolean, attempts: number, completed: readonly string[]) {
+  constructor(accepted: AcceptedEvent, once: boolean, before: Before = { attempts: 0, completed: [] }) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
     this.once = once
     this.inItsRequest = once
-    this.attempt = new MemoryAttempt(attempts + 1, completed)
+    this.attempt = new MemoryAttempt(before.attempts + 1, before.completed)
   }
 
   nextAttempt(completed: readonly string[]): void {
     this.attempt = new MemoryAttempt(this.attempt.number + 1, completed)
-  }
-
-  /** Leaves out the handlers that succeeded before the event became a dead letter. */
-  resume(completed: readonly string[]): void {
-    this.attempt = new MemoryAttempt(1, completed)
   }
 
   /** Stops what runs and what would run again. */

@@ -1,6 +1,6 @@
-import { longestWaitMs } from '../check-options.ts'
 import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
+import { longestWaitMs } from '../timers.ts'
 import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
 import type { MemoryJob } from './memory-job.ts'
 

@@ -19,7 +19,7 @@ import type {
 import { Leases } from './leases.ts'
 import { MemoryDeadLetters } from './memory-dead-letters.ts'
 import { MemoryHandling } from './memory-handling.ts'
-import { MemoryJob } from './memory-job.ts'
+import { type Before, MemoryJob } from './memory-job.ts'
 import { MemoryJobs } from './memory-jobs.ts'
 
 export interface MemoryInboxOptions {
@@ -113,7 +113,7 @@ class MemoryInbox implements Inbox {
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     const held = this.#jobs.get(accepted.event.key)
-    const job = held ?? this.#admit(accepted, true)
+    const job = held ?? this.#admit(accepted, true, this.#handling.failedBefore(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.ended()
     const claim = await (held === undefined ? this.#claim(job) : held.claim)
@@ -123,12 +123,11 @@ class MemoryInbox implements Inbox {
   }
 
   /** Takes the event in, unless there is no room. Before the claim: one that had to be undone could be seen. */
-  #admit(accepted: AcceptedEvent, once: boolean): MemoryJob | undefined {
+  #admit(accepted: AcceptedEvent, once: boolean, before?: Before): MemoryJob | undefined {
     if (!this.#handling.hasStarted) throw new WebhookError('unavailable', 'the inbox has not been started')
     if (this.#closing !== undefined) throw new WebhookError('closing', 'the inbox is closing')
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
-    const before = once ? this.#handling.failedBefore(accepted.event.key) : undefined
-    const job = new MemoryJob(accepted, once, before?.attempts ?? 0, before?.completed ?? [])
+    const job = new MemoryJob(accepted, once, before)
     this.#jobs.add(job)
     return job
   }
@@ -173,9 +172,8 @@ class MemoryInbox implements Inbox {
 
   #replay({ key, event, receivedAt, completed }: DeadLetter): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
-    const job = this.#admit({ event, receivedAt }, false)
+    const job = this.#admit({ event, receivedAt }, false, { attempts: 0, completed })
     if (job === undefined) throw new WebhookError('overloaded', 'the inbox is full')
-    job.resume(completed)
     this.#handling.add(job)
   }
 

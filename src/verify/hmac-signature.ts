@@ -40,28 +40,25 @@ export interface HmacSignatureOptions {
   readonly now?: () => number
 }
 
-/** Seconds. */
-const defaultTolerance = 300
+const owner = 'hmacSignature'
 
 /**
  * Accepts deliveries whose bytes are signed with an HMAC.
  * @throws WebhookError `invalid_option` for an unusable secret or options that contradict each other.
  */
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
-  checkOptions(options)
-  const { header, algorithm = 'sha256', encoding = 'hex', timestamp, now = Date.now } = options
-  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
-  const toleranceSeconds = timestamp?.toleranceSeconds ?? defaultTolerance
-  const secrets = readSecrets('hmacSignature', options.secret)
+  const settings = resolve(options)
+  const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
+  const secrets = readSecrets(owner, options.secret)
   const keys = secrets.map((secret) => hmacKey(algorithm, new TextEncoder().encode(secret)))
 
   return {
-    name: 'hmacSignature',
+    name: owner,
     needsBytes: true,
     verify({ headers, body }) {
       const value = headers.get(header)
       if (value === null) return refused(`header ${header} is missing`)
-      const signatures = readSignatures(value, options)
+      const signatures = readSignatures(value, settings)
       if (signatures === undefined) return refused(`header ${header} is malformed`)
       if (timestamp === undefined) return verifySignatures(signatures, { keys, encoding, prefix: '', body }, verified)
 
@@ -75,9 +72,11 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
   }
 }
 
-function checkOptions(options: HmacSignatureOptions): void {
-  const { header, algorithm = 'sha256', encoding = 'hex', separator, timestamp, signedContent = 'body' } = options
-  const owner = 'hmacSignature'
+/** The options with their defaults, once they have proved to make sense. */
+function resolve(options: HmacSignatureOptions) {
+  const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator, timestamp, now = Date.now } = options
+  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
+  const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
   checkHeaderName(owner, 'header', header)
   checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
   checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
@@ -85,16 +84,19 @@ function checkOptions(options: HmacSignatureOptions): void {
   if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator has to be a text`)
   if (timestamp !== undefined) {
     checkHeaderName(owner, 'timestamp.header', timestamp.header)
-    checkNumbers(owner, { toleranceSeconds: timestamp.toleranceSeconds ?? defaultTolerance })
+    checkNumbers(owner, { toleranceSeconds })
   } else if (signedContent === 'timestamp.body') {
     throw new WebhookError('invalid_option', `${owner}: signedContent 'timestamp.body' needs a timestamp header`)
   }
+  return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 
 // Strict: one entry that is no signature spoils the header. That refuses a header sent twice, which arrives joined by
 // a comma and a space.
-function readSignatures(value: string, options: HmacSignatureOptions): readonly string[] | undefined {
-  const { encoding = 'hex', prefix = '', separator } = options
+function readSignatures(
+  value: string,
+  { encoding, prefix, separator }: ReturnType<typeof resolve>,
+): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
   const entries = separator === undefined ? [value] : value.split(separator, maxSignatures + 1)
   if (entries.length > maxSignatures) return undefined
