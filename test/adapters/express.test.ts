@@ -1,22 +1,16 @@
 import { gzipSync } from 'node:zlib'
 import express, { type RequestHandler } from 'express'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { expressHandler } from '../../adapters/express.ts'
 import { basicAuth, urlToken } from '../../src/index.ts'
-import type { Mounted } from '../../src/testing/contract/adapter.ts'
 import { signWithBasicAuth, signWithUrlToken } from '../../src/testing/index.ts'
-import { express4, serve } from './mounts.ts'
-import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
+import { express4 } from './mounts.ts'
+import { open as serveUntilEnd } from './opened.ts'
+import { bytes, forgery, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const path = '/webhooks/media'
 const accepted = { status: 200, body: { status: 'accepted' } }
 const consumed = { status: 500, body: expect.objectContaining({ code: 'body_consumed' }) }
-const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) => draft }
-
-const opened: Mounted[] = []
-afterEach(async () => {
-  for (const { close } of opened.splice(0)) await close()
-})
 
 describe.each([
   ['Express 5', express],
@@ -25,9 +19,7 @@ describe.each([
   async function open(mount: (app: ReturnType<typeof express>) => void) {
     const app = create()
     mount(app)
-    const mounted = await serve(app)
-    opened.push(mounted)
-    return mounted.url
+    return serveUntilEnd(app)
   }
 
   const behind = (options: Parameters<typeof watchedReceiver>[0], ...parsers: RequestHandler[]) => {

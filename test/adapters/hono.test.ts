@@ -1,30 +1,20 @@
 import { getRequestListener } from '@hono/node-server'
 import { type ExecutionContext, Hono, type MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { honoHandler } from '../../adapters/hono.ts'
 import { urlToken } from '../../src/index.ts'
 import { connectTo, requestHead } from '../../src/testing/contract/adapter/connection.ts'
-import type { Mounted } from '../../src/testing/contract/adapter.ts'
 import { encodePayload, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { serve } from './mounts.ts'
-import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
+import { open as serveUntilEnd } from './opened.ts'
+import { bytes, forgery, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const path = '/webhooks/media'
 const accepted = { status: 200, body: { status: 'accepted' } }
 const consumed = { status: 500, body: expect.objectContaining({ code: 'body_consumed' }) }
-const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) => draft }
 
-const opened: Mounted[] = []
-afterEach(async () => {
-  for (const { close } of opened.splice(0)) await close()
-})
-
-async function open(app: Hono, options?: Parameters<typeof getRequestListener>[1]) {
-  const mounted = await serve(getRequestListener(app.fetch, options))
-  opened.push(mounted)
-  return mounted.url
-}
+const open = (app: Hono, options?: Parameters<typeof getRequestListener>[1]) =>
+  serveUntilEnd(getRequestListener(app.fetch, options))
 
 const behind = (options: Parameters<typeof watchedReceiver>[0], middleware: MiddlewareHandler) => {
   const watched = watchedReceiver(options)

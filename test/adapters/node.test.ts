@@ -3,22 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import express from 'express'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
-import type { Mounted } from '../../src/testing/contract/adapter.ts'
-import { serve } from './mounts.ts'
+import { open } from './opened.ts'
 import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
-
-const opened: Mounted[] = []
-afterEach(async () => {
-  for (const { close } of opened.splice(0)) await close()
-})
-
-async function open(...parameters: Parameters<typeof serve>) {
-  const mounted = await serve(...parameters)
-  opened.push(mounted)
-  return mounted.url
-}
 
 const accepted = { status: 200, body: { status: 'accepted' } }
 

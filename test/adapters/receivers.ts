@@ -18,6 +18,9 @@ export const bytes = { verify: hmacSignature(hmac), sign: signWithHmac(hmac) }
 /** A verifier that looks at the URL alone, and what signs for it. */
 export const url = { verify: urlToken(token), sign: signWithUrlToken(token) }
 
+/** What a forger signs with: nothing. */
+export const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) => draft }
+
 /** A receiver that keeps what it handled, what it reported and what it logged. */
 export function watchedReceiver(options: Pick<ReceiverOptions, 'verify'> & Partial<ReceiverOptions>) {
   const handled: MediaEvent[] = []

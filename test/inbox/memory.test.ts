@@ -129,7 +129,8 @@ describe('the dead letters of a memory inbox', () => {
 })
 
 describe('closing a memory inbox', () => {
-  test('finishes what waits for its turn and for its retry', async () => {
+  /** An inbox with an event that runs, one that waits behind it and one that waits for its retry. */
+  async function inboxInUse(retryMs: number) {
     const inbox = memoryInbox()
     const calls = await startInbox(inbox)
     await inbox.accept(eventOf('running', 'media'))
@@ -137,7 +138,12 @@ describe('closing a memory inbox', () => {
     await inbox.accept(eventOf('retrying'))
     const running = await calls.next()
     const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: 5, completed: [] })
+    retrying.finish({ status: 'retry', delayMs: retryMs, completed: [] })
+    return { inbox, calls, running }
+  }
+
+  test('finishes what waits for its turn and for its retry', async () => {
+    const { inbox, calls, running } = await inboxInUse(5)
     const closed = inbox.close()
     running.finish()
     const left = [await calls.next(), await calls.next()]
@@ -147,14 +153,7 @@ describe('closing a memory inbox', () => {
   })
 
   test('reports what was waiting, running and retrying when its time is up, and begins none of it after', async () => {
-    const inbox = memoryInbox()
-    const calls = await startInbox(inbox)
-    await inbox.accept(eventOf('running', 'media'))
-    await inbox.accept(eventOf('waiting', 'media'))
-    await inbox.accept(eventOf('retrying'))
-    const running = await calls.next()
-    const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: 30, completed: [] })
+    const { inbox, calls, running } = await inboxInUse(30)
     const { unfinished } = await inbox.close({ timeoutMs: 1 })
     const states = unfinished.map(({ event, state }) => [event.key, state])
     expect(states.toSorted()).toEqual([
