@@ -5,6 +5,8 @@ export default defineConfig({
     'src/index.ts',
     'src/verify/crypto-{node,web}.ts',
     'src/testing/index.ts',
+    'src/client/index.ts',
+    'src/emulator/index.ts',
     'adapters/{express,hono,fetch,node}.ts',
   ],
   platform: 'neutral',
@@ -12,6 +14,8 @@ export default defineConfig({
   unbundle: true,
   target: 'es2023',
   dts: true,
+  // What the emulator's page is served with.
+  copy: [{ from: 'src/emulator/page/*.{css,js}', to: 'dist/src/emulator/page' }],
   // Resolved in the user's runtime: node:crypto on Node, WebCrypto elsewhere.
-  deps: { neverBundle: ['#crypto', /^node:/, /^hono/] },
+  deps: { neverBundle: ['#crypto', /^node:/, /^hono/, /^@hono/] },
 })

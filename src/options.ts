@@ -75,6 +75,8 @@ export interface Receiver {
   /** Removes a handler from one type or several, or wherever it was registered. */
   off<Type extends EventType>(type: Type | readonly Type[], handler: Handler<EventOf<Type>>): Receiver
   off(handler: Handler<never>): Receiver
+  /** Whether a handler is registered for events of the type; with `onAny`, true for all. */
+  handles(type: EventType): boolean
   /** Registers a function that is told of every failure of a handler. */
   onError(handler: ErrorHandler): Receiver
   /** Refuses new deliveries with 503 and closes the inbox. Safe to call again. */

@@ -112,6 +112,7 @@ function withRegistration(registry: HandlerRegistry, path: Pick<Receiver, 'inbox
       else if (handler !== undefined) registry.remove(typeof type === 'string' ? [type] : type, handler)
       return receiver
     },
+    handles: (type) => registry.handles(type),
     onError(handler) {
       registry.addErrorHandler(handler)
       return receiver

@@ -2,13 +2,15 @@ import { parseArgs } from 'node:util'
 
 export const usage = `Usage: npm start -- [options]
 
-Plays a media service against a receiver, over real HTTP on 127.0.0.1, and keeps listening for deliveries of yours.
+Runs the emulator of the service and a receiver, and plays the one against the other, over real HTTP on 127.0.0.1. Both
+stay up afterwards: upload media on the emulator's page, and watch the receiver handle their events.
 
 Options:
-  --port <n>  port to listen on (default: a free one)
-  --exit      end after the summary: status 0 if every event was handled exactly once and everything bad was refused,
-              otherwise 1
-  --help      print this
+  --port <n>           port of the receiver (default: a free one)
+  --emulator-port <n>  port of the emulator and its page (default: a free one)
+  --exit               end after the summary: status 0 if every event was handled exactly once and everything bad was
+                       refused, otherwise 1
+  --help               print this
 
 Environment:
   WEBHOOK_TOKEN  the secret in the webhook's URL (default: a random one for each run)
@@ -17,6 +19,8 @@ Environment:
 export interface Arguments {
   /** 0 for a free one. */
   readonly port: number
+  /** 0 for a free one. */
+  readonly emulatorPort: number
   readonly exit: boolean
   readonly help: boolean
 }
@@ -27,12 +31,16 @@ export function readArguments(args: readonly string[]): Arguments {
     args: [...args],
     options: {
       port: { type: 'string', default: '0' },
+      'emulator-port': { type: 'string', default: '0' },
       exit: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
-  if (!/^\d+$/.test(values.port) || Number(values.port) > 65_535) {
-    throw new Error(`--port takes a number from 0 to 65535, not '${values.port}'`)
-  }
-  return { ...values, port: Number(values.port) }
+  const { port, 'emulator-port': emulatorPort, ...flags } = values
+  return { ...flags, port: readPort('port', port), emulatorPort: readPort('emulator-port', emulatorPort) }
+}
+
+function readPort(flag: string, value: string): number {
+  if (/^\d+$/.test(value) && Number(value) <= 65_535) return Number(value)
+  throw new Error(`--${flag} takes a number from 0 to 65535, not '${value}'`)
 }

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { flatBody } from '../src/emulator/payload.ts'
+import { paintIf } from '../src/cli/text.ts'
+import { createClient, registerWebhook } from '../src/client/index.ts'
+import { createEmulator } from '../src/emulator/index.ts'
 import { createReceiver, type Inbox, type Logger, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
 import { createPrinter } from './print.ts'
-import { freshPayload, play } from './scenario.ts'
+import { play } from './scenario.ts'
 import { startServer } from './server.ts'
 import { summaryText } from './summary.ts'
-import { paintIf } from './text.ts'
 
 const { WEBHOOK_TOKEN: secret = randomBytes(24).toString('base64url'), NO_COLOR } = process.env
 
@@ -21,11 +22,15 @@ const logger: Logger = {
   error: (details, message) => console.error(message, details),
 }
 
+/** Twenty times as fast as the service: fast enough to wait for, slow enough to watch. */
+const timeScale = 0.05
+
+const interrupted = new AbortController()
 const options = orUsage(() => readArguments(process.argv.slice(2)))
 if (options.help) console.log(usage)
 else await main(options).catch(fail)
 
-async function main({ port, exit }: Arguments): Promise<void> {
+async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
   // With --exit only the verdict makes it a success, not an interruption before it.
   process.exitCode = exit ? 1 : 0
   const paint = paintIf(process.stdout.isTTY && !NO_COLOR)
@@ -39,30 +44,37 @@ async function main({ port, exit }: Arguments): Promise<void> {
   receiver.onAny(others, { name: 'others' })
 
   const server = await startServer(receiver, port, print.refusedInFront)
+  const emulator = await createEmulator({ port: emulatorPort, timeScale })
   const close = async () => {
+    await emulator.close()
     await receiver.close()
     await server.close()
   }
   closeOnSignal(close)
+  console.log(`Receiver  ${server.url}\nEmulator  ${emulator.url}  (its page: open it and watch)\n`)
 
-  const webhook = withToken(server.url, secret)
-  console.log(`Listening on ${server.url}\n`)
+  const client = createClient(emulator.credentials, { baseUrl: emulator.url })
+  const url = withToken(server.url, secret)
+  const { webhook } = await registerWebhook(client, receiver, { url, name: 'npm start' })
   print.columnNames()
   await play({
-    webhook,
-    forgedWebhook: withToken(server.url, randomBytes(24).toString('base64url')),
+    emulator,
+    client,
+    webhook: { id: webhook.id, url },
+    forgedUrl: withToken(server.url, randomBytes(24).toString('base64url')),
     ledger,
     heading: print.heading,
     refuseNext: server.refuseNext,
-    settled: () => settled(receiver.inbox),
+    handled: () => inboxEmpty(receiver.inbox),
   })
+  ledger.sent.unshift(...emulator.sendings().toReversed())
   const wrong = problems(ledger)
   console.log(`\n${summaryText(summary(ledger), wrong, paint)}`)
   if (exit) {
     await close()
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
-    console.log(`\nStill listening (Ctrl-C ends it). Try:\n\n${curlLine(webhook)}\n`)
+    console.log(`\nStill running (Ctrl-C ends it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
   }
 }
 
@@ -73,7 +85,7 @@ function withToken(url: URL, token: string): string {
 }
 
 /** Resolves when the inbox has nothing to do, or after 5 s: what is missing then shows in the verdict. */
-async function settled(inbox: Inbox): Promise<void> {
+async function inboxEmpty(inbox: Inbox): Promise<void> {
   const deadline = performance.now() + 5_000
   while (performance.now() < deadline) {
     const { waiting, running, retrying } = await inbox.stats()
@@ -82,22 +94,25 @@ async function settled(inbox: Inbox): Promise<void> {
   }
 }
 
-// Neither a URL's query nor the payload holds a single quote, so the line can be pasted into a shell.
-function curlLine(webhook: string): string {
-  return `curl -i '${webhook}' -H 'Content-Type: application/json' -d '${flatBody(freshPayload())}'`
+function curlLine(emulatorUrl: string): string {
+  return `curl '${emulatorUrl}/emulator/media' -H 'Content-Type: application/json' -d '{"title":"Try me.mp4"}'`
 }
 
 function closeOnSignal(close: () => Promise<void>): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
+      interrupted.abort()
       close().then(() => process.exit())
     })
   }
 }
 
 function fail(error: NodeJS.ErrnoException): void {
+  // The scene that was cut off says so, and the process ends when all is closed.
+  if (interrupted.signal.aborted) return
   // A port that is taken is no fault of the program: its stack would tell the user nothing.
-  console.error(error.syscall === 'listen' ? error.message : error)
+  const isExpected = error.syscall === 'listen' || error.name === 'WebhookError'
+  console.error(isExpected ? error.message : error)
   process.exit(1)
 }
 

@@ -1,5 +1,5 @@
+import { align, type Paint } from '../src/cli/text.ts'
 import type { DeliveryReport, HandlingReport, Hooks, MediaEvent } from '../src/index.ts'
-import { align, type Paint } from './text.ts'
 
 const columns = ['time', '', 'outcome', 'status', 'type', 'media', 'took', '']
 const widths = [-9, 8, 13, 6, 17, 8, -8, 0]

@@ -1,5 +1,5 @@
+import { align, type Paint } from '../src/cli/text.ts'
 import type { SummaryRow } from './ledger.ts'
-import { align, type Paint } from './text.ts'
 
 const counts = ['events', 'deliveries', 'refused', 'acknowledged', 'duplicates', 'handled'] as const
 const widths = [17, ...counts.map((count) => -count.length)]

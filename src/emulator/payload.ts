@@ -4,6 +4,11 @@ const fields = ['type', 'emitted_at', 'media_id', 'qualities', 'title', 'status'
 /** A payload of the service. What does not apply is the empty string, never left out. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>
 
+/** The body of a delivery in one of the wire formats. */
+export function bodyOf(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
+  return format === 'flat' ? flatBody(payload) : envelopeBody(payload)
+}
+
 /** The body of a delivery, byte for byte as the service writes it. */
 export function flatBody(payload: Payload): string {
   return objectOf(fields.map((field) => [field, jsonString(payload[field])]))

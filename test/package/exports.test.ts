@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, inject, test } from 'vitest'
 
-const entries = ['', '/express', '/hono', '/fetch', '/node', '/testing']
+const entries = ['', '/express', '/hono', '/fetch', '/node', '/testing', '/client', '/emulator']
 
 /** What each entry exports, as one of the two module systems sees it. */
 function exportedNames(load: 'import' | 'require'): Record<string, string[]> {
@@ -31,6 +31,15 @@ test('the exported names grow only where somebody has looked at them', () => {
         "unverified",
         "urlToken",
         "webhookErrorCodes",
+      ],
+      "/client": [
+        "ApiError",
+        "apiErrorCodes",
+        "createClient",
+        "registerWebhook",
+      ],
+      "/emulator": [
+        "createEmulator",
       ],
       "/express": [
         "expressHandler",

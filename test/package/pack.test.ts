@@ -16,9 +16,9 @@ describe('the packed package', () => {
     expect([...topLevel].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
   })
 
-  test('holds JavaScript and types of src/ and adapters/ only, and names no folder of the machine that built it', () => {
+  test('holds JavaScript, types and styles of src/ and adapters/ only, and names no folder of the machine that built it', () => {
     const built = inject('packedFiles').filter((path) => path.startsWith('dist/'))
-    expect(built.filter((path) => !/^dist\/(src|adapters)\/.+\.(js|d\.ts)$/.test(path))).toEqual([])
+    expect(built.filter((path) => !/^dist\/(src|adapters)\/.+\.(js|d\.ts|css)$/.test(path))).toEqual([])
     const root = fileURLToPath(new URL('../../', import.meta.url))
     const naming = built.filter(
       (path) => /(\.\.\/|\/\/#region )(test|bench|start)\//.test(read(path)) || read(path).includes(root),

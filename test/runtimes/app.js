@@ -1,5 +1,6 @@
 import { createReceiver, hmacSignature, standardWebhooks, urlToken } from 'media-webhooks'
 import { fetchHandler } from 'media-webhooks/fetch'
+import { useClient } from './client.js'
 
 const handled = []
 
@@ -23,11 +24,12 @@ const handlers = Object.fromEntries(
   }),
 )
 
-/** What each runtime serves: a receiver for each verifier, and the list of what was handled. */
-export function serve(request, ...context) {
-  const { pathname } = new URL(request.url)
-  if (pathname === '/handled') return Response.json(handled)
-  return handlers[pathname](request, ...context)
+/** What each runtime serves: a receiver for each verifier, the list of what was handled, and a user of the client. */
+export async function serve(request, ...context) {
+  const url = new URL(request.url)
+  if (url.pathname === '/handled') return Response.json(handled)
+  if (url.pathname === '/client') return Response.json(await useClient(url))
+  return handlers[url.pathname](request, ...context)
 }
 
 function silent() {

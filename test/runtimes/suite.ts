@@ -3,6 +3,8 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createEmulator } from '../../src/emulator/index.ts'
+import { serve } from '../adapters/mounts.ts'
 import type { Program } from '../package/program.ts'
 import { findRuntime } from './find-runtime.ts'
 
@@ -30,7 +32,7 @@ export function proveRuntime(
 ): void {
   const binary = findRuntime(name)
 
-  describe.skipIf(binary === undefined)(`the fetch adapter on ${name}`, () => {
+  describe.skipIf(binary === undefined)(name, () => {
     let runtime: Program
     let origin: string
     beforeAll(async () => {
@@ -53,7 +55,7 @@ export function proveRuntime(
 
     const handled = async () => (await (await fetch(`${origin}/handled`)).json()) as string[]
 
-    describe.each(Object.entries(signers))('%s', (path, sign) => {
+    describe.each(Object.entries(signers))('the fetch adapter at %s', (path, sign) => {
       const bodyOf = (mediaId: string, fields: object = {}) =>
         JSON.stringify({ type: 'encoding.finished', media_id: mediaId, ...fields })
 
@@ -99,6 +101,35 @@ export function proveRuntime(
         const answer = await post(path, body, sign(body, secret))
         expect(answer).toMatchObject({ status, body: { status: 'error', code } })
       })
+    })
+
+    test('the client creates, registers, lists, changes and deletes, gives up in time and says why', async () => {
+      const emulator = await createEmulator()
+      const slow = await serve(() => {})
+      const moved = await serve((_, response) => response.writeHead(307, { location: emulator.url }).end())
+      try {
+        const query = new URLSearchParams({
+          baseUrl: emulator.url,
+          accessToken: emulator.credentials.accessToken,
+          slowUrl: slow.url,
+          movedUrl: moved.url,
+        })
+        const used = await fetch(`${origin}/client?${query}`)
+        expect(await used.json()).toEqual({
+          actions: ['created', 'unchanged'],
+          listed: [{ encodingFinished: true, status: 'success', message: expect.any(String) }],
+          codes: [
+            'ApiError not_found',
+            'ApiError invalid_params',
+            'ApiError unauthorized',
+            'ApiError timeout',
+            'ApiError aborted',
+            'ApiError bad_answer',
+          ],
+        })
+      } finally {
+        for (const service of [emulator, slow, moved]) await service.close()
+      }
     })
   })
 }

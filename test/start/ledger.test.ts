@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { lifecycle } from '../../src/emulator/lifecycle.ts'
+import { lifecycle } from '../../src/emulator/media/lifecycle.ts'
 import type { Payload } from '../../src/emulator/payload.ts'
-import type { DeliveryRecord } from '../../src/emulator/sender.ts'
+import type { DeliveryRecord } from '../../src/emulator/sending/sending.ts'
 import { type Ledger, problems, summary } from '../../start/ledger.ts'
 
 const [received, started] = lifecycle({

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { lifecycle } from '../../../src/emulator/lifecycle.ts'
+import { lifecycle } from '../../../src/emulator/media/lifecycle.ts'
 import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { encodePayload } from '../../../src/testing/index.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'vitest'
-import { createSender } from '../../../src/emulator/sender.ts'
+import { createSender } from '../../../src/emulator/sending/sender.ts'
 import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { freshBody, send, textOf, verify, verifyToken, withToken } from '../sending.ts'
 import { running, type Subject, silent } from '../subject.ts'

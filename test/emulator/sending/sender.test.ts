@@ -1,35 +1,6 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, test } from 'vitest'
-import { createSender } from '../../src/emulator/sender.ts'
-
-const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
-
-/** Listens on a free port; `url` is its address. */
-async function listen(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  cleanups.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await once(server, 'listening')
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks` }
-}
-
-/** Answers with each status in turn, then with the last of them, and keeps what it was sent. */
-async function listenAndAnswer(...statuses: number[]) {
-  const received: { request: IncomingMessage; body: string }[] = []
-  const { url } = await listen(async (request, response) => {
-    received.push({ request, body: await text(request) })
-    response.writeHead(statuses[Math.min(received.length, statuses.length) - 1] ?? 200, { location: url }).end('answer')
-  })
-  return { url, received }
-}
+import { describe, expect, test } from 'vitest'
+import { createSender } from '../../../src/emulator/sending/sender.ts'
+import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './fixture.ts'
 
 // Pauses of 30 ms instead of 3 s.
 const sender = createSender({ timeScale: 0.01 })
@@ -76,13 +47,13 @@ describe('a delivery', () => {
     expect(delivery.durationMs).toBeLessThan(3_000)
   })
 
-  test('keeps no more than 4,096 characters of the answer', async () => {
+  test('keeps no more than 1,024 characters of the answer', async () => {
     const { url } = await listen((_, response) => response.end('x'.repeat(100_000)))
-    expect((await sender.deliver(url, '{}')).answer?.body).toBe('x'.repeat(4_096))
+    expect((await sender.deliver(url, '{}')).answer?.body).toBe('x'.repeat(1_024))
   })
 
   test.each(['ftp://127.0.0.1/', 'not a URL'])('cannot be made to %s', async (url) => {
-    await expect(sender.send(url, '{}')).rejects.toThrow(TypeError)
+    await expect(sender.send(url, '{}')).rejects.toThrow('http or https')
   })
 })
 
@@ -129,10 +100,7 @@ describe('an event', () => {
   })
 
   test('is sent again when the connection is refused', async () => {
-    const { server, url } = await listen(() => {})
-    server.close()
-    await once(server, 'close')
-    const deliveries = await sender.send(url, '{}')
+    const deliveries = await sender.send(await refusingUrl(), '{}')
     expect(deliveries).toHaveLength(4)
     expect(deliveries[0]?.failure).toEqual({ reason: 'connection', message: 'ECONNREFUSED' })
     expect(deliveries[0]?.answer).toBeUndefined()
@@ -163,4 +131,84 @@ describe('a receiver that is too slow', () => {
     expect(first?.failure).toEqual(timeout)
     expect(second?.failure).toBeUndefined()
   })
+})
+
+describe('the observed profile', () => {
+  const observed = createSender({ profile: 'observed', timeoutMs: 40, timeScale: 0.00001 })
+  // After 30 s, then 1, 2, 4, 8 and 16 minutes.
+  const pauses = [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, undefined].map((ms) => ms && expect.closeTo(ms))
+
+  test('retries six times when the connection is refused', async () => {
+    const deliveries = await observed.send(await refusingUrl(), '{}')
+    expect(deliveries.map(outcomeOf)).toEqual(new Array(7).fill('connection'))
+    expect(deliveries.map(({ retryInMs }) => retryInMs)).toEqual(pauses)
+  })
+
+  test('retries six times when no answer comes in time', async () => {
+    const { url } = await listen(() => {})
+    const deliveries = await observed.send(url, '{}')
+    expect(deliveries.map(outcomeOf)).toEqual(new Array(7).fill('timeout'))
+    expect(deliveries.map(({ retryInMs }) => retryInMs)).toEqual(pauses)
+  })
+
+  test.each([301, 401, 500, 503])('does not retry after an answer of %d', async (status) => {
+    const { url, received } = await listenAndAnswer(status)
+    expect((await observed.send(url, '{}')).map(({ answer }) => answer?.status)).toEqual([status])
+    expect(received).toHaveLength(1)
+  })
+})
+
+describe('the fault', () => {
+  test('duplicate delivers an acknowledged event once more, whatever comes of that', async () => {
+    const { url, received } = await listenAndAnswer(503, 200, 500)
+    const deliveries = await sender.send(url, '{}', { fault: 'duplicate' })
+    expect(deliveries.map(({ copy, answer }) => [copy, answer?.status])).toEqual([
+      [undefined, 503],
+      [undefined, 200],
+      [true, 500],
+    ])
+    expect(received).toHaveLength(3)
+  })
+
+  test('duplicate does nothing for an event that is given up', async () => {
+    const { url, received } = await listenAndAnswer(500)
+    await sender.send(url, '{}', { fault: 'duplicate' })
+    expect(received).toHaveLength(4)
+  })
+
+  test('concurrent-duplicate delivers an event on two connections at once', async () => {
+    const open: { end(): void }[] = []
+    const { url } = await listen((_, response) => {
+      open.push(response)
+      // Neither is answered before both are there.
+      if (open.length === 2) for (const each of open) each.end()
+    })
+    const deliveries = await sender.send(url, '{}', { fault: 'concurrent-duplicate' })
+    expect(deliveries.map(({ attempt, copy, answer }) => [attempt, copy, answer?.status])).toEqual([
+      [1, undefined, 200],
+      [1, true, 200],
+    ])
+  })
+
+  test('concurrent-duplicate adds nothing to the retries', async () => {
+    const { url, received } = await listenAndAnswer(500)
+    const deliveries = await sender.send(url, '{}', { fault: 'concurrent-duplicate' })
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual([1, 1, 2, 3, 4])
+    expect(received).toHaveLength(5)
+  })
+
+  test('delay makes the first delivery late by 5 s, here scaled', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const begin = performance.now()
+    await sender.send(url, '{}', { fault: 'delay' })
+    // A timer may fire a millisecond early.
+    expect(performance.now() - begin).toBeGreaterThanOrEqual(49)
+    expect(received).toHaveLength(1)
+  })
+})
+
+test('a sender that is told to stop cuts off its delivery, and sends nothing more', async () => {
+  const stop = new AbortController()
+  const { url } = await listen(() => stop.abort())
+  await expect(sender.send(url, '{}', { signal: stop.signal })).rejects.toThrow('aborted')
 })

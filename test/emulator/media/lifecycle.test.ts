@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { lifecycle, type Media, testPayload } from '../../src/emulator/lifecycle.ts'
+import { lifecycle, testPayload, type UploadedMedia } from '../../../src/emulator/media/lifecycle.ts'
 
-const media: Media = {
+const media: UploadedMedia = {
   id: 'media-1',
   userId: 'user-1',
   title: 'Holiday.mp4',
@@ -9,7 +9,7 @@ const media: Media = {
   receivedAt: BigInt(Date.UTC(2026, 2, 14)) * 1_000_000n,
 }
 
-const words = (of: Media) => lifecycle(of).map(({ type, qualities, status }) => [type, qualities, status])
+const words = (of: UploadedMedia) => lifecycle(of).map(({ type, qualities, status }) => [type, qualities, status])
 
 test('a media lives from its upload, through each quality as it ends, to the end of its encoding', () => {
   expect(words(media)).toEqual([

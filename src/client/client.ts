@@ -1,0 +1,25 @@
+import { type ApiKeys, apiKeys } from './api-key.ts'
+import { type Call, createCall } from './call.ts'
+import { type ClientCredentials, type ClientOptions, readConfig } from './options.ts'
+import { type Webhooks, webhooks } from './webhook.ts'
+
+/** The service's management API. */
+export interface Client {
+  readonly apiKey: ApiKeys
+  readonly webhook: Webhooks
+}
+
+/**
+ * Makes a client of the service's management API.
+ *
+ * ```ts
+ * const client = createClient({ publicKey, secretKey }, { baseUrl: 'https://api.example.com' })
+ * const { data } = await client.webhook.create({ url, name: 'production', encodingFinished: true })
+ * for await (const webhook of client.webhook.listAll()) console.log(webhook.id, webhook.name)
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export const createClient = (credentials: ClientCredentials, options: ClientOptions): Client =>
+  clientOver(createCall(readConfig(credentials, options)))
+
+export const clientOver = (call: Call): Client => ({ apiKey: apiKeys(call), webhook: webhooks(call) })

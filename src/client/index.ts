@@ -1,0 +1,24 @@
+export type { Done } from './answers.ts'
+export { ApiError, type ApiErrorCode, type ApiErrorDetails, apiErrorCodes } from './api-error.ts'
+export type {
+  ApiKey,
+  ApiKeys,
+  ApiKeyType,
+  CreateApiKeyParams,
+  ListAllApiKeysParams,
+  ListApiKeysParams,
+  UpdateApiKeyParams,
+} from './api-key.ts'
+export type { CallOptions } from './call.ts'
+export { type Client, createClient } from './client.ts'
+export type { ClientCredentials, ClientOptions } from './options.ts'
+export { type Registration, type RegistrationReport, registerWebhook } from './register-webhook.ts'
+export type { Webhooks } from './webhook.ts'
+export type {
+  CreateWebhookParams,
+  ListAllWebhooksParams,
+  ListWebhooksParams,
+  Subscriptions,
+  UpdateWebhookParams,
+  Webhook,
+} from './webhook-types.ts'

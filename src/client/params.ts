@@ -1,0 +1,71 @@
+import * as z from 'zod'
+import { WebhookError } from '../errors.ts'
+
+/** The parameters of one method; a field that is not among them is refused, since a typo would do nothing. */
+export const params = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'have to be an object' : undefined) })
+
+const text = z.string({ error: 'has to be text' })
+
+export const flag = z.boolean({ error: 'has to be true or false' })
+
+export const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .int({ error: `has to be a whole number from ${min} to ${max}` })
+    .min(min)
+    .max(max)
+
+export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
+  z.enum(words, { error: `has to be one of ${words.join(', ')}` })
+
+const nameFault = { error: 'has to be 1 to 100 characters' }
+
+/** Trimmed, as the service does: by another name it would never be found again. */
+export const name = z
+  .string(nameFault)
+  .trim()
+  .refine((value) => value !== '' && [...value].length <= 100, nameFault)
+
+const urlFault = { error: 'has to be an http or https URL' }
+
+// URL alone takes `https:example.com`, and drops line breaks: it goes out as it was given, to readers who do not.
+export const httpUrl = z
+  .string(urlFault)
+  .refine((value) => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value), urlFault)
+
+// Nothing that would change the path (. and ..) or cannot be encoded (half a surrogate pair).
+export const id = z
+  .string({ error: 'has to be a text' })
+  .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
+
+/** Where a page of a list begins, how long it is, and in which direction it is sorted. */
+export const paging = {
+  search: text.optional(),
+  offset: wholeNumber(0).optional(),
+  limit: wholeNumber(1, 100).optional(),
+  orderBy: oneOf('asc', 'desc').optional(),
+}
+
+/** The first thing that is wrong, as `ttl has to be …`: the name of the field and the mend, never the value. */
+export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'parameter' | 'option'): string {
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
+  if (issue?.code === 'unrecognized_keys') {
+    return `there is no ${noun} ${issue.keys.join(', ')}; there are ${Object.keys(schema.shape).join(', ')}`
+  }
+  return `${issue?.path.join('.') || `${noun}s`} ${issue?.message}`
+}
+
+/** @throws WebhookError `invalid_option` */
+export function readOptions<Schema extends z.ZodObject>(
+  owner: string,
+  schema: Schema,
+  given: unknown,
+): z.output<Schema> {
+  const result = schema.safeParse(given)
+  if (result.success) return result.data
+  throw new WebhookError('invalid_option', `${owner}: ${faultIn(result.error, schema, 'option')}`)
+}
+
+export function parseUrl(value: string): URL | undefined {
+  return URL.canParse(value) ? new URL(value) : undefined
+}

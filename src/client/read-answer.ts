@@ -1,0 +1,57 @@
+import type * as z from 'zod'
+import type { ApiErrorCode } from './api-error.ts'
+import type { Answer } from './attempt.ts'
+import type { ClientConfig } from './options.ts'
+import { redacted } from './redacted.ts'
+import { type ApiRequest, failure } from './request.ts'
+import { askedWaitMs } from './waiting.ts'
+
+const codes: Readonly<Record<number, ApiErrorCode>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  429: 'rate_limited',
+}
+
+/**
+ * The result in an answer.
+ * @throws ApiError for a refusal, and `bad_answer` for what is no answer of the service's API
+ */
+export function readAnswer<Schema extends z.ZodType>(
+  request: ApiRequest,
+  answer: Answer,
+  schema: Schema,
+  { secrets }: ClientConfig,
+): z.output<Schema> {
+  const { status } = answer
+  const body = parsed(answer.text)
+  if (status >= 400 || isFailure(body)) {
+    const code = codes[status] ?? (status >= 500 ? 'server' : 'refused')
+    const words = typeof body?.['message'] === 'string' ? redacted(body['message'], secrets) : undefined
+    const message = `the service answered ${status}${words === undefined ? '' : `: ${words}`}`
+    throw failure(request, code, message, { status, serviceMessage: words, retryAfterMs: askedWaitMs(answer) })
+  }
+  if (status < 200 || status >= 300) {
+    const hint = 'redirects are not followed, as the credentials would go along (is it the http of an https baseUrl?)'
+    throw failure(request, 'bad_answer', `the service answered ${status}; ${hint}`, { status })
+  }
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const field = result.error.issues[0]?.path.join('.')
+  const fault = field ? `whose ${field} is missing or of another type` : 'that is no JSON object (is baseUrl right?)'
+  throw failure(request, 'bad_answer', `the service answered ${status} with a body ${fault}`, { status })
+}
+
+/** A JSON object; nothing at all is as good as an empty one. */
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(text.trim() || '{}')
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A webhook's check can answer with the status of the receiver: 202, say, and that it failed. */
+const isFailure = (body: Record<string, unknown> | undefined): boolean =>
+  body?.['status'] === 'fail' || body?.['status'] === 'error'

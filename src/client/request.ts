@@ -1,0 +1,72 @@
+import type * as z from 'zod'
+import { ApiError, type ApiErrorCode, type ApiErrorDetails } from './api-error.ts'
+import { renamed, toSnakeCase } from './naming.ts'
+import { faultIn, id } from './params.ts'
+
+/** One operation of the service's API. */
+export interface Endpoint<Schema extends z.ZodType> {
+  /** The client's method, such as `webhook.create`. */
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below the base URL; `{id}` stands for the id. */
+  readonly path: string
+  readonly params?: z.ZodObject
+  readonly answer: Schema
+}
+
+/** What a method was given. */
+export interface Input {
+  readonly id?: string
+  readonly params?: object
+}
+
+/** A call as it goes out. */
+export interface ApiRequest {
+  readonly endpoint: Endpoint<z.ZodType>
+  /** With the id; without the query, which may hold what is private. */
+  readonly path: string
+  readonly query: string
+  readonly body: string | undefined
+}
+
+/**
+ * Checks what a method was given and writes it as the wire has it.
+ * @throws ApiError `invalid_params`
+ */
+export function makeRequest(endpoint: Endpoint<z.ZodType>, input: Input): ApiRequest {
+  const path = endpoint.path.includes('{id}')
+    ? endpoint.path.replace('{id}', () => pathSegment(endpoint, input.id))
+    : endpoint.path
+  if (endpoint.params === undefined) return { endpoint, path, query: '', body: undefined }
+  const fields = renamed(checked(endpoint, endpoint.params, input.params), toSnakeCase) as Record<string, unknown>
+  if (endpoint.method !== 'GET') return { endpoint, path, query: '', body: JSON.stringify(fields) }
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const query = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  return { endpoint, path, query: query && `?${query}`, body: undefined }
+}
+
+function pathSegment(endpoint: Endpoint<z.ZodType>, value: unknown): string {
+  const result = id.safeParse(value)
+  if (result.success) return encodeURIComponent(result.data)
+  throw invalid(endpoint, `the id ${result.error.issues[0]?.message}`)
+}
+
+function checked(endpoint: Endpoint<z.ZodType>, schema: z.ZodObject, given: unknown): Record<string, unknown> {
+  const result = schema.safeParse(given)
+  if (result.success) return result.data
+  throw invalid(endpoint, faultIn(result.error, schema, 'parameter'))
+}
+
+const invalid = ({ name, method, path }: Endpoint<z.ZodType>, fault: string) =>
+  new ApiError('invalid_params', `${name}: ${fault}`, { method, path })
+
+/** The failure of a call. */
+export function failure(
+  { endpoint, path }: ApiRequest,
+  code: ApiErrorCode,
+  message: string,
+  { cause, ...details }: Omit<ApiErrorDetails, 'method' | 'path'> & ErrorOptions = {},
+): ApiError {
+  const options = cause === undefined ? undefined : { cause }
+  return new ApiError(code, `${endpoint.name}: ${message}`, { method: endpoint.method, path, ...details }, options)
+}

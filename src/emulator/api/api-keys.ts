@@ -1,0 +1,55 @@
+import { HTTPException } from 'hono/http-exception'
+import * as z from 'zod'
+import { noObject, oneOf, readInput } from '../input.ts'
+import { apiKeyDefaults, wireNames } from '../undocumented.ts'
+import { apiKeyTypes } from '../workspace/api-key.ts'
+import type { ApiKeys } from '../workspace/api-keys.ts'
+import { readBody } from './body.ts'
+import { digits, listQuery, name, readId, readQuery } from './fields.ts'
+import type { Routes } from './routes.ts'
+
+const ttl = z.preprocess(
+  // An integer is as good as its digits, and the digits of anything else are no integer.
+  (given) => (typeof given === 'number' ? `${given}` : given),
+  digits(1, 2_147_483_647),
+)
+
+const input = z.object(
+  { [wireNames.apiKeyName]: name, ttl: ttl.optional(), type: oneOf(apiKeyTypes).optional() },
+  noObject,
+)
+
+const rename = z.object({ [wireNames.apiKeyName]: name }, noObject)
+
+const query = z.object(listQuery(['created_at', 'name']))
+
+/** The endpoints of API keys. */
+export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
+  return {
+    '/api_keys': {
+      GET(context) {
+        const { items, total } = apiKeys.list(readQuery(query, context))
+        return context.json({ status: 'success', data: { [wireNames.apiKeys]: items, total } })
+      },
+      async POST(context) {
+        const { [wireNames.apiKeyName]: name, ...given } = readInput('body', input, await readBody(context.req))
+        const key = apiKeys.create({ ...apiKeyDefaults, ...given, name })
+        return context.json({ status: 'success', data: { [wireNames.apiKey]: key } }, 201)
+      },
+    },
+    '/api_keys/:id': {
+      async PATCH(context) {
+        const id = readId(context)
+        const { [wireNames.apiKeyName]: name } = readInput('body', rename, await readBody(context.req))
+        if (!apiKeys.rename(id, name)) throw notFound()
+        return context.json({ status: 'success', message: 'the API key was renamed' })
+      },
+      DELETE(context) {
+        if (!apiKeys.delete(readId(context))) throw notFound()
+        return context.json({ status: 'success', message: 'the API key was deleted' })
+      },
+    },
+  }
+}
+
+const notFound = () => new HTTPException(404, { message: 'there is no API key with this id' })

@@ -1,0 +1,75 @@
+import type { Context } from 'hono'
+import * as z from 'zod'
+import { oneOf, readInput, text } from '../input.ts'
+import { nameLimit, urlLimit } from '../undocumented.ts'
+import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhook.ts'
+
+/** A name that may be left blank. */
+export const nameOrBlank = text
+  .trim()
+  .refine((given) => [...given].length <= nameLimit, { error: `has to have at most ${nameLimit} characters` })
+
+export const name = nameOrBlank.min(1, { error: 'has to have a character that is no space' })
+
+/** Where deliveries can be sent. It is kept as it was written, but for spaces around it. */
+export const url = text
+  .trim()
+  .max(urlLimit, { error: `has to have at most ${urlLimit} characters` })
+  .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'has to be an http or https URL' })
+
+const flag = z.boolean({ error: 'has to be true or false' }).optional()
+
+/** The subscription flags, any of them absent. */
+export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<
+  SubscriptionFlag,
+  typeof flag
+>
+
+/** A whole number in decimal digits. */
+export const digits = (min: number, max: number) => {
+  const error = `has to be a whole number from ${min} to ${max}`
+  return z
+    .string({ error })
+    .regex(/^\d{1,16}$/, { error })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
+/** The query of a list. */
+export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields) => ({
+  offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
+  limit: digits(1, 100).optional(),
+  sort_by: oneOf(sortFields).optional(),
+  order_by: oneOf(['asc', 'desc']).optional(),
+  search: text.optional(),
+})
+
+/**
+ * The fields of a form or of a query. Booleans are recognised by their name, as `true` and `false`; what was given
+ * more than once becomes an array, which is the wrong type for every field.
+ */
+export function fromText(fields: URLSearchParams): Record<string, unknown> {
+  return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
+}
+
+function fieldValue(name: string, given: readonly string[]): unknown {
+  const [value, ...more] = given
+  if (more.length > 0) return given
+  const isFlag = (subscriptionFlags as readonly string[]).includes(name)
+  return isFlag && (value === 'true' || value === 'false') ? value === 'true' : value
+}
+
+/**
+ * The query of a request.
+ * @throws WebhookError `invalid_option`
+ */
+export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
+  readInput('query', schema, fromText(new URL(req.url).searchParams))
+
+/**
+ * The id in the path of a request.
+ * @throws WebhookError `invalid_option`
+ */
+export const readId = ({ req }: Context): string => readInput('id', id, req.param('id'))
+
+const id = z.guid({ error: 'has to be a UUID' }).toLowerCase()

@@ -1,0 +1,31 @@
+import type { MiddlewareHandler } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import type { Clock } from '../clock.ts'
+import { requestsPerMinute } from '../undocumented.ts'
+import type { ApiEnv } from './identity.ts'
+
+const minute = 60_000_000_000n
+
+/** Counts the requests of each credential in each minute of the clock; those with none or wrong ones count as one's. */
+export function rateLimit(clock: Clock): MiddlewareHandler<ApiEnv> {
+  const requests = new Map<string, number>()
+  let counted = 0n
+
+  return async (context, next) => {
+    const now = clock()
+    if (now / minute !== counted) requests.clear()
+    counted = now / minute
+    const identity = context.get('identity')
+    const who = 'refused' in identity ? '' : identity.id
+    const count = (requests.get(who) ?? 0) + 1
+    requests.set(who, count)
+
+    const retryAfter = Math.ceil(Number(minute - (now % minute)) / 1e9)
+    context.header('X-RateLimit-Limit', `${requestsPerMinute}`)
+    context.header('X-RateLimit-Remaining', `${Math.max(requestsPerMinute - count, 0)}`)
+    context.header('X-RateLimit-Retry-After', `${retryAfter}`)
+    if (count <= requestsPerMinute) return next()
+    context.header('Retry-After', `${retryAfter}`)
+    throw new HTTPException(429, { message: `more than ${requestsPerMinute} requests in a minute` })
+  }
+}

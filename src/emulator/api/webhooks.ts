@@ -1,0 +1,75 @@
+import type { Context } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import * as z from 'zod'
+import { noObject, readInput } from '../input.ts'
+import type { DeliveryRecord } from '../sending/sending.ts'
+import { defaultWebhookName, errorBody, failedCheckStatus } from '../undocumented.ts'
+import { subscriptionFlags, type Webhook } from '../workspace/webhook.ts'
+import type { Webhooks } from '../workspace/webhooks.ts'
+import { readBody } from './body.ts'
+import { flags, listQuery, name, nameOrBlank, readId, readQuery, url } from './fields.ts'
+import type { Routes } from './routes.ts'
+
+/** Makes the test delivery to a webhook: it has failed unless it was answered 200 within 1 s. */
+export type Check = (webhook: Webhook) => Promise<DeliveryRecord>
+
+const patch = z.object({ name: name.optional(), url: url.optional(), ...flags }, noObject)
+
+const input = z
+  .object({ name: nameOrBlank.optional(), url, ...flags }, noObject)
+  .refine((given) => subscriptionFlags.some((flag) => given[flag]), {
+    error: `has to select an event: set one of ${subscriptionFlags.join(', ')} to true`,
+  })
+  .transform((given) => ({ ...given, name: given.name || defaultWebhookName }))
+
+const query = z.object({ ...listQuery(['created_at', 'name', 'url']), ...flags })
+
+/** The endpoints of webhooks. */
+export function webhookRoutes(webhooks: Webhooks, check: Check): Routes {
+  const find = (context: Context): Webhook => {
+    const webhook = webhooks.get(readId(context))
+    if (webhook === undefined) throw notFound()
+    return webhook
+  }
+
+  return {
+    '/webhooks': {
+      GET(context) {
+        const { items, total } = webhooks.list(readQuery(query, context))
+        return context.json({ status: 'success', data: { webhooks: items, total } })
+      },
+      async POST(context) {
+        const webhook = webhooks.create(readInput('body', input, await readBody(context.req)))
+        return context.json({ status: 'success', data: { webhook } }, 201)
+      },
+    },
+    '/webhooks/:id': {
+      GET(context) {
+        return context.json({ status: 'success', data: { webhook: find(context) } })
+      },
+      async PATCH(context) {
+        const id = readId(context)
+        const updated = webhooks.update(id, readInput('body', patch, await readBody(context.req)))
+        if (updated === undefined) throw notFound()
+        return context.json({ status: 'success', message: 'the webhook was updated' })
+      },
+      DELETE(context) {
+        if (!webhooks.delete(readId(context))) throw notFound()
+        return context.json({ status: 'success', message: 'the webhook was deleted' })
+      },
+    },
+    '/webhooks/check/:id': {
+      async POST(context) {
+        const { answer, failure } = await check(find(context))
+        if (failure !== undefined) {
+          const status = failedCheckStatus(answer?.status) as ContentfulStatusCode
+          return context.json(errorBody(status, `the test delivery failed: ${failure.message}`), status)
+        }
+        return context.json({ status: 'success', message: 'the test delivery was acknowledged' })
+      },
+    },
+  }
+}
+
+const notFound = () => new HTTPException(404, { message: 'there is no webhook with this id' })

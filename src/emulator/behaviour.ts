@@ -1,0 +1,57 @@
+import * as z from 'zod'
+import { noObject, oneOf, readInput, unicode } from './input.ts'
+import { type Behaviour, faults } from './sending/sending.ts'
+import { verifierFor } from './sending/signing.ts'
+
+// A line break in a header would be refused at each delivery, by Node.
+const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })
+
+const sign = z.discriminatedUnion(
+  'scheme',
+  [
+    z.strictObject({
+      scheme: z.literal('url-token'),
+      secret: unicode,
+      in: oneOf(['query', 'path']).optional(),
+      parameter: unicode.optional(),
+    }),
+    z.strictObject({
+      scheme: z.literal('header-token'),
+      secret: unicode,
+      header: unicode,
+      prefix: headerText.optional(),
+    }),
+    z.strictObject({ scheme: z.literal('basic-auth'), username: unicode, password: unicode }),
+    z.strictObject({
+      scheme: z.literal('hmac-signature'),
+      secret: unicode,
+      header: unicode,
+      algorithm: oneOf(['sha1', 'sha256', 'sha512']).optional(),
+      encoding: oneOf(['hex', 'base64']).optional(),
+      prefix: headerText.optional(),
+      timestampHeader: unicode.optional(),
+    }),
+    z.strictObject({ scheme: z.literal('standard-webhooks'), secret: unicode }),
+  ],
+  { error: 'has to be one of url-token, header-token, basic-auth, hmac-signature, standard-webhooks' },
+)
+
+const behaviour: z.ZodType<Behaviour> = z.strictObject(
+  {
+    format: oneOf(['flat', 'envelope']).optional(),
+    sign: sign.optional(),
+    fault: oneOf(faults).optional(),
+  },
+  noObject,
+)
+
+/**
+ * A behaviour that came from outside, once it has proved to make sense.
+ * @throws WebhookError `invalid_option`, naming the field and never a secret
+ */
+export function readBehaviour(input: unknown): Behaviour {
+  const read = readInput('behaviour', behaviour, input)
+  // What the verifier of a scheme refuses could only be found out at the first delivery otherwise.
+  if (read.sign !== undefined) verifierFor(read.sign)
+  return read
+}

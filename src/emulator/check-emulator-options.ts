@@ -1,0 +1,32 @@
+import { checkChoice, checkNumbers, largestCache } from '../check-options.ts'
+import { WebhookError } from '../errors.ts'
+import type { EmulatorOptions } from './options.ts'
+import { profiles } from './sending/profile.ts'
+
+const owner = 'createEmulator'
+
+/** Checks what the types of the options already say too, for callers without them. */
+export function checkEmulatorOptions(options: EmulatorOptions): void {
+  const { port = 0, profile = 'documented', timeScale = 1, maxWaiting = 1, maxRecords = 1, clock } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw invalid('port has to be a whole number from 0 to 65535')
+  checkChoice(owner, 'profile', profile, profiles)
+  if (typeof timeScale !== 'number' || !(timeScale >= 0 && timeScale <= 1_000)) {
+    throw invalid('timeScale has to be a number from 0 to 1000')
+  }
+  checkNumbers(owner, { maxWaiting, maxRecords }, largestCache)
+  if (clock !== undefined && typeof clock !== 'function') {
+    throw invalid('clock has to be a function that returns nanoseconds')
+  }
+  for (const name of ['publicKey', 'secretKey', 'accessToken'] as const) checkCredential(name, options[name])
+}
+
+function checkCredential(name: string, value: unknown): void {
+  if (value === undefined) return
+  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
+    throw invalid(`${name} has to be printable ASCII without spaces (a newline at its end? an empty variable?)`)
+  }
+  if (name === 'publicKey' && value.includes(':')) throw invalid('publicKey has to be without a colon, for Basic auth')
+}
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `${owner}: ${message}`)

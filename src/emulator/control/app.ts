@@ -1,0 +1,84 @@
+import { type Context, Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import { readInput } from '../input.ts'
+import type { Parts } from '../parts.ts'
+import type { Behaviour, Sending } from '../sending/sending.ts'
+import { jsonBody, only, optionalJsonBody } from './body.ts'
+import { changeStream } from './events.ts'
+import { mediaQuery, type SendingsQuery, sendingsQuery, settledQuery } from './query.ts'
+
+/**
+ * The emulator's own HTTP interface: what {@link Emulator} does, for other languages, the command line and the page.
+ * It asks for no credentials.
+ * @param closing ends the streams of events
+ */
+export function createControl(parts: Parts, closing: AbortSignal): Hono {
+  const app = new Hono()
+
+  app.get('/media', (context) => {
+    const { offset, limit } = readInput('query', mediaQuery, context.req.query())
+    const media = parts.studio.list()
+    return context.json({ media: media.slice(offset, offset + limit), total: media.length })
+  })
+  app.post('/media', async (context) => {
+    return context.json({ media: parts.addMedia((await optionalJsonBody(context.req)) as object) }, 201)
+  })
+  app.all('/media', only('GET', 'HEAD', 'POST'))
+
+  app.get('/media/:id', (context) => context.json({ media: found(parts.studio, 'media', context) }))
+  app.all('/media/:id', only('GET', 'HEAD'))
+
+  app.get('/sendings', (context) => {
+    const { offset, limit, ...filter } = readInput('query', sendingsQuery, context.req.query())
+    const sendings = parts.outbox.list().filter((sending) => matches(sending, filter))
+    return context.json({ sendings: sendings.slice(offset, offset + limit), total: sendings.length })
+  })
+  app.all('/sendings', only('GET', 'HEAD'))
+
+  app.get('/sendings/:id', (context) => context.json({ sending: found(parts.outbox, 'sending', context) }))
+  app.all('/sendings/:id', only('GET', 'HEAD'))
+
+  app.post('/sendings/:id/repeat', async (context) => {
+    const { id } = found(parts.outbox, 'sending', context)
+    const behaviour = (await optionalJsonBody(context.req)) as Behaviour | undefined
+    return context.json({ sending: parts.repeat(id, behaviour) }, 201)
+  })
+  app.all('/sendings/:id/repeat', only('POST'))
+
+  app.get('/webhooks/:id/behaviour', (context) => {
+    const { id } = found(parts.workspace.webhooks, 'webhook', context)
+    return context.json({ behaviour: parts.behaviourOf(id) })
+  })
+  app.put('/webhooks/:id/behaviour', async (context) => {
+    const { id } = found(parts.workspace.webhooks, 'webhook', context)
+    parts.behave(id, (await jsonBody(context.req)) as Behaviour)
+    return context.json({ behaviour: parts.behaviourOf(id) })
+  })
+  app.all('/webhooks/:id/behaviour', only('GET', 'HEAD', 'PUT'))
+
+  app.get('/settled', async (context) => {
+    const { timeout_ms } = readInput('query', settledQuery, context.req.query())
+    await parts.settled(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms })
+    return context.json({ settled: true })
+  })
+  app.all('/settled', only('GET', 'HEAD'))
+
+  app.get('/events', changeStream(parts.changes, closing))
+  app.all('/events', only('GET', 'HEAD'))
+  return app
+}
+
+function matches(sending: Sending, { webhook_id, media_id, state }: Omit<SendingsQuery, 'offset' | 'limit'>): boolean {
+  return (
+    (webhook_id === undefined || sending.webhookId === webhook_id) &&
+    (media_id === undefined || sending.payload.media_id === media_id) &&
+    (state === undefined || sending.state === state)
+  )
+}
+
+/** What a path names. */
+function found<T>(among: { get(id: string): T | undefined }, kind: string, context: Context): T {
+  const item = among.get(context.req.param('id') ?? '')
+  if (item === undefined) throw new HTTPException(404, { message: `there is no ${kind} with this id` })
+  return item
+}

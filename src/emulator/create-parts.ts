@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { WebhookError } from '../errors.ts'
+import { readBehaviour } from './behaviour.ts'
+import { Changes } from './changes.ts'
+import { systemClock } from './clock.ts'
+import { testPayload } from './media/lifecycle.ts'
+import { createStudio } from './media/studio.ts'
+import type { EmulatorOptions } from './options.ts'
+import type { Parts } from './parts.ts'
+import type { Payload } from './payload.ts'
+import { createOutbox } from './sending/outbox.ts'
+import type { Behaviour, DeliveryRecord } from './sending/sending.ts'
+import { settled } from './settled.ts'
+import type { SubscriptionFlag, Webhook } from './workspace/webhook.ts'
+import { Workspace } from './workspace/workspace.ts'
+
+/**
+ * Makes the parts of an emulator and joins them: what a media emits is sent to the webhooks that are subscribed to it.
+ * @param closing ends what waits for the emulator to settle
+ */
+export function createParts(options: EmulatorOptions, closing: AbortSignal): Parts {
+  const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
+  const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options
+  const credentials = { publicKey, secretKey, accessToken }
+  const changes = new Changes()
+  const workspace = new Workspace({ clock, changes, credentials })
+  const { webhooks, userId } = workspace
+  const { behave, behaviourOf } = createBehaviours(workspace, changes)
+  const acknowledged = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
+  const outbox = createOutbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged })
+
+  function emit(payload: Payload): readonly string[] {
+    const subscribed = webhooks.subscribedTo(payload.type.replace('.', '_') as SubscriptionFlag)
+    const targets = subscribed.map(({ id, url }) => ({ id, url, behaviour: behaviourOf(id) }))
+    return outbox.sendToAll(targets, payload).map(({ id }) => id)
+  }
+  const studio = createStudio({ clock, timeScale, userId, maxRecords, changes, emit })
+
+  async function check(webhook: Webhook): Promise<DeliveryRecord> {
+    const { deliveries } = await outbox.check(webhook, testPayload(userId, clock()), behaviourOf(webhook.id))
+    const [delivery] = deliveries
+    if (delivery === undefined) throw closing.reason
+    return delivery
+  }
+
+  function repeat(sendingId: string, behaviour?: Behaviour) {
+    const sending = outbox.get(sendingId)
+    if (sending === undefined) throw invalid('there is no sending with this id')
+    const webhook = webhooks.get(sending.webhookId)
+    if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
+    return outbox.repeat(
+      sendingId,
+      webhook,
+      behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour),
+    )
+  }
+
+  return {
+    profile,
+    timeScale,
+    credentials,
+    workspace,
+    outbox,
+    studio,
+    changes,
+    behaviourOf,
+    behave,
+    check,
+    repeat,
+    addMedia: (input) => studio.add(input),
+    settled: ({ timeoutMs = 30_000 } = {}) => settled({ outbox, studio, closing, timeoutMs }),
+  }
+}
+
+function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Parts, 'behave' | 'behaviourOf'> {
+  const behaviours = new Map<string, Behaviour>()
+  changes.subscribe(({ of, id }) => {
+    if (of === 'webhooks' && webhooks.get(id) === undefined) behaviours.delete(id)
+  })
+  return {
+    behave(webhookId, behaviour) {
+      if (webhooks.get(webhookId) === undefined) throw invalid('there is no webhook with this id')
+      behaviours.set(webhookId, readBehaviour(behaviour))
+      changes.tell({ of: 'webhooks', id: webhookId })
+    },
+    behaviourOf: (webhookId) => behaviours.get(webhookId) ?? {},
+  }
+}
+
+const random = (): string => randomBytes(24).toString('base64url')
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', message)

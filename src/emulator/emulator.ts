@@ -1,0 +1,62 @@
+import { Hono } from 'hono'
+import { WebhookError } from '../errors.ts'
+import { answerError, answerNotFound } from './answer-error.ts'
+import { createApi } from './api/app.ts'
+import { checkEmulatorOptions } from './check-emulator-options.ts'
+import { createControl } from './control/app.ts'
+import { createParts } from './create-parts.ts'
+import type { Emulator, EmulatorOptions } from './options.ts'
+import { createPage } from './page/app.tsx'
+import type { Parts } from './parts.ts'
+import { sameOrigin } from './same-origin.ts'
+import { securityHeaders } from './security-headers.ts'
+import { listen } from './server.ts'
+
+/**
+ * Plays the service on this machine: its API, its sender, and a page to watch them.
+ *
+ * ```ts
+ * await using emulator = await createEmulator({ timeScale: 0.01 })
+ * const client = createClient(emulator.credentials, { baseUrl: emulator.url })
+ * await client.webhook.create({ url: 'http://127.0.0.1:3000/webhooks/media', encodingFinished: true })
+ * emulator.addMedia({ title: 'Holiday.mp4' })
+ * await emulator.settled()
+ * ```
+ * @throws WebhookError `invalid_option` for an option that makes no sense, or a port that cannot be had
+ */
+export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  checkEmulatorOptions(options)
+  const closing = new AbortController()
+  const parts = createParts(options, closing.signal)
+  const server = await listen(options.port ?? 0)
+  server.serve(createApp(parts, { port: server.port, closing: closing.signal }).fetch)
+
+  const { credentials, outbox, addMedia, behave, repeat, settled } = parts
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closing.abort(new WebhookError('closing', 'the emulator is closing'))
+    closed ??= Promise.all([outbox.close(), parts.studio.close(), server.close()]).then(() => {})
+    return closed
+  }
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    credentials,
+    addMedia,
+    behave,
+    sendings: () => outbox.list(),
+    repeat,
+    settled,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+function createApp(parts: Parts, { port, closing }: { readonly port: number; readonly closing: AbortSignal }): Hono {
+  const app = new Hono().use(securityHeaders).use(sameOrigin(port))
+  app.route('/api', createApi(parts))
+  app.route('/emulator', createControl(parts, closing))
+  app.route('/', createPage(parts))
+  app.onError(answerError)
+  app.notFound(answerNotFound)
+  return app
+}

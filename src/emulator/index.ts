@@ -1,0 +1,15 @@
+export { createEmulator } from './emulator.ts'
+export type { Media, MediaInput, TimelineEntry } from './media/media.ts'
+export type { Credentials, Emulator, EmulatorOptions } from './options.ts'
+export type { Profile } from './sending/profile.ts'
+export type {
+  Answer,
+  Behaviour,
+  DeliveryFailure,
+  DeliveryRecord,
+  Fault,
+  Sending,
+  SendingState,
+  SentRequest,
+} from './sending/sending.ts'
+export type { SigningOptions } from './sending/signing.ts'

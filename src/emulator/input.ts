@@ -1,0 +1,34 @@
+import * as z from 'zod'
+import { WebhookError } from '../errors.ts'
+
+/** A string. */
+export const text = z.string({ error: 'has to be a text' })
+
+/** A text that can be written as UTF-8, and so into a body or a URL. */
+export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
+  error: 'has to be Unicode: half a pair is in it',
+})
+
+/** What is said of something else than an object. */
+export const noObject = { error: 'has to be an object' }
+
+/** One of a few words. */
+export const oneOf = <const Words extends readonly string[]>(words: Words) =>
+  z.enum(words, { error: `has to be one of ${words.join(', ')}` })
+
+/**
+ * Reads what came from outside.
+ * @param name of the whole
+ * @throws WebhookError `invalid_option`, naming the first field that is wrong and never its value
+ */
+export function readInput<T>(name: string, schema: z.ZodType<T>, input: unknown): T {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  throw new WebhookError('invalid_option', explain(name, result.error.issues[0] as z.core.$ZodIssue))
+}
+
+function explain(name: string, issue: z.core.$ZodIssue): string {
+  const field = [name, ...issue.path].join('.')
+  if (issue.code === 'unrecognized_keys') return `${field} has no field ${issue.keys.join(', ')}`
+  return `${field} ${issue.message}`
+}

@@ -1,0 +1,81 @@
+import type { EventType } from '../../events/catalogue.ts'
+import { type Payload, timestamp } from '../payload.ts'
+import { wordsOf } from './words.ts'
+
+/** What the events of a media tell of it. */
+export interface MediaFacts {
+  readonly id: string
+  readonly userId: string
+  readonly title: string
+  /** Quality names, such as `360p`, in the order in which their encoding ends. */
+  readonly qualities: readonly string[]
+  /** Whether its encoding fails, at the last of its qualities. */
+  readonly fails?: boolean
+  /** @defaultValue 'video' */
+  readonly mediaType?: string
+}
+
+/** An event in the life of a media, before it is emitted. */
+export interface LifeEvent {
+  readonly type: EventType
+  /** The one quality, on `partial.finished`. */
+  readonly quality?: string
+}
+
+/** Between one event of a media and the next, in nanoseconds. */
+export const step = 2_716_057_313n
+
+/** The events of a media from its upload to its end, in the order in which they are emitted. */
+export function lifeOf({ qualities, fails = false }: Pick<MediaFacts, 'qualities' | 'fails'>): readonly LifeEvent[] {
+  const encoded = fails ? qualities.slice(0, -1) : qualities
+  return [
+    { type: 'file.received' },
+    { type: 'encoding.started' },
+    ...encoded.map((quality) => ({ type: 'partial.finished', quality }) as const),
+    { type: fails ? 'encoding.failed' : 'encoding.finished' },
+  ]
+}
+
+/**
+ * The payload of an event of a media.
+ * @param at when it is emitted, in nanoseconds since 1970
+ */
+export function payloadOf(media: MediaFacts, { type, quality }: LifeEvent, at: bigint): Payload {
+  return {
+    type,
+    emitted_at: timestamp(at),
+    media_id: media.id,
+    ...wordsOf(type, quality === undefined ? media.qualities : [quality]),
+    title: media.title,
+    media_type: media.mediaType ?? 'video',
+    user_id: media.userId,
+  }
+}
+
+/** A media whose life is told at once. */
+export interface UploadedMedia extends MediaFacts {
+  /** When its file was received, in nanoseconds since 1970. */
+  readonly receivedAt: bigint
+}
+
+/** The payloads of a media from its upload to its end. */
+export function lifecycle(media: UploadedMedia): Payload[] {
+  return lifeOf(media).map((event, index) => payloadOf(media, event, media.receivedAt + BigInt(index) * step))
+}
+
+/**
+ * The payload of the test delivery, which the service sends for `webhook.check`.
+ * @param at in nanoseconds since 1970
+ */
+export function testPayload(userId: string, at: bigint): Payload {
+  return {
+    type: 'encoding.started',
+    emitted_at: timestamp(at),
+    media_id: '00000000-0000-0000-0000-000000000000',
+    qualities: '720p',
+    title: 'Test.mp4',
+    status: '',
+    media_type: 'video',
+    user_id: userId,
+  }
+}

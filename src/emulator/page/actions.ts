@@ -1,0 +1,101 @@
+import type { MediaInput } from '../media/media.ts'
+import type { Parts } from '../parts.ts'
+import type { Behaviour, Fault } from '../sending/sending.ts'
+import { wireNames } from '../undocumented.ts'
+import { subscriptionFlags } from '../workspace/webhook.ts'
+import { apiCaller } from './api-caller.ts'
+import { readBehaviourForm } from './behaviour-form.ts'
+import type { Notice } from './notices.ts'
+import type { View } from './view.ts'
+
+/** What came of an action, and what of the view is different from then on. */
+interface Outcome extends Notice {
+  readonly change?: Partial<View>
+}
+
+/**
+ * Does what a form asks for.
+ * @param id in the path
+ * @throws WebhookError when it is refused
+ */
+type Action = (form: URLSearchParams, id: string) => Outcome | Promise<Outcome>
+
+/** What the forms of the page do, by their paths below `/page/`. */
+export function createActions(parts: Parts): Readonly<Record<string, Action>> {
+  const call = apiCaller(parts)
+  return {
+    async webhooks(form) {
+      await call('POST', '/webhooks', webhookOf(form))
+      return { text: 'The webhook was created.' }
+    },
+    async 'webhooks/:id/edit'(form, id) {
+      await call('PATCH', `/webhooks/${id}`, webhookOf(form))
+      return { text: 'The webhook was saved.' }
+    },
+    'webhooks/:id/behaviour'(form, id) {
+      parts.behave(id, readBehaviourForm(form))
+      return { text: 'The behaviour was saved.' }
+    },
+    async 'webhooks/:id/check'(_, id) {
+      const { message } = await call('POST', `/webhooks/check/${id}`)
+      return { text: `${message}.` }
+    },
+    async 'webhooks/:id/delete'(_, id) {
+      await call('DELETE', `/webhooks/${id}`)
+      return { text: 'The webhook was deleted.', change: { webhook: undefined } }
+    },
+    async 'api-keys'(form) {
+      const { api_key: key } = (await call('POST', '/api_keys', apiKeyOf(form))).data
+      return {
+        text: `The API key ${key.name} was created. Copy its secret now: it is shown this once.`,
+        values: [
+          { name: 'Public key', value: key.public_key },
+          { name: 'Secret key', value: key.secret },
+        ],
+      }
+    },
+    async 'api-keys/:id/rename'(form, id) {
+      await call('PATCH', `/api_keys/${id}`, { [wireNames.apiKeyName]: form.get('name') })
+      return { text: 'The API key was renamed.' }
+    },
+    async 'api-keys/:id/delete'(_, id) {
+      await call('DELETE', `/api_keys/${id}`)
+      return { text: 'The API key was deleted.' }
+    },
+    media(form) {
+      const { title } = parts.addMedia(mediaOf(form))
+      return { text: `${title} was uploaded.`, change: { pages: {} } }
+    },
+    'sendings/:id/repeat'(form, id) {
+      const { id: sending } = parts.repeat(id, repetitionOf(form, parts, id))
+      return { text: 'The event is sent once more.', change: { sending } }
+    },
+  }
+}
+
+const webhookOf = (form: URLSearchParams) => ({
+  url: form.get('url'),
+  name: form.get('name'),
+  ...Object.fromEntries(subscriptionFlags.map((flag) => [flag, form.has(flag)])),
+})
+
+const apiKeyOf = (form: URLSearchParams) => ({
+  [wireNames.apiKeyName]: form.get('name'),
+  ttl: form.get('ttl'),
+  type: form.get('type'),
+})
+
+const mediaOf = (form: URLSearchParams): MediaInput => ({
+  ...(form.get('title') && { title: form.get('title') as string }),
+  qualities: (form.get('qualities') ?? '').split(',').map((quality) => quality.trim()),
+  fails: form.has('fails'),
+})
+
+/** What is asked for beside the behaviour of the webhook, which holds where nothing is. */
+function repetitionOf(form: URLSearchParams, { outbox, behaviourOf }: Parts, id: string): Behaviour | undefined {
+  const fault = form.get('fault')
+  const webhookId = outbox.get(id)?.webhookId
+  if (!fault || webhookId === undefined) return undefined
+  const { fault: _, ...rest } = behaviourOf(webhookId)
+  return fault === 'none' ? rest : { ...rest, fault: fault as Fault }
+}

@@ -1,0 +1,57 @@
+import { type Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { html } from 'hono/html'
+import { WebhookError } from '../../errors.ts'
+import type { Parts } from '../parts.ts'
+import { bodyLimit as maxSize } from '../undocumented.ts'
+import { createActions } from './actions.ts'
+import { assets } from './assets.ts'
+import { Document, sections } from './document.tsx'
+import { Notices } from './notices.ts'
+import type { PageState } from './page-state.ts'
+import { addressOf, viewOf } from './view.ts'
+
+/**
+ * The page: plain documents and forms, which work without a script. `browser.js` makes them live.
+ *
+ * - `GET /` is all of it, and `GET /page/sections/<id>` one section, in the view that the query says.
+ * - `POST /page/…` does something. It leads back to the view it was done in, or shows that again with why it was refused.
+ */
+export function createPage(parts: Parts): Hono {
+  const notices = new Notices()
+  const stateOf = ({ req }: Context): PageState => ({
+    parts,
+    origin: new URL(req.url).origin,
+    view: viewOf(req.query()),
+  })
+
+  const app = new Hono()
+  app.use('/page/*', bodyLimit({ maxSize }))
+  app.route('/page', assets)
+  app.get('/', (context) => show(context, { ...stateOf(context), notice: notices.take(context.req.query('notice')) }))
+  app.get('/page/sections/:id', (context) => {
+    const Section = sections.get(context.req.param('id'))
+    return Section === undefined ? context.notFound() : context.html(<Section page={stateOf(context)} />)
+  })
+  for (const [path, act] of Object.entries(createActions(parts))) {
+    app.post(`/page/${path}`, async (context) => {
+      const page = stateOf(context)
+      const typed = new URLSearchParams(await context.req.text())
+      try {
+        const { change, ...notice } = await act(typed, context.req.param('id') ?? '')
+        return context.redirect(addressOf(page.view, { ...change, notice: notices.leave(notice) }), 303)
+      } catch (error) {
+        if (!(error instanceof WebhookError)) throw error
+        const action = context.req.path.slice('/page/'.length)
+        return show(context, { ...page, refusal: { action, message: error.message, typed } }, 422)
+      }
+    })
+  }
+  return app
+}
+
+/** Answers with the whole page. It is kept nowhere, for it may hold a secret. */
+function show(context: Context, page: PageState, status: 200 | 422 = 200) {
+  context.header('Cache-Control', 'no-store')
+  return context.html(html`<!doctype html>${<Document page={page} />}`, status)
+}

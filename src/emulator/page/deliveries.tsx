@@ -1,0 +1,85 @@
+import { type Sending, sendingStates } from '../sending/sending.ts'
+import { DeliveryFilter } from './delivery-filter.tsx'
+import type { PageState } from './page-state.ts'
+import { Pager, pageOf } from './pager.tsx'
+import { Section } from './section.tsx'
+import { SendingDetail } from './sending-detail.tsx'
+import { SendingRow } from './sending-row.tsx'
+
+/** The sendings, the newest one first. The one that is open is always among them. */
+export function Deliveries({ page }: { page: PageState }) {
+  const { view, parts } = page
+  const all = parts.outbox.list()
+  const matching = all.filter(
+    ({ state, webhookId }) => state === (view.state ?? state) && webhookId === (view.webhook ?? webhookId),
+  )
+  const { offset, limit, ...pager } = pageOf(page, 'deliveries', matching.length, 50)
+  const shown = matching.slice(offset, offset + limit)
+  const open = view.sending === undefined ? undefined : parts.outbox.get(view.sending)
+  return (
+    <Section id="deliveries" title="Deliveries" of={['sendings', 'webhooks']}>
+      <p class="quiet" data-news>
+        {countsOf(all)}
+      </p>
+      {all.length > 0 && <DeliveryFilter page={page} />}
+      {shown.length === 0 && !open ? (
+        <p class="quiet">{all.length === 0 ? 'Deliveries appear here as they happen.' : 'None matches the filter.'}</p>
+      ) : (
+        <Table
+          page={page}
+          open={open}
+          sendings={open && !shown.some(({ id }) => id === open.id) ? [open, ...shown] : shown}
+        />
+      )}
+      <Pager page={page} list="deliveries" {...pager} />
+    </Section>
+  )
+}
+
+interface TableProps {
+  readonly page: PageState
+  readonly sendings: readonly Sending[]
+  readonly open: Sending | undefined
+}
+
+function Table({ page, sendings, open }: TableProps) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Event</th>
+          <th scope="col">Media</th>
+          <th scope="col">Webhook</th>
+          <th scope="col" class="number">
+            Attempts
+          </th>
+          <th scope="col" class="number">
+            Status
+          </th>
+          <th scope="col" class="number">
+            Latency
+          </th>
+          <th scope="col" class="number">
+            Time
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {sendings.map((sending) => (
+          <>
+            <SendingRow page={page} sending={sending} open={sending.id === open?.id} />
+            {sending.id === open?.id && <SendingDetail page={page} sending={sending} />}
+          </>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** Such as `12 events on their way: 10 acknowledged, 2 failed`. */
+function countsOf(sendings: readonly Sending[]): string {
+  const counts = new Map(sendingStates.map((state) => [state, 0]))
+  for (const { state } of sendings) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return [...counts].flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(', ')
+}

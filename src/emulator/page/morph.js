@@ -1,0 +1,43 @@
+/**
+ * Makes an element like another one, in place: focus, scroll, what is open and what is being typed stay.
+ * @param {Element} from
+ * @param {Element} to
+ * @param {HTMLFormElement} [sent] whose contents are of no use any more
+ */
+export function morph(from, to, sent) {
+  if (from.isEqualNode(to) || from.hasAttribute('data-script')) return
+  if (from instanceof HTMLFormElement && from !== sent && isInUse(from)) return
+  // Which details are open is up to the reader.
+  for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
+  for (const { name, value } of to.attributes) if (name !== 'open') from.setAttribute(name, value)
+  const wanted = new Set(Array.from(to.children, ({ id }) => id))
+  for (const child of [...from.children]) if (child.id && !wanted.has(child.id)) child.remove()
+  let place = from.firstChild
+  for (const child of [...to.childNodes]) {
+    if (place?.nodeName !== child.nodeName || place.id !== child.id) {
+      from.insertBefore(child, place)
+      continue
+    }
+    if (child instanceof Element) morph(place, child, sent)
+    else if (place.nodeValue !== child.nodeValue) place.nodeValue = child.nodeValue
+    place = place.nextSibling
+  }
+  while (place) {
+    const next = place.nextSibling
+    place.remove()
+    place = next
+  }
+}
+
+/** Whether something was typed into a form, or its refusal is to be read. */
+function isInUse(form) {
+  if (form.method !== 'post') return false
+  return form.querySelector('.refusal') !== null || [...form.querySelectorAll('input, option')].some(isChanged)
+}
+
+function isChanged(control) {
+  if (control instanceof HTMLOptionElement) return control.selected !== control.defaultSelected
+  return control.type === 'checkbox'
+    ? control.checked !== control.defaultChecked
+    : control.value !== control.defaultValue
+}

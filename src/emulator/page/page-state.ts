@@ -1,0 +1,27 @@
+import type { Parts } from '../parts.ts'
+import type { Notice } from './notices.ts'
+import type { View } from './view.ts'
+
+/** What the components of the page are made from. */
+export interface PageState {
+  readonly parts: Parts
+  /** Of the emulator, such as `http://127.0.0.1:4010`. */
+  readonly origin: string
+  readonly view: View
+  /** What came of the last action, until it has been shown. */
+  readonly notice?: Notice | undefined
+  readonly refusal?: Refusal | undefined
+}
+
+/** An action that was refused, to be shown beside its form. */
+export interface Refusal {
+  /** Its path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
+  readonly action: string
+  readonly message: string
+  /** What its form held, which is shown again. */
+  readonly typed: URLSearchParams
+}
+
+/** What was typed into the form of an action, when it was refused. */
+export const typedInto = ({ refusal }: PageState, action: string): URLSearchParams | undefined =>
+  refusal?.action === action ? refusal.typed : undefined

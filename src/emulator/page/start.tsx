@@ -1,0 +1,57 @@
+import { CopyButton } from './copyable.tsx'
+import type { PageState } from './page-state.ts'
+import { Section } from './section.tsx'
+
+const receiver = `import { createServer } from 'node:http'
+import { createReceiver, unverified } from 'media-webhooks'
+import { nodeHandler } from 'media-webhooks/node'
+
+const receiver = createReceiver({ verify: unverified() })
+receiver.onAny((event) => console.log(event.type, event.title))
+createServer(nodeHandler(receiver)).listen(3000, '127.0.0.1')`
+
+/** Says what to do first, until it has been done. */
+export function Start({ page: { parts } }: { page: PageState }) {
+  const steps = [
+    parts.workspace.webhooks.list({ limit: 1 }).total > 0,
+    parts.studio.list().length > 0,
+    parts.outbox.list().some(({ state }) => state === 'acknowledged'),
+  ]
+  const [created, uploaded, arrived] = steps
+  if (steps.every(Boolean)) return <section id="start" data-of="webhooks media sendings" hidden />
+  return (
+    <Section id="start" title="Start here" of={['webhooks', 'media', 'sendings']}>
+      <ol class="steps">
+        <Step done={created}>
+          <a href="#webhooks">Create a webhook</a> with your receiver’s URL. If you have none yet, run this one and give{' '}
+          <code>http://127.0.0.1:3000/webhooks</code>.
+        </Step>
+        <Step done={uploaded}>
+          <a href="#media">Upload a media</a>: its events follow, as if the service encoded it.
+        </Step>
+        <Step done={arrived}>
+          <a href="#deliveries">Watch it arrive</a>: each delivery, what your receiver answered, and what comes next.
+        </Step>
+      </ol>
+      {!created && (
+        <figure>
+          <figcaption>
+            receiver.mjs <CopyButton text={receiver} label="the receiver" />
+          </figcaption>
+          <pre>{receiver}</pre>
+        </figure>
+      )}
+    </Section>
+  )
+}
+
+function Step({ done, children }: { done: boolean | undefined; children?: unknown }) {
+  return (
+    <li class={done ? 'done' : ''}>
+      <span>
+        {children}
+        {done && <strong> Done.</strong>}
+      </span>
+    </li>
+  )
+}

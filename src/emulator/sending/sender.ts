@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Signer } from '../../testing/signers.ts'
+import type { Clock } from '../clock.ts'
+import { post } from './post.ts'
+import { deliveryTimeoutMs, type Profile, retryPause } from './profile.ts'
+import { requestTo } from './request.ts'
+import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
+
+/** The options of {@link createSender}. */
+export interface SenderOptions {
+  /** @defaultValue 'documented' */
+  readonly profile?: Profile
+  /**
+   * How long a delivery may take, its answer included, in ms.
+   * @defaultValue 3_000
+   */
+  readonly timeoutMs?: number
+  /**
+   * Multiplies the pauses between deliveries of an event; `timeoutMs` stays as it is.
+   * @defaultValue 1
+   */
+  readonly timeScale?: number
+  /** @defaultValue the machine's */
+  readonly clock?: Clock
+}
+
+/** How a delivery is made, where that is not what the service does. */
+export interface DeliverOptions {
+  /** @defaultValue none */
+  readonly sign?: Signer | undefined
+  /** @defaultValue none */
+  readonly fault?: WireFault | undefined
+  /** Cuts it off. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How an event is sent, where that is not what the service does. */
+export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
+  /** @defaultValue none */
+  readonly fault?: EventFault | undefined
+  /** Waits until the next delivery may be made; what it returns is called when that is over. */
+  readonly turn?: () => Promise<() => void>
+  /** Told of the deliveries so far whenever another one follows. */
+  readonly made?: (deliveries: readonly DeliveryRecord[]) => void
+}
+
+/** A fault that befalls an event by itself, whatever else is sent. */
+export type EventFault = Exclude<Fault, 'reorder' | 'drop'>
+
+/**
+ * Sends events as the service does. Both methods reject with `invalid_option` when `url` is not an http or https URL,
+ * and `send` when its signal is aborted.
+ */
+export interface Sender {
+  /** Makes one delivery. */
+  deliver(url: string, body: string, options?: DeliverOptions): Promise<DeliveryRecord>
+  /** Delivers an event until it is acknowledged or given up. Resolves with every delivery. */
+  send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>
+}
+
+/** How late the fault `delay` makes an event, in ms. */
+const delayMs = 5_000
+
+const atOnce = async () => () => {}
+
+export function createSender(options: SenderOptions = {}): Sender {
+  const { profile = 'documented', timeoutMs = deliveryTimeoutMs, timeScale = 1, clock } = options
+
+  async function deliver(attempt: number, url: string, body: string, options: DeliverOptions): Promise<DeliveryRecord> {
+    const { sign, fault, signal } = options
+    return { attempt, ...(await post(await requestTo(url, body, sign), { timeoutMs, fault, signal, clock })) }
+  }
+
+  function withRetry(delivery: DeliveryRecord): DeliveryRecord {
+    const pauseMs = delivery.failure && retryPause(profile, delivery.attempt, delivery.failure)
+    return pauseMs === undefined ? delivery : { ...delivery, retryInMs: pauseMs * timeScale }
+  }
+
+  return {
+    deliver: (url, body, options = {}) => deliver(1, url, body, options),
+
+    async send(url, body, { fault, sign, signal, turn = atOnce, made = () => {} } = {}) {
+      const deliverInTurn = async (attempt: number, twice = false) => {
+        const leave = await turn()
+        const options = { sign, signal, fault: attempt === 1 ? wireFault(fault) : undefined }
+        const once = () => deliver(attempt, url, body, options)
+        const both = await Promise.all([once(), twice ? once() : undefined]).finally(leave)
+        signal?.throwIfAborted()
+        return both
+      }
+
+      const deliveries: DeliveryRecord[] = []
+      if (fault === 'delay') await pause(delayMs * timeScale, undefined, { signal })
+      for (let attempt = 1; ; attempt++) {
+        const [first, copy] = await deliverInTurn(attempt, attempt === 1 && fault === 'concurrent-duplicate')
+        const delivery = withRetry(first)
+        deliveries.push(delivery, ...(copy === undefined ? [] : [asCopy(copy)]))
+        if (delivery.retryInMs === undefined) break
+        made([...deliveries])
+        await pause(delivery.retryInMs, undefined, { signal })
+      }
+      if (fault === 'duplicate' && deliveries.at(-1)?.failure === undefined) {
+        made([...deliveries])
+        const [copy] = await deliverInTurn(deliveries.length)
+        deliveries.push(asCopy(copy))
+      }
+      return deliveries
+    },
+  }
+}
+
+const asCopy = (delivery: DeliveryRecord): DeliveryRecord => ({ ...delivery, copy: true })
+
+const wireFault = (fault: EventFault | undefined): WireFault | undefined =>
+  fault === 'corrupt-body' || fault === 'cut-connection' || fault === 'lost-answer' ? fault : undefined

@@ -1,0 +1,100 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Changes } from '../changes.ts'
+import { apiTimestamp, type Clock } from '../clock.ts'
+import { truncateSecret } from '../undocumented.ts'
+import type { ApiKey, ApiKeyType, CreatedApiKey } from './api-key.ts'
+import { Collection } from './collection.ts'
+import { type Listed, type ListQuery, list } from './list.ts'
+import { randomSecret, SecretHash } from './secret.ts'
+
+/** What an API key is made of. */
+export interface ApiKeyInput {
+  readonly name: string
+  /** Lifetime in seconds. */
+  readonly ttl: number
+  readonly type: ApiKeyType
+}
+
+/** Whose credentials they are (of an API key, or of the account) and what they are good for, or why they are refused. */
+export type Authentication = { readonly id: string; readonly type: ApiKeyType } | { readonly refused: string }
+
+interface StoredApiKey extends Omit<ApiKey, 'status'> {
+  /** In nanoseconds since 1970. */
+  readonly expiresAt: bigint
+  readonly secretHash: SecretHash
+}
+
+/** The API keys of a workspace. What it is given was checked before. */
+export class ApiKeys {
+  readonly #clock: Clock
+  readonly #records: Collection<StoredApiKey>
+  readonly #idByPublicKey = new Map<string, string>()
+
+  constructor({ clock, changes }: { readonly clock: Clock; readonly changes: Changes }) {
+    this.#clock = clock
+    this.#records = new Collection('api-keys', changes)
+  }
+
+  /**
+   * @returns the key with its secret, which can't be had again
+   * @throws WebhookError `invalid_option` when there is no room for one more
+   */
+  create({ name, ttl, type }: ApiKeyInput): CreatedApiKey {
+    const secret = randomSecret()
+    const now = this.#clock()
+    const expiresAt = now + BigInt(ttl) * 1_000_000_000n
+    const stored = {
+      id: randomUUID(),
+      name,
+      public_key: randomBytes(16).toString('base64url'),
+      truncated_secret: truncateSecret(secret),
+      ttl: ttl.toString(),
+      type,
+      created_at: apiTimestamp(now),
+      updated_at: apiTimestamp(now),
+      expired_at: apiTimestamp(expiresAt),
+      last_requested_at: null,
+      expiresAt,
+      secretHash: new SecretHash(secret),
+    }
+    this.#records.add(stored)
+    this.#idByPublicKey.set(stored.public_key, stored.id)
+    return { ...this.#toApiKey(stored), secret }
+  }
+
+  list(query: ListQuery<'created_at' | 'name'> = {}): Listed<ApiKey> {
+    return list(
+      this.#records.all().map((stored) => this.#toApiKey(stored)),
+      query,
+    )
+  }
+
+  /** @returns whether there was one */
+  rename(id: string, name: string): boolean {
+    return this.#records.update(id, { name, updated_at: apiTimestamp(this.#clock()) }) !== undefined
+  }
+
+  /** @returns whether there was one */
+  delete(id: string): boolean {
+    this.#idByPublicKey.delete(this.#records.get(id)?.public_key ?? '')
+    return this.#records.delete(id)
+  }
+
+  /** Says whose key it is, and notes that it was used. */
+  authenticate(publicKey: string, secret: string): Authentication {
+    const stored = this.#records.get(this.#idByPublicKey.get(publicKey) ?? '')
+    if (!stored?.secretHash.matches(secret)) return { refused: 'wrong public key or secret key' }
+    if (this.#isExpired(stored)) return { refused: 'the API key has expired' }
+    this.#records.update(stored.id, { last_requested_at: apiTimestamp(this.#clock()) })
+    return stored
+  }
+
+  #isExpired({ expiresAt }: StoredApiKey): boolean {
+    return this.#clock() >= expiresAt
+  }
+
+  #toApiKey(stored: StoredApiKey): ApiKey {
+    const { expiresAt, secretHash, ...key } = stored
+    return { ...key, status: this.#isExpired(stored) ? 'expired' : 'active' }
+  }
+}

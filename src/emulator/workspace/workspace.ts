@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import type { Changes } from '../changes.ts'
+import type { Clock } from '../clock.ts'
+import type { Credentials } from '../options.ts'
+import { ApiKeys, type Authentication } from './api-keys.ts'
+import { SecretHash } from './secret.ts'
+import { Webhooks } from './webhooks.ts'
+
+/** What the constructor of {@link Workspace} takes. */
+export interface WorkspaceParts {
+  readonly clock: Clock
+  readonly changes: Changes
+  /** The account's own. They always work, are in no list, and can't be deleted. */
+  readonly credentials: Credentials
+}
+
+/** The user's account at the service, with what its API manages. */
+export class Workspace {
+  readonly userId: string = randomUUID()
+  readonly clock: Clock
+  readonly apiKeys: ApiKeys
+  readonly webhooks: Webhooks
+  readonly #publicKey: string
+  readonly #secretKey: SecretHash
+  readonly #accessToken: SecretHash
+
+  constructor({ clock, changes, credentials }: WorkspaceParts) {
+    this.clock = clock
+    this.apiKeys = new ApiKeys({ clock, changes })
+    this.webhooks = new Webhooks({ userId: this.userId, clock, changes })
+    this.#publicKey = credentials.publicKey
+    this.#secretKey = new SecretHash(credentials.secretKey)
+    this.#accessToken = new SecretHash(credentials.accessToken)
+  }
+
+  authenticateKeyPair(publicKey: string, secretKey: string): Authentication {
+    const own = publicKey === this.#publicKey && this.#secretKey.matches(secretKey)
+    return own ? this.#account() : this.apiKeys.authenticate(publicKey, secretKey)
+  }
+
+  authenticateToken(accessToken: string): Authentication {
+    return this.#accessToken.matches(accessToken) ? this.#account() : { refused: 'wrong access token' }
+  }
+
+  #account(): Authentication {
+    return { id: this.userId, type: 'full_access' }
+  }
+}

@@ -1,0 +1,85 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test, vi } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
+import { pause } from '../../src/client/waiting.ts'
+import { after, failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './fixture.ts'
+
+describe('a service that is too slow', () => {
+  test.each([
+    ['never answers', hang],
+    ['never ends its answer', (_: unknown, response: { write(text: string): void }) => response.write('{"status":')],
+  ])('and %s is given up', async (_, answer) => {
+    const { baseUrl } = await serve(answer)
+    const { client } = patientClient({ baseUrl, timeoutMs: 60, retries: 0 })
+    const error = await failureOf('timeout', client.webhook.get('w1'))
+    expect(error.message).toBe('webhook.get: no answer within 60 ms')
+  })
+})
+
+describe('a signal', () => {
+  test('that is aborted already lets nothing be sent', async () => {
+    const { client, requests } = await serve(oneWebhook())
+    const reason = new Error('no longer needed')
+    const error = await failureOf('aborted', client.webhook.get('w1', { signal: AbortSignal.abort(reason) }))
+    expect(error.cause).toBe(reason)
+    expect(requests).toEqual([])
+  })
+
+  test('ends a request that is under way, and its retries', async () => {
+    const controller = new AbortController()
+    const { client, requests } = await serve(() => controller.abort())
+    const error = await failureOf('aborted', client.webhook.get('w1', { signal: controller.signal }))
+    expect(error).toMatchObject({ method: 'GET', path: '/api/webhooks/w1', message: 'webhook.get: aborted' })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('ends a pause', async () => {
+    const controller = new AbortController()
+    const { baseUrl, requests } = await serve((_, response) => {
+      response.writeHead(429, { 'retry-after': '60' }).end()
+      response.once('close', () => setImmediate(() => controller.abort()))
+    })
+    const client = createClient(keyPair, { baseUrl })
+    await failureOf('aborted', client.webhook.get('w1', { signal: controller.signal }))
+    expect(requests).toHaveLength(1)
+  })
+
+  test('ends an iteration', async () => {
+    const controller = new AbortController()
+    const { client, requests } = await serve({
+      body: { data: { webhooks: Array.from({ length: 100 }, (_, index) => ({ id: `w${index}` })), total: 1_000 } },
+    })
+    async function iterate() {
+      for await (const _ of client.webhook.listAll({}, { signal: controller.signal })) controller.abort()
+    }
+    await failureOf('aborted', iterate())
+    expect(requests).toHaveLength(1)
+  })
+})
+
+test('a call leaves neither a timer nor a listener behind', async () => {
+  const { baseUrl } = await serve({ status: 429, headers: { 'retry-after': '0' } }, oneWebhook())
+  const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')]
+  after(() => vi.restoreAllMocks())
+  const { signal } = new AbortController()
+  const timeoutMs = 59_999
+  await createClient(keyPair, { baseUrl, timeoutMs }).webhook.get('w1', { signal })
+
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  const timers = set.mock.results.filter((_, index) => set.mock.calls[index]?.[1] === timeoutMs)
+  const cleared = new Set(clear.mock.calls.map(([timer]) => timer))
+  expect(timers.map(({ value }) => cleared.has(value))).toEqual([true, true])
+})
+
+const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
+
+test('a pause that was ended leaves neither a timer nor a listener behind', async () => {
+  const controller = new AbortController()
+  const before = timers()
+  const paused = pause(60_000, controller.signal)
+  expect(timers()).toBe(before + 1)
+  controller.abort()
+  await paused
+  expect(timers()).toBe(before)
+  expect(getEventListeners(controller.signal, 'abort')).toEqual([])
+})

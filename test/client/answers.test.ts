@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import { failureOf, oneWebhook, type Said, serve } from './fixture.ts'
+
+const apiKey = {
+  id: 'k1',
+  public_key: 'p1',
+  secret: 's1',
+  truncated_secret: 's…',
+  ttl: '2147483647',
+  type: 'full_access',
+}
+
+const badAnswers: [string, Said, RegExp][] = [
+  ['HTML', { body: '<h1>the-secret</h1>' }, /answered 200 with a body that is no JSON object \(is baseUrl right\?\)/],
+  ['a list', { body: ['the-secret'] }, /no JSON object/],
+  ['a text', { body: '"the-secret"' }, /no JSON object/],
+  ['nothing', { status: 204, body: '' }, /data is missing/],
+  ['no data', { body: { status: 'success', message: 'the-secret' } }, /whose data is missing or of another type/],
+  ['no webhook', { body: { data: {} } }, /whose data.webhook is missing/],
+  ['a webhook without an id', oneWebhook({ id: undefined }), /whose data.webhook.id is missing/],
+  ['a redirect', { status: 302, headers: { location: '/the-secret' } }, /answered 302; redirects are not followed/],
+]
+
+describe('an answer', () => {
+  test('is in camelCase, its timestamps the exact text that was sent', async () => {
+    const { client } = await serve(oneWebhook({ last_triggered_at: '2026-03-02T00:00:00.000001Z' }))
+    expect(await client.webhook.get('w1')).toEqual({
+      status: 'success',
+      data: {
+        webhook: {
+          id: 'w1',
+          userId: 'u1',
+          name: 'production',
+          url: 'https://example.com/hooks',
+          fileReceived: false,
+          encodingStarted: false,
+          partialFinished: false,
+          encodingFinished: true,
+          encodingFailed: false,
+          createdAt: '2026-03-01T10:00:00.123456Z',
+          updatedAt: '2026-03-01T10:00:00.123456Z',
+          lastTriggeredAt: '2026-03-02T00:00:00.000001Z',
+        },
+      },
+    })
+  })
+
+  test.each([['2147483647'], [2_147_483_647]])('has a ttl of %o as a number', async (ttl) => {
+    const { client } = await serve({ status: 201, body: { status: 'success', data: { api_key: { ...apiKey, ttl } } } })
+    const { data } = await client.apiKey.create({ apiKeyName: 'a key', ttl: 2_147_483_647, type: 'full_access' })
+    expect(data.apiKey).toEqual({
+      id: 'k1',
+      publicKey: 'p1',
+      secret: 's1',
+      truncatedSecret: 's…',
+      ttl: 2_147_483_647,
+      type: 'full_access',
+    })
+  })
+
+  test('may lack everything but an id; null is absent, and what nobody knows yet stays reachable', async () => {
+    const { client } = await serve({
+      body: {
+        data: {
+          webhooks: [
+            { id: 'w1', name: null },
+            { id: 'w2', brand_new: { a_b: 1 } },
+          ],
+          total: '2',
+        },
+      },
+    })
+    const { status, data } = await client.webhook.list()
+    expect({ status, data }).toEqual({
+      status: 'success',
+      data: { webhooks: [{ id: 'w1' }, { id: 'w2', brandNew: { a_b: 1 } }], total: 2 },
+    })
+    expect(data.webhooks[0]?.name).toBeUndefined()
+  })
+
+  test('keeps the once-shown secret, whatever the type of the fields beside it', async () => {
+    const api_key = { id: 'k1', secret: 's3cret', ttl: 'forever', created_at: 1_774_000_000 }
+    const { client } = await serve({ status: 201, body: { status: 'success', data: { api_key } } })
+    const { data } = await client.apiKey.create({ apiKeyName: 'n' })
+    expect(data.apiKey).toEqual({ id: 'k1', secret: 's3cret', ttl: undefined, createdAt: undefined })
+  })
+
+  test('has an empty list where the service says null', async () => {
+    const { client } = await serve({ body: { status: 'success', data: { api_keys: null, total: 0 } } })
+    expect((await client.apiKey.list()).data).toEqual({ apiKeys: [], total: 0 })
+  })
+
+  test('to an update or a deletion is its message, or nothing at all', async () => {
+    const { client } = await serve({ body: { status: 'success', message: 'renamed' } }, (_, response) =>
+      response.writeHead(204).end(),
+    )
+    expect(await client.apiKey.update('k1', { apiKeyName: 'n' })).toEqual({ status: 'success', message: 'renamed' })
+    expect(await client.apiKey.delete('k1')).toEqual({ status: 'success' })
+  })
+
+  test.each(badAnswers)('that is %s is a bad one', async (_, answer, message) => {
+    const { client, requests } = await serve(answer)
+    const error = await failureOf('bad_answer', client.webhook.get('w1'))
+    expect(error.message).toMatch(message)
+    expect(error).toMatchObject({ method: 'GET', path: '/api/webhooks/w1', status: answer.status ?? 200 })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('to a check has to say that it succeeded', async () => {
+    const { client } = await serve(
+      { body: { status: 'success', message: 'sent' } },
+      (_, response) => response.writeHead(204).end(),
+      { status: 202, body: { status: 'fail', message: 'the receiver answered 202' } },
+    )
+    expect(await client.webhook.check('w1')).toEqual({ status: 'success', message: 'sent' })
+    await failureOf('bad_answer', client.webhook.check('w1'))
+    expect((await failureOf('refused', client.webhook.check('w1'))).status).toBe(202)
+  })
+})
+
+describe('a redirect', () => {
+  test('is not followed, as the credentials would go along', async () => {
+    const other = await serve(oneWebhook())
+    const { client } = await serve({ status: 307, headers: { location: `${other.baseUrl}/api/webhooks/w1` } })
+    await failureOf('bad_answer', client.webhook.get('w1'))
+    expect(other.requests).toEqual([])
+  })
+})
+
+describe('a refusal', () => {
+  test.each([
+    [400, 'refused'],
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [404, 'not_found'],
+    [409, 'refused'],
+    [429, 'rate_limited'],
+    [500, 'server'],
+    [503, 'server'],
+  ] as const)('with status %d is the code %s', async (status, code) => {
+    const { client } = await serve({ status, body: { status: 'fail', message: 'in the words of the service' } })
+    const call = client.webhook.create({ url: 'https://example.com/?token=the-secret', name: 'production' })
+    const error = await failureOf(code, call)
+    expect(error).toMatchObject({
+      method: 'POST',
+      path: '/api/webhooks',
+      status,
+      serviceMessage: 'in the words of the service',
+      message: `webhook.create: the service answered ${status}: in the words of the service`,
+    })
+  })
+
+  test('has a path without the query', async () => {
+    const { client } = await serve({ status: 400 })
+    const error = await failureOf('refused', client.webhook.list({ search: 'the-secret' }))
+    expect(error.path).toBe('/api/webhooks')
+  })
+
+  test('of a proxy that speaks HTML has no message', async () => {
+    const { client } = await serve({ status: 502, body: '<h1>the-secret</h1>' })
+    const error = await failureOf('server', client.webhook.get('w1'))
+    expect(error).toMatchObject({ status: 502, message: 'webhook.get: the service answered 502' })
+    expect(error.serviceMessage).toBeUndefined()
+  })
+
+  test('tells nothing that the service repeats: neither credentials nor URLs', async () => {
+    const message = 'the-secret-key may not use "https://user:the-secret@example.com/the-secret?token=the-secret".'
+    const { client } = await serve({ status: 403, body: { status: 'fail', message } })
+    const error = await failureOf('forbidden', client.webhook.get('w1'))
+    expect(error.serviceMessage).toBe('[secret] may not use "[url]".')
+  })
+
+  test('of any length is cut', async () => {
+    const { client } = await serve({ status: 400, body: { message: 'x'.repeat(100_000) } })
+    expect((await failureOf('refused', client.webhook.get('w1'))).serviceMessage).toBe('x'.repeat(500))
+  })
+})

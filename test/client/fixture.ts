@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { inspect } from 'node:util'
+import { afterEach, expect } from 'vitest'
+import { createCall } from '../../src/client/call.ts'
+import { clientOver } from '../../src/client/client.ts'
+import { ApiError, type ApiErrorCode, type ClientOptions } from '../../src/client/index.ts'
+import { readConfig } from '../../src/client/options.ts'
+
+export const keyPair = { publicKey: 'the-public-key', secretKey: 'the-secret-key' }
+
+/** What a service that is told what to say answers to one request. */
+export type Scripted = Said | ((request: IncomingMessage, response: ServerResponse) => void)
+
+export interface Said {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  readonly body?: unknown
+}
+
+export interface Received {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+/** Done after the test. */
+export const after = (cleanup: () => unknown) => void cleanups.push(cleanup)
+
+/** A service that gives each answer in turn, then the last one again, and keeps what it was asked. */
+export async function serve(...script: Scripted[]) {
+  const requests: Received[] = []
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    requests.push({ method, url, headers, body: await text(request) })
+    const answer = script[Math.min(requests.length, script.length) - 1] ?? {}
+    if (typeof answer === 'function') answer(request, response)
+    else say(response, answer)
+  }).listen(0, '127.0.0.1')
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { server, baseUrl, requests, ...patientClient({ baseUrl }) }
+}
+
+function say(response: ServerResponse, { status = 200, headers = {}, body = {} }: Said) {
+  const isText = typeof body === 'string'
+  response.writeHead(status, { 'content-type': isText ? 'text/html' : 'application/json', ...headers })
+  response.end(isText ? body : JSON.stringify(body))
+}
+
+/** Cuts the connection. */
+export const cut: Scripted = (request) => void request.socket.destroy()
+
+/** Never answers. */
+export const hang: Scripted = () => {}
+
+/** A client that does not wait between attempts, and the pauses it would have made, in ms. */
+export function patientClient(options: ClientOptions) {
+  const pauses: number[] = []
+  const call = createCall(readConfig(keyPair, options), async (ms) => void pauses.push(ms))
+  return { pauses, client: clientOver(call) }
+}
+
+/** The error of a call that fails, which has to be an ApiError of this code, and to tell no secret. */
+export async function failureOf(code: ApiErrorCode, call: Promise<unknown>): Promise<ApiError> {
+  const error = await call.then(
+    () => expect.fail('it did not fail'),
+    (error: unknown) => error,
+  )
+  if (!(error instanceof ApiError)) throw error
+  expect(error).toMatchObject({ name: 'ApiError', code })
+  expect(inspect(error, { depth: 9, showHidden: true }) + JSON.stringify(error) + error.stack).not.toContain(
+    'the-secret',
+  )
+  return error
+}
+
+const webhookOnWire = (fields: object = {}) => ({
+  id: 'w1',
+  user_id: 'u1',
+  name: 'production',
+  url: 'https://example.com/hooks',
+  file_received: false,
+  encoding_started: false,
+  partial_finished: false,
+  encoding_finished: true,
+  encoding_failed: false,
+  created_at: '2026-03-01T10:00:00.123456Z',
+  updated_at: '2026-03-01T10:00:00.123456Z',
+  last_triggered_at: null,
+  ...fields,
+})
+
+export const oneWebhook = (fields?: object) => ({
+  body: { status: 'success', data: { webhook: webhookOnWire(fields) } },
+})

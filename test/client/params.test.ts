@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { renamed, toCamelCase, toSnakeCase } from '../../src/client/naming.ts'
+import { failureOf, oneWebhook, serve } from './fixture.ts'
+
+// What a caller without types may give.
+// biome-ignore lint/suspicious/noExplicitAny: that is what is tested
+type Untyped = any
+
+const key = { apiKeyName: 'a key', ttl: 60, type: 'full_access' }
+const url = 'https://example.com/hooks'
+
+describe('before anything is sent', () => {
+  test.each<[method: string, args: Untyped[], message: RegExp]>([
+    ['apiKey.create', [], /parameters have to be an object/],
+    ['apiKey.create', [null], /parameters have to be an object/],
+    ['apiKey.create', [[key]], /parameters have to be an object/],
+    ['apiKey.create', [{ ...key, apiKeyName: '' }], /apiKeyName has to be 1 to 100 characters/],
+    ['apiKey.create', [{ ...key, apiKeyName: '  ' }], /apiKeyName has to be 1 to 100 characters/],
+    ['apiKey.create', [{ ...key, apiKeyName: 'x'.repeat(101) }], /apiKeyName has to be 1 to 100 characters/],
+    ['apiKey.create', [{ ...key, apiKeyName: undefined }], /apiKeyName has to be/],
+    ['apiKey.create', [{ ...key, ttl: 0 }], /ttl has to be a whole number from 1 to 2147483647/],
+    ['apiKey.create', [{ ...key, ttl: 2_147_483_648 }], /ttl has to be/],
+    ['apiKey.create', [{ ...key, ttl: 1.5 }], /ttl has to be/],
+    ['apiKey.create', [{ ...key, ttl: '60' }], /ttl has to be/],
+    ['apiKey.create', [{ ...key, ttl: Number.NaN }], /ttl has to be/],
+    ['apiKey.create', [{ ...key, type: 'admin' }], /type has to be one of full_access, only_upload/],
+    ['apiKey.create', [{ ...key, name: 'n' }], /there is no parameter name; there are apiKeyName, ttl, type/],
+    ['apiKey.list', [null], /parameters have to be an object/],
+    ['apiKey.list', [{ sortBy: 'url' }], /sortBy has to be one of created_at, name/],
+    ['apiKey.list', [{ limit: 101 }], /limit has to be a whole number from 1 to 100/],
+    ['apiKey.update', ['', { apiKeyName: 'n' }], /the id is empty/],
+    ['apiKey.update', ['k1'], /parameters have to be an object/],
+    ['apiKey.update', ['k1', { name: 'n' }], /there is no parameter name; there are apiKeyName/],
+    ['apiKey.delete', [], /the id has to be a text/],
+    ['webhook.create', [{}], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: 'ftp://example.com' }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: 'example.com' }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: ` ${url}` }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url, name: '' }], /name has to be 1 to 100 characters/],
+    ['webhook.create', [{ url, encodingFinished: 'true' }], /encodingFinished has to be true or false/],
+    [
+      'webhook.create',
+      [{ url, encodingFinnished: true }],
+      /no parameter encodingFinnished; there are url, name, fileReceived/,
+    ],
+    ['webhook.create', [{ url, signal: null }], /there is no parameter signal/],
+    ['webhook.get', [7], /the id has to be a text/],
+    ['webhook.get', ['..'], /the id is empty, or not an id/],
+    ['webhook.get', ['\ud800'], /the id is empty, or not an id/],
+    ['webhook.list', [{ limit: 0 }], /limit has to be a whole number from 1 to 100/],
+    ['webhook.list', [{ offset: -1 }], /offset has to be a whole number from 0/],
+    ['webhook.list', [{ offset: 1.5 }], /offset has to be/],
+    ['webhook.list', [{ orderBy: 'up' }], /orderBy has to be one of asc, desc/],
+    ['webhook.list', [{ sortBy: 'createdAt' }], /sortBy has to be one of created_at, url, name/],
+    ['webhook.list', [{ search: 5 }], /search has to be text/],
+    ['webhook.list', [{ fileReceived: 1 }], /fileReceived has to be true or false/],
+    ['webhook.update', ['w1', {}], /parameters are empty; there are url, name, fileReceived/],
+    ['webhook.update', ['w1', { name: undefined }], /parameters are empty/],
+    ['webhook.update', ['w1', { url: 'nowhere' }], /url has to be/],
+    ['webhook.delete', [''], /the id is empty/],
+    ['webhook.check', ['.'], /the id is empty, or not an id/],
+  ])('%s(%j) is refused', async (method, args, message) => {
+    const { client, requests } = await serve(oneWebhook())
+    const [resource, name] = method.split('.') as [string, string]
+    const error = await failureOf('invalid_params', (client as Untyped)[resource][name](...args))
+    expect(error.message).toMatch(message)
+    expect(error.message.startsWith(`${method}: `)).toBe(true)
+    expect(error.path).toMatch(/^\/api\/(api_keys|webhooks)/)
+    expect(error.status).toBeUndefined()
+    expect(requests).toEqual([])
+  })
+
+  test('the value of a parameter is not told', async () => {
+    const { client } = await serve(oneWebhook())
+    await failureOf('invalid_params', client.webhook.create({ url: 'the-secret' }))
+    await failureOf('invalid_params', client.webhook.list({ limit: 'the-secret' as Untyped }))
+  })
+})
+
+describe('what is sent', () => {
+  const sent = async (call: (client: Awaited<ReturnType<typeof serve>>['client']) => Promise<unknown>) => {
+    const { client, requests } = await serve({
+      body: { status: 'success', data: { api_key: { id: 'k1' }, webhook: { id: 'w1' } } },
+    })
+    await call(client)
+    const [{ method, url, headers, body }] = requests as [(typeof requests)[0]]
+    return { method, url, type: headers['content-type'], body: body && JSON.parse(body) }
+  }
+  const json = 'application/json'
+
+  test('is in the words of the wire, the ttl a decimal text', async () => {
+    expect(
+      await sent(({ apiKey }) => apiKey.create({ apiKeyName: ' a key ', ttl: 2_147_483_647, type: 'only_upload' })),
+    ).toEqual({
+      method: 'POST',
+      url: '/api/api_keys',
+      type: json,
+      body: { api_key_name: 'a key', ttl: '2147483647', type: 'only_upload' },
+    })
+    expect(
+      await sent(({ webhook }) => webhook.create({ url, encodingFinished: true, partialFinished: false })),
+    ).toEqual({
+      method: 'POST',
+      url: '/api/webhooks',
+      type: json,
+      body: { url, encoding_finished: true, partial_finished: false },
+    })
+    expect(await sent(({ webhook }) => webhook.update('w1', { name: 'n', fileReceived: true }))).toEqual({
+      method: 'PATCH',
+      url: '/api/webhooks/w1',
+      type: json,
+      body: { name: 'n', file_received: true },
+    })
+    expect(await sent(({ apiKey }) => apiKey.update('k1', { apiKeyName: 'n' }))).toMatchObject({
+      method: 'PATCH',
+      url: '/api/api_keys/k1',
+      body: { api_key_name: 'n' },
+    })
+  })
+
+  test('has no body where the service expects none', async () => {
+    const none = { type: undefined, body: '' }
+    expect(await sent(({ webhook }) => webhook.get('w1'))).toEqual({ method: 'GET', url: '/api/webhooks/w1', ...none })
+    expect(await sent(({ webhook }) => webhook.delete('w1'))).toMatchObject({ method: 'DELETE', ...none })
+    expect(await sent(({ webhook }) => webhook.check('w1'))).toEqual({
+      method: 'POST',
+      url: '/api/webhooks/check/w1',
+      ...none,
+    })
+  })
+
+  test('is a query for a list, and nothing of what is not given', async () => {
+    const { client, requests } = await serve({ body: { data: { webhooks: [], api_keys: [] } } })
+    await client.webhook.list({
+      search: 'a b&c=é',
+      offset: 0,
+      limit: 100,
+      sortBy: 'url',
+      orderBy: 'desc',
+      encodingFailed: false,
+    })
+    await client.webhook.list({ search: undefined })
+    await client.webhook.list()
+    await client.apiKey.list({ sortBy: 'created_at' })
+    expect(requests.map(({ url }) => url)).toEqual([
+      '/api/webhooks?search=a+b%26c%3D%C3%A9&offset=0&limit=100&order_by=desc&sort_by=url&encoding_failed=false',
+      '/api/webhooks',
+      '/api/webhooks',
+      '/api/api_keys?sort_by=created_at',
+    ])
+  })
+
+  test('has an id as one segment of the path, whatever is in it', async () => {
+    const { client, requests } = await serve({ body: { status: 'success' } })
+    for (const id of ['a/b', '../api_keys/k1', 'a?b#c', 'é %2e']) await client.webhook.delete(id)
+    expect(requests.map(({ url }) => url)).toEqual([
+      '/api/webhooks/a%2Fb',
+      '/api/webhooks/..%2Fapi_keys%2Fk1',
+      '/api/webhooks/a%3Fb%23c',
+      '/api/webhooks/%C3%A9%20%252e',
+    ])
+  })
+})
+
+test('a name of 100 characters is taken, whatever they are encoded in', async () => {
+  const { client, requests } = await serve(oneWebhook())
+  await client.webhook.create({ url, name: '🎬'.repeat(100) })
+  expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ url, name: '🎬'.repeat(100) })
+})
+
+test('names go to the wire and come back', () => {
+  const word = fc.stringMatching(/^[a-z]{1,8}$/)
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), fc.jsonValue(), (words, value) => {
+      const snake = words.join('_')
+      expect(toSnakeCase(toCamelCase(snake))).toBe(snake)
+      expect(renamed(renamed({ [snake]: value }, toCamelCase), toSnakeCase)).toEqual({ [snake]: value })
+    }),
+  )
+})

@@ -1,0 +1,263 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Client, createClient, registerWebhook, type Webhook } from '../../src/client/index.ts'
+import { createEmulator } from '../../src/emulator/index.ts'
+import type { EventType, Receiver } from '../../src/index.ts'
+import { receiverWith } from '../receiver/fixture.ts'
+import { after, cut, failureOf, oneWebhook, serve } from './fixture.ts'
+
+async function start() {
+  const emulator = await createEmulator()
+  after(() => emulator.close())
+  const client = createClient(emulator.credentials, { baseUrl: emulator.url })
+  const all = async () => {
+    const webhooks: Webhook[] = []
+    for await (const webhook of client.webhook.listAll()) webhooks.push(webhook)
+    return webhooks
+  }
+  return { client, all }
+}
+
+const handling = (...types: EventType[]): Receiver => receiverWith().on(types, () => {})
+
+const none = {
+  fileReceived: false,
+  encodingStarted: false,
+  partialFinished: false,
+  encodingFinished: false,
+  encodingFailed: false,
+}
+const url = 'https://example.com/hooks?token=the-secret'
+const name = 'production'
+
+describe('registerWebhook', () => {
+  test('creates a webhook for the events that have handlers', async () => {
+    const { client, all } = await start()
+    const report = await registerWebhook(client, handling('encoding.finished', 'partial.finished'), { url, name })
+    expect(report).toEqual({ action: 'created', webhook: expect.any(Object), duplicates: [] })
+    expect(report.webhook).toMatchObject({ ...none, url, name, encodingFinished: true, partialFinished: true })
+    expect(await all()).toEqual([report.webhook])
+  })
+
+  test('asks for all five events with onAny', async () => {
+    const { client } = await start()
+    const { webhook } = await registerWebhook(
+      client,
+      receiverWith().onAny(() => {}),
+      { url },
+    )
+    for (const flag of Object.keys(none)) expect(webhook).toHaveProperty(flag, true)
+  })
+
+  test('leaves alone what is as it should be, however often it is called', async () => {
+    const { client, all } = await start()
+    const first = await registerWebhook(client, handling('encoding.finished'), { url, name })
+    for (const registration of [
+      { url, name },
+      { url, name: ` ${name} ` },
+      { url },
+      { url: url.replace('com/', 'com:443/') },
+    ]) {
+      const report = await registerWebhook(client, handling('encoding.finished'), registration)
+      expect(report).toEqual({ action: 'unchanged', webhook: first.webhook, duplicates: [] })
+    }
+    expect(await all()).toEqual([first.webhook])
+  })
+
+  test('changes the events, and the name, of the webhook with the URL', async () => {
+    const { client, all } = await start()
+    const { webhook } = await registerWebhook(client, handling('encoding.finished', 'file.received'), { url })
+    const report = await registerWebhook(client, handling('encoding.failed', 'file.received'), { url, name })
+    expect(report.action).toBe('updated')
+    expect(report.webhook).toMatchObject({
+      ...none,
+      id: webhook.id,
+      url,
+      name,
+      fileReceived: true,
+      encodingFailed: true,
+    })
+    expect(await all()).toEqual([report.webhook])
+  })
+
+  test('changes the URL of the webhook with the name', async () => {
+    const { client, all } = await start()
+    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url, name })
+    const moved = await registerWebhook(client, handling('encoding.finished'), { url: `${url}-new`, name })
+    expect(moved).toMatchObject({ action: 'updated', webhook: { id: webhook.id, url: `${url}-new` } })
+    expect(await all()).toEqual([moved.webhook])
+  })
+
+  test('prefers the webhook with the URL to the one with the name', async () => {
+    const { client } = await start()
+    await client.webhook.create({ url: 'https://other.example.com', name, encodingFinished: true })
+    const { data } = await client.webhook.create({ url, name: 'another', encodingFinished: true })
+    const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
+    expect(report).toMatchObject({ action: 'updated', webhook: { id: data.webhook.id, name }, duplicates: [] })
+  })
+
+  test('finds its own among many', async () => {
+    const { client } = await start()
+    for (let index = 0; index < 120; index++) {
+      await client.webhook.create({ url: `https://example.com/${index}`, fileReceived: true })
+    }
+    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url })
+    expect(await registerWebhook(client, handling('encoding.finished'), { url })).toMatchObject({
+      action: 'unchanged',
+      webhook,
+    })
+  })
+
+  test('keeps to the oldest of several with the URL and tells of the others, which it leaves', async () => {
+    const { client, all } = await start()
+    for (const each of ['a', 'b', 'c']) await client.webhook.create({ url, name: each, fileReceived: true })
+    const [a, b, c] = await all()
+    const report = await registerWebhook(client, handling('encoding.finished'), { url })
+    expect(report).toMatchObject({
+      action: 'updated',
+      webhook: { id: a?.id, encodingFinished: true },
+      duplicates: [b, c],
+    })
+    expect(await all()).toHaveLength(3)
+  })
+
+  test('sends only what differs', async () => {
+    const { client, requests } = await serve(
+      {
+        body: { data: { webhooks: [{ id: 'w1', url, name, encoding_finished: true, file_received: true }], total: 1 } },
+      },
+      { body: { status: 'success' } },
+      oneWebhook(),
+    )
+    await registerWebhook(client, handling('encoding.finished', 'encoding.failed'), { url, name })
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'PATCH', 'GET'])
+    expect(JSON.parse(requests[1]?.body ?? '')).toEqual({ file_received: false, encoding_failed: true })
+  })
+
+  test.each<[string, Receiver, object, RegExp]>([
+    ['no handlers', receiverWith(), { url }, /the receiver has no handlers; register them before it/],
+    ['no URL', handling('encoding.finished'), {}, /url has to be an http or https URL/],
+    ['no http URL', handling('encoding.finished'), { url: 'file:///the-secret' }, /url has to be an http or https URL/],
+    [
+      'a long name',
+      handling('encoding.finished'),
+      { url, name: 'x'.repeat(101) },
+      /name has to be 1 to 100 characters/,
+    ],
+    ['a typo', handling('encoding.finished'), { url, nmae: 'x' }, /there is no option nmae; there are url, name/],
+  ])('is refused with %s', async (_, receiver, registration, message) => {
+    const { client, requests } = await serve({})
+    const call = registerWebhook(client, receiver, registration as { url: string })
+    await expect(call).rejects.toThrow(
+      expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) }),
+    )
+    expect(requests).toEqual([])
+  })
+
+  test('fails as the client does, and can be ended', async () => {
+    const { client } = await serve(cut)
+    const register = (signal?: AbortSignal) =>
+      registerWebhook(client, handling('encoding.finished'), { url }, { signal })
+    await failureOf('connection', register())
+    await failureOf('aborted', register(AbortSignal.abort()))
+  })
+})
+
+describe('several servers that start at once', () => {
+  test('leave one webhook, and all go on with it', async () => {
+    const { client, all } = await start()
+    const receiver = handling('encoding.finished')
+    const reports = await Promise.all(Array.from({ length: 5 }, () => registerWebhook(client, receiver, { url, name })))
+    const [left, ...others] = await all()
+    expect(others).toEqual([])
+    expect(reports.map(({ webhook }) => webhook.id)).toEqual(reports.map(() => left?.id))
+    expect(reports.filter(({ action }) => action === 'created')).toHaveLength(1)
+  })
+
+  test('do so in whatever order their calls are answered', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+        const service = memoryService(scheduler)
+        const receiver = handling('encoding.finished')
+        const reports = await scheduler.waitFor(
+          Promise.all([1, 2, 3].map(() => registerWebhook({ webhook: service.api }, receiver, { url, name }))),
+        )
+        expect(service.webhooks).toHaveLength(1)
+        for (const { webhook } of reports) expect(webhook.id).toBe(service.webhooks[0]?.id)
+      }),
+    )
+  })
+
+  test('never delete a webhook that another one made', async () => {
+    const { client, all } = await start()
+    const receiver = handling('encoding.finished')
+    const deleted: string[] = []
+    const created: string[] = []
+    const watched: Client['webhook'] = {
+      ...client.webhook,
+      async create(params, options) {
+        // Both have seen an empty list by now: another server is faster.
+        const other = await client.webhook.create({ url, name: 'of the faster', encodingStarted: true })
+        created.push(other.data.webhook.id)
+        const own = await client.webhook.create(params, options)
+        created.push(own.data.webhook.id)
+        return own
+      },
+      delete(id, options) {
+        deleted.push(id)
+        return client.webhook.delete(id, options)
+      },
+    }
+    const report = await registerWebhook({ webhook: watched }, receiver, { url, name })
+    expect(deleted).toEqual([created[1]])
+    // It goes on with the other one, as it should be.
+    expect(report).toMatchObject({ action: 'updated', webhook: { id: created[0], name, encodingFinished: true } })
+    expect(await all()).toEqual([report.webhook])
+  })
+})
+
+/** The webhooks of a service that takes the calls in an order of the scheduler's. */
+function memoryService(scheduler: fc.Scheduler) {
+  const webhooks: Webhook[] = []
+  let count = 0
+  const soon = async <T>(act: () => T): Promise<T> => {
+    await scheduler.schedule(Promise.resolve())
+    const result = act()
+    await scheduler.schedule(Promise.resolve())
+    return result
+  }
+  const api: Client['webhook'] = {
+    list: expect.fail,
+    check: expect.fail,
+    async *listAll() {
+      yield* await soon(() => [...webhooks])
+    },
+    get: (id) =>
+      soon(() => ({ status: 'success', data: { webhook: webhooks.find((each) => each.id === id) as Webhook } })),
+    create: (params) =>
+      soon(() => {
+        const webhook = {
+          ...params,
+          id: `w${count++}`,
+          createdAt: `2026-03-01T00:00:00.${String(count).padStart(6, '0')}Z`,
+        }
+        webhooks.push(webhook)
+        return { status: 'success', data: { webhook } }
+      }),
+    update: (id, params) =>
+      soon(() => {
+        const index = webhooks.findIndex((each) => each.id === id)
+        webhooks[index] = { ...(webhooks[index] as Webhook), ...params }
+        return { status: 'success' }
+      }),
+    delete: (id) =>
+      soon(() => {
+        webhooks.splice(
+          webhooks.findIndex((each) => each.id === id),
+          1,
+        )
+        return { status: 'success' }
+      }),
+  }
+  return { webhooks, api }
+}

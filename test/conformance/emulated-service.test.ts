@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createClient, registerWebhook } from '../../src/client/index.ts'
+import { createEmulator } from '../../src/emulator/emulator.ts'
+import { profiles } from '../../src/emulator/sending/profile.ts'
+import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
+import { createReceiver, type MediaEvent, urlToken } from '../../src/index.ts'
+import { type AdapterName, mounts } from '../adapters/mounts.ts'
+
+const cleanups: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const token = 'url-token-5c1e'
+const media = { title: 'Holiday.mp4', qualities: ['360p', '720p', '1080p'] }
+const life = ['file.received', 'encoding.started', ...media.qualities, 'encoding.finished']
+
+/** An event by what tells it from the others of its media. */
+const nameOf = (event: MediaEvent): string => ('quality' in event ? `${event.quality}` : event.type)
+
+/** What no receiver can make good: the sender keeps the event to itself, or takes the refusal of its own mistake as final. */
+const isLost = (profile: string, fault?: Fault) =>
+  fault === 'drop' || (fault === 'corrupt-body' && profile === 'observed')
+
+describe.each(Object.keys(mounts) as AdapterName[])('through the %s adapter', (adapter) => {
+  describe.each(profiles)('a service that sends as %s', (profile) => {
+    test.each([undefined, ...faults])('with the fault %s has every event handled exactly once', async (fault) => {
+      const handled: string[] = []
+      const receiver = createReceiver({ verify: urlToken({ secret: token }), logger: silent })
+      receiver.onAny((event) => void handled.push(nameOf(event)))
+      const mounted = await mounts[adapter](receiver)
+      const emulator = await createEmulator({ profile, timeScale: 0.002 })
+      cleanups.push(
+        mounted.close,
+        () => emulator.close(),
+        () => receiver.close(),
+      )
+
+      const client = createClient(emulator.credentials, { baseUrl: emulator.url })
+      const { webhook } = await registerWebhook(client, receiver, { url: `${mounted.url}?token=${token}` })
+      if (fault !== undefined) emulator.behave(webhook.id, { fault })
+      emulator.addMedia(media)
+      await emulator.settled()
+      await receiver.close()
+
+      expect(handled.toSorted()).toEqual(isLost(profile, fault) ? [] : life.toSorted())
+    })
+  })
+})

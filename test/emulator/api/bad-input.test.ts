@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest'
+import { account, serveApi } from './fixture.ts'
+
+const webhook = { url: 'https://example.org/hooks', encoding_finished: true }
+const notAUrl = 'body.url has to be an http or https URL'
+const notAFlag = (flag: string) => `body.${flag} has to be true or false`
+const noEvent =
+  'body has to select an event: set one of file_received, encoding_started, partial_finished, encoding_finished, ' +
+  'encoding_failed to true'
+
+const wrongBodies = [
+  ['null', 'body has to be an object'],
+  ['[]', 'body has to be an object'],
+  ['"text"', 'body has to be an object'],
+  ['', 'the body is missing'],
+  ['{', 'the body is not JSON'],
+  ["{'url':'x'}", 'the body is not JSON'],
+  ['{"url":"\xff"}', 'the body is not UTF-8'],
+] as const
+
+const wrongNames = [
+  [1, 'has to be a text'],
+  [null, 'has to be a text'],
+  ['x'.repeat(101), 'has to have at most 100 characters'],
+  ['🎬'.repeat(101), 'has to have at most 100 characters'],
+] as const
+
+const wrongUrls = [
+  [{ url: null }, 'body.url has to be a text'],
+  [{ url: 1 }, 'body.url has to be a text'],
+  [{ url: ['https://example.org'] }, 'body.url has to be a text'],
+  [{ url: '' }, notAUrl],
+  [{ url: 'example.org/hooks' }, notAUrl],
+  [{ url: '/hooks' }, notAUrl],
+  [{ url: 'ftp://example.org' }, notAUrl],
+  [{ url: 'javascript:alert(1)' }, notAUrl],
+  [{ url: 'http:example.org' }, notAUrl],
+  [{ url: 'https://' }, notAUrl],
+  [{ url: 'https://exa mple.org' }, notAUrl],
+  [{ url: `https://example.org/${'x'.repeat(2_048)}` }, 'body.url has to have at most 2048 characters'],
+] as const
+
+const wrongFlags = [
+  [{ encoding_finished: 'true' }, notAFlag('encoding_finished')],
+  [{ file_received: 1 }, notAFlag('file_received')],
+  [{ partial_finished: null }, notAFlag('partial_finished')],
+] as const
+
+/** Sends each body, and expects it to be refused with the message beside it. */
+async function expectRefusals(method: string, path: string, table: readonly (readonly [unknown, string])[]) {
+  const { request } = await serveApi()
+  for (const [given, message] of table) {
+    const body = typeof given === 'string' ? Buffer.from(given, 'latin1') : JSON.stringify(given)
+    const answer = await request(method, path, { body, headers: { ...account, 'content-type': 'application/json' } })
+    expect([answer.status, answer.body], String(given)).toEqual([400, { status: 'fail', message }])
+  }
+}
+
+describe('a body is refused with 400 and a message that names the field', () => {
+  test('when a webhook is created', async () => {
+    await expectRefusals('POST', '/webhooks', [
+      ...wrongBodies,
+      [{ encoding_finished: true }, 'body.url has to be a text'],
+      [{ url: webhook.url }, noEvent],
+      [{ url: webhook.url, encoding_finished: false }, noEvent],
+      [{ url: webhook.url, encodingFinished: true }, noEvent],
+      ...wrongUrls.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
+      ...wrongFlags.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
+      ...wrongNames.map(([name, message]) => [{ ...webhook, name }, `body.name ${message}`] as const),
+    ])
+  })
+
+  test('when a webhook is changed', async () => {
+    const path = '/webhooks/00000000-0000-0000-0000-000000000001'
+    await expectRefusals('PATCH', path, [
+      ...wrongBodies,
+      ...wrongUrls,
+      ...wrongFlags,
+      ...wrongNames.map(([name, message]) => [{ name }, `body.name ${message}`] as const),
+      [{ name: ' ' }, 'body.name has to have a character that is no space'],
+    ])
+  })
+
+  const wrongKeyNames = [
+    [{}, 'body.api_key_name has to be a text'],
+    [{ name: 'x' }, 'body.api_key_name has to be a text'],
+    [{ api_key_name: '' }, 'body.api_key_name has to have a character that is no space'],
+    ...wrongNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
+  ] as const
+
+  test('when an API key is created', async () => {
+    const wrongTtl = 'body.ttl has to be a whole number from 1 to 2147483647'
+    const wrongType = 'body.type has to be one of full_access, only_upload'
+    await expectRefusals('POST', '/api_keys', [
+      ...wrongBodies,
+      ...wrongKeyNames,
+      ...[0, -1, 1.5, 2_147_483_648, 1e300, '', '0', '2147483648', '1e3', ' 5', '0x10', 'soon', true, null, [], {}].map(
+        (ttl) => [{ api_key_name: 'x', ttl }, wrongTtl] as const,
+      ),
+      ...['', 'admin', 'FULL_ACCESS', null, 1].map((type) => [{ api_key_name: 'x', type }, wrongType] as const),
+    ])
+  })
+
+  test('when an API key is renamed', async () => {
+    await expectRefusals('PATCH', '/api_keys/00000000-0000-0000-0000-000000000001', [...wrongBodies, ...wrongKeyNames])
+  })
+})
+
+test('what a form says twice, or in other words than true and false, is refused', async () => {
+  const { request } = await serveApi()
+  for (const [form, message] of [
+    ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a text'],
+    ['url=https://a.example&file_received=1', notAFlag('file_received')],
+    ['url=https://a.example&file_received=true&file_received=true', notAFlag('file_received')],
+    ['url=https://a.example', noEvent],
+    ['', 'body.url has to be a text'],
+  ] as const) {
+    const body = new URLSearchParams(form)
+    expect((await request('POST', '/webhooks', { headers: account, body })).body).toEqual({ status: 'fail', message })
+  }
+})
+
+test.each(['/webhooks', '/api_keys'])('a query of %s is refused where it makes no sense', async (path) => {
+  const { call } = await serveApi()
+  const wrongLimit = 'query.limit has to be a whole number from 1 to 100'
+  const wrongOffset = 'query.offset has to be a whole number from 0 to 9007199254740991'
+  const fields = path === '/webhooks' ? 'created_at, name, url' : 'created_at, name'
+  for (const [query, message] of [
+    ['limit=0', wrongLimit],
+    ['limit=101', wrongLimit],
+    ['limit=', wrongLimit],
+    ['limit=ten', wrongLimit],
+    ['limit=1.5', wrongLimit],
+    ['limit=5&limit=6', wrongLimit],
+    ['offset=-1', wrongOffset],
+    ['offset=1e2', wrongOffset],
+    ['offset=9999999999999999', wrongOffset],
+    ['offset=99999999999999999999', wrongOffset],
+    ['sort_by=id', `query.sort_by has to be one of ${fields}`],
+    ['sort_by=', `query.sort_by has to be one of ${fields}`],
+    ['order_by=ASC', 'query.order_by has to be one of asc, desc'],
+    ['search=a&search=b', 'query.search has to be a text'],
+  ] as const) {
+    const { status, body } = await call('GET', `${path}?${query}`)
+    expect([status, body], query).toEqual([400, { status: 'fail', message }])
+  }
+})
+
+test('a query filters webhooks by true or false, and API keys by neither', async () => {
+  const { call } = await serveApi()
+  for (const value of ['yes', '', 'TRUE', '1', 'true&file_received=true']) {
+    const { status, body } = await call('GET', `/webhooks?file_received=${value}`)
+    expect([status, body.message]).toEqual([400, 'query.file_received has to be true or false'])
+  }
+  expect((await call('GET', '/api_keys?sort_by=url')).status).toBe(400)
+  expect((await call('GET', '/api_keys?file_received=yes')).status).toBe(200)
+})
+
+test('what is not known in a body or a query is ignored', async () => {
+  const { call } = await serveApi()
+  const { status, body } = await call('POST', '/webhooks', { ...webhook, id: 'mine', user_id: 'me', extra: { a: [1] } })
+  expect(status).toBe(201)
+  expect(body.data.webhook).not.toHaveProperty('extra')
+  expect(body.data.webhook.id).not.toBe('mine')
+  expect((await call('GET', '/webhooks?page=2&sortBy=url')).body.data.total).toBe(1)
+})
+
+test.each([
+  ['GET', '/webhooks/'],
+  ['PATCH', '/webhooks/'],
+  ['DELETE', '/webhooks/'],
+  ['POST', '/webhooks/check/'],
+  ['PATCH', '/api_keys/'],
+  ['DELETE', '/api_keys/'],
+])('%s %s<id> answers 400 for what is no UUID, and 404 for one that is not known', async (method, path) => {
+  const { call } = await serveApi()
+  const body = method === 'PATCH' ? { name: 'x', api_key_name: 'x' } : undefined
+  for (const id of [
+    '1',
+    'check',
+    '7f0f8a3e6a0c4c599d0f0c1f6a4b2d11',
+    '%2f',
+    '%',
+    '7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d1g',
+  ]) {
+    const answer = await call(method, path + id, body)
+    expect([answer.status, answer.body], id).toEqual([400, { status: 'fail', message: 'id has to be a UUID' }])
+  }
+  for (const id of ['7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d11', '00000000-0000-0000-0000-000000000000']) {
+    const answer = await call(method, path + id, body)
+    expect([answer.status, answer.body]).toEqual([
+      404,
+      { status: 'fail', message: expect.stringMatching(/^there is no (webhook|API key) with this id$/) },
+    ])
+  }
+})

@@ -1,0 +1,212 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { Webhook } from '../../../src/emulator/workspace/webhook.ts'
+import { answered, aUuid, serveApi, unanswered } from './fixture.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+describe('creating a webhook', () => {
+  test('answers 201 with all of it, event flags that were left out being false', async () => {
+    const { call, workspace } = await serveApi()
+    const { status, body } = await call('POST', '/webhooks', {
+      name: ' my webhook ',
+      url: 'https://example.org/hooks?token=x',
+      file_received: true,
+      encoding_started: false,
+    })
+
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      status: 'success',
+      data: {
+        webhook: {
+          id: expect.stringMatching(uuid),
+          user_id: workspace.userId,
+          name: 'my webhook',
+          url: 'https://example.org/hooks?token=x',
+          file_received: true,
+          encoding_started: false,
+          partial_finished: false,
+          encoding_finished: false,
+          encoding_failed: false,
+          created_at: '2026-03-01T00:00:00.000000Z',
+          updated_at: '2026-03-01T00:00:00.000000Z',
+          last_triggered_at: null,
+        },
+      },
+    })
+  })
+
+  test.each([{}, { name: '' }, { name: '  ' }])('gives it the default name when it is %o', async (fields) => {
+    const { webhook } = await serveApi()
+    expect(await webhook(fields)).toMatchObject({ name: 'default-name-webhook' })
+  })
+
+  test('takes a form', async () => {
+    const { request, call } = await serveApi()
+    const headers = { authorization: 'Bearer account-token' }
+    const body = new URLSearchParams({ url: 'http://127.0.0.1:1/ü', name: 'a form', encoding_failed: 'true' })
+    const created = await request('POST', '/webhooks', { headers, body })
+    expect(created.status).toBe(201)
+    const { id } = created.body.data.webhook
+    expect(created.body.data.webhook).toMatchObject({ name: 'a form', url: 'http://127.0.0.1:1/ü' })
+
+    const patch = new URLSearchParams({ encoding_failed: 'false', file_received: 'true' })
+    expect((await request('PATCH', `/webhooks/${id}`, { headers, body: patch })).status).toBe(200)
+    expect((await call('GET', `/webhooks/${id}`)).body.data.webhook).toMatchObject({
+      encoding_failed: false,
+      file_received: true,
+    })
+  })
+
+  test('counts a name in characters, not in UTF-16 code units', async () => {
+    const { webhook } = await serveApi()
+    expect(await webhook({ name: '🎬'.repeat(100) })).toMatchObject({ name: '🎬'.repeat(100) })
+  })
+
+  test('is refused when there are 10,000', async () => {
+    const { call, webhook, workspace } = await serveApi()
+    const { id } = await webhook()
+    for (let made = 1; made < 10_000; made++)
+      workspace.webhooks.create({ name: 'one of many', url: 'http://a.example' })
+    const refused = await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })
+    expect(refused.status).toBe(400)
+    expect(refused.body.message).toBe('there is room for 10000 webhooks: delete some of them first')
+
+    await call('DELETE', `/webhooks/${id}`)
+    expect((await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })).status).toBe(201)
+  })
+})
+
+describe('a webhook', () => {
+  test('can be read', async () => {
+    const { call, webhook } = await serveApi()
+    const created = await webhook()
+    const { status, body } = await call('GET', `/webhooks/${created.id.toUpperCase()}`)
+    expect(status).toBe(200)
+    expect(body).toEqual({ status: 'success', data: { webhook: created } })
+  })
+
+  test('is changed only where the patch says so', async () => {
+    const { call, webhook, pass } = await serveApi()
+    const created = await webhook({ name: 'before' })
+    pass(1.5)
+    const { status, body } = await call('PATCH', `/webhooks/${created.id}`, { name: 'after', file_received: true })
+    expect(status).toBe(200)
+    expect(body).toEqual({ status: 'success', message: 'the webhook was updated' })
+    expect((await call('GET', `/webhooks/${created.id}`)).body.data.webhook).toEqual({
+      ...created,
+      name: 'after',
+      file_received: true,
+      updated_at: '2026-03-01T00:00:01.500000Z',
+    })
+  })
+
+  test('says when a delivery was last acknowledged', async () => {
+    const { call, webhook, pass, workspace } = await serveApi()
+    const created = await webhook()
+    pass(60)
+    workspace.webhooks.triggered(created.id)
+    expect((await call('GET', `/webhooks/${created.id}`)).body.data.webhook).toEqual({
+      ...created,
+      last_triggered_at: '2026-03-01T00:01:00.000000Z',
+    })
+  })
+
+  test('that is deleted does not come back when a delivery to it is acknowledged', async () => {
+    const { call, webhook, workspace } = await serveApi()
+    const { id } = await webhook()
+    await call('DELETE', `/webhooks/${id}`)
+    workspace.webhooks.triggered(id)
+    expect((await call('GET', '/webhooks')).body.data).toEqual({ webhooks: [], total: 0 })
+  })
+
+  test('is found by the events it is subscribed to', async () => {
+    const { webhook, workspace } = await serveApi()
+    const [one, other] = [await webhook({ file_received: true }), await webhook()]
+    expect(workspace.webhooks.subscribedTo('encoding_finished')).toEqual([one, other])
+    expect(workspace.webhooks.subscribedTo('file_received')).toEqual([one])
+    expect(workspace.webhooks.subscribedTo('encoding_failed')).toEqual([])
+  })
+
+  test('is gone once it was deleted', async () => {
+    const { call, webhook } = await serveApi()
+    const { id } = await webhook()
+    const { status, body } = await call('DELETE', `/webhooks/${id}`)
+    expect(status).toBe(200)
+    expect(body).toEqual({ status: 'success', message: 'the webhook was deleted' })
+    for (const method of ['GET', 'DELETE']) expect((await call(method, `/webhooks/${id}`)).status).toBe(404)
+  })
+
+  test('is told of when it is created, changed and deleted', async () => {
+    const { call, webhook, changes } = await serveApi()
+    const told: unknown[] = []
+    changes.subscribe((change) => told.push(change))
+    const { id } = await webhook()
+    await call('PATCH', `/webhooks/${id}`, { name: 'x' })
+    await call('DELETE', `/webhooks/${id}`)
+    await call('DELETE', `/webhooks/${id}`)
+    expect(told).toEqual(Array(3).fill({ of: 'webhooks', id }))
+  })
+})
+
+describe('a test delivery', () => {
+  test('answers 200 when it was acknowledged', async () => {
+    const checked: Webhook[] = []
+    const { call, webhook } = await serveApi({
+      check: async (webhook) => {
+        checked.push(webhook)
+        return answered(200)
+      },
+    })
+    const created = await webhook()
+    const { status, body } = await call('POST', `/webhooks/check/${created.id}`)
+    expect(status).toBe(200)
+    expect(body).toEqual({ status: 'success', message: 'the test delivery was acknowledged' })
+    expect(checked).toEqual([created])
+  })
+
+  test.each([
+    [answered(401), 401, 'fail', 'answered 401'],
+    [answered(404), 404, 'fail', 'answered 404'],
+    [answered(500), 500, 'error', 'answered 500'],
+    [answered(503), 503, 'error', 'answered 503'],
+    [answered(599), 599, 'error', 'answered 599'],
+    // What can't be passed on, or would pass for a success.
+    [answered(101), 400, 'fail', 'answered 101'],
+    [answered(202), 400, 'fail', 'answered 202'],
+    [answered(204), 400, 'fail', 'answered 204'],
+    [answered(304), 400, 'fail', 'answered 304'],
+    [answered(302), 400, 'fail', 'answered 302'],
+    [answered(999), 400, 'fail', 'answered 999'],
+    [unanswered('timeout', 'no answer within 1000 ms'), 400, 'fail', 'no answer within 1000 ms'],
+    [unanswered('connection', 'ECONNREFUSED'), 400, 'fail', 'ECONNREFUSED'],
+  ])('that failed (%#) says how', async (record, status, word, how) => {
+    const { call, webhook } = await serveApi({ check: async () => record })
+    const { id } = await webhook()
+    const answer = await call('POST', `/webhooks/check/${id}`)
+    expect(answer.status).toBe(status)
+    expect(answer.body).toEqual({ status: word, message: `the test delivery failed: ${how}` })
+  })
+
+  test('is not made for an unknown webhook', async () => {
+    const { call } = await serveApi({
+      check: () => {
+        throw new Error('made all the same')
+      },
+    })
+    expect((await call('POST', `/webhooks/check/${aUuid}`)).status).toBe(404)
+    expect((await call('POST', '/webhooks/check/1')).status).toBe(400)
+  })
+
+  test('that can not be made answers 500, and says where to look', async () => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { call, webhook } = await serveApi({ check: () => Promise.reject(new Error('a fault of the emulator')) })
+    const { id } = await webhook()
+    const { status, body } = await call('POST', `/webhooks/check/${id}`)
+    expect(status).toBe(500)
+    expect(body).toEqual({ status: 'error', message: expect.stringContaining('the emulator failed') })
+    expect(body.message).not.toContain('a fault of')
+    expect(error).toHaveBeenCalledOnce()
+    error.mockRestore()
+  })
+})

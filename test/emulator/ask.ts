@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+/** What is asked for, in the words of `fetch`, which would keep some headers to itself. */
+interface Question {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A text is sent as it is, anything else as JSON. */
+  readonly body?: unknown
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** What its JSON says, or its text. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes.
+  readonly body: any
+}
+
+/** Asks over a connection of its own. */
+export async function ask(url: string, { method = 'GET', headers = {}, body }: Question = {}): Promise<Answered> {
+  const isJson = body !== undefined && typeof body !== 'string'
+  const outgoing = request(url, {
+    method,
+    agent: false,
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers },
+  })
+  outgoing.end(isJson ? JSON.stringify(body) : body)
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
+  const said = await text(incoming)
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    body: incoming.headers['content-type']?.startsWith('application/json') ? JSON.parse(said) : said,
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import type { Behaviour } from '../../src/emulator/index.ts'
+import { hmacSignature, standardWebhooks, urlToken } from '../../src/index.ts'
+import { api, emulate, receive, subscribe } from './fixture.ts'
+
+const life = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
+
+describe('a behaviour', () => {
+  const token = { scheme: 'url-token', secret: 'a token' } as const
+  const hmac = { scheme: 'hmac-signature', secret: 'a secret', header: 'x-signature' } as const
+  const standard = { scheme: 'standard-webhooks', secret: 'whsec_YSBzaGFyZWQgc2VjcmV0' } as const
+
+  test('is that of its webhook, and the others go on as before', async () => {
+    const emulator = await emulate()
+    const receivers = [
+      await receive({ verify: urlToken(token) }),
+      await receive({ verify: hmacSignature(hmac) }),
+      await receive({ verify: standardWebhooks(standard) }),
+      await receive(),
+    ]
+    const behaviours: Behaviour[] = [{ sign: token }, { sign: hmac, format: 'envelope' }, { sign: standard }]
+    for (const [index, { url }] of receivers.entries()) {
+      const { id } = await subscribe(emulator, url)
+      const behaviour = behaviours[index]
+      if (behaviour !== undefined) emulator.behave(id, behaviour)
+    }
+    emulator.addMedia()
+    await emulator.settled()
+    for (const { types } of receivers) expect(types()).toEqual(life.toSorted())
+    expect(receivers.map(({ events }) => events[0]?.format)).toEqual(['flat', 'envelope', 'flat', 'flat'])
+  })
+
+  test('is used by the check too', async () => {
+    const emulator = await emulate()
+    const { url, events } = await receive({ verify: urlToken(token) })
+    const { id } = await subscribe(emulator, url)
+    expect((await api(emulator, 'POST', `/webhooks/check/${id}`)).status).toBe(401)
+    emulator.behave(id, { sign: token })
+    expect((await api(emulator, 'POST', `/webhooks/check/${id}`)).status).toBe(200)
+    expect(events).toHaveLength(1)
+  })
+
+  test('of nothing is that of the service again', async () => {
+    const emulator = await emulate()
+    const receiver = await receive()
+    const { id } = await subscribe(emulator, receiver.url, ['file_received'])
+    emulator.behave(id, { fault: 'drop' })
+    emulator.addMedia()
+    await emulator.settled()
+    emulator.behave(id, {})
+    emulator.addMedia()
+    await emulator.settled()
+    expect(emulator.sendings().map(({ state }) => state)).toEqual(['acknowledged', 'dropped'])
+    expect(receiver.types()).toEqual(['file.received'])
+  })
+
+  test('is refused where there is no webhook, and where it makes no sense', async () => {
+    const emulator = await emulate()
+    const { id } = await subscribe(emulator, 'http://127.0.0.1:1')
+    const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })
+    expect(() => emulator.behave('nobody', {})).toThrow(invalid('there is no webhook with this id'))
+    expect(() => emulator.behave(id, { fault: 'x' } as object)).toThrow(
+      invalid(expect.stringContaining('behaviour.fault has to be one of') as unknown as string),
+    )
+  })
+})

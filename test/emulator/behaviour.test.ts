@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { readBehaviour } from '../../src/emulator/behaviour.ts'
+import { faults } from '../../src/emulator/sending/sending.ts'
+import { WebhookError } from '../../src/errors.ts'
+
+const secret = 's3cret'
+
+describe('a behaviour', () => {
+  test.each([
+    {},
+    { format: 'envelope' },
+    ...faults.map((fault) => ({ fault })),
+    { sign: { scheme: 'url-token', secret } },
+    { sign: { scheme: 'url-token', secret, in: 'path' } },
+    { sign: { scheme: 'header-token', secret, header: 'authorization', prefix: 'Bearer ' } },
+    { sign: { scheme: 'basic-auth', username: 'media', password: secret } },
+    { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', timestampHeader: 'x-timestamp' } },
+    { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', algorithm: 'sha1', encoding: 'base64' } },
+    { sign: { scheme: 'standard-webhooks', secret: 'whsec_c2VjcmV0' } },
+  ])('may be %j', (behaviour) => {
+    expect(readBehaviour(behaviour)).toEqual(behaviour)
+  })
+
+  test.each<[unknown, string]>([
+    [undefined, 'behaviour has to be an object'],
+    [null, 'behaviour has to be an object'],
+    [[], 'behaviour has to be an object'],
+    ['{}', 'behaviour has to be an object'],
+    [{ faults: 'drop' }, 'behaviour has no field faults'],
+    [{ fault: 'dorp' }, 'behaviour.fault has to be one of duplicate, '],
+    [{ fault: null }, 'behaviour.fault has to be one of duplicate, '],
+    [{ format: 'xml' }, 'behaviour.format has to be one of flat, envelope'],
+    [{ sign: secret }, 'behaviour.sign has to be one of url-token, '],
+    [{ sign: {} }, 'behaviour.sign.scheme has to be one of url-token, '],
+    [{ sign: { scheme: 'jwt', secret } }, 'behaviour.sign.scheme has to be one of url-token, '],
+    [{ sign: { scheme: 'url-token' } }, 'behaviour.sign.secret has to be a text'],
+    [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret has to be a text'],
+    [{ sign: { scheme: 'url-token', secret, header: 'x' } }, 'behaviour.sign has no field header'],
+    [{ sign: { scheme: 'url-token', secret, in: 'body' } }, 'behaviour.sign.in has to be one of query, path'],
+    [
+      { sign: { scheme: 'url-token', secret: `${secret}\n` } },
+      'urlToken: secret 1 of 1 begins or ends with white space',
+    ],
+    [{ sign: { scheme: 'header-token', secret, header: 'x y' } }, 'headerToken: header has to be the name of a header'],
+    [
+      { sign: { scheme: 'header-token', secret, header: 'x', prefix: 'a\r\nb' } },
+      'behaviour.sign.prefix has to be printable ASCII',
+    ],
+    [
+      { sign: { scheme: 'basic-auth', username: 'a:b', password: secret } },
+      'basicAuth: give a username without a colon',
+    ],
+    [
+      { sign: { scheme: 'hmac-signature', secret, header: '' } },
+      'hmacSignature: header has to be the name of a header',
+    ],
+    [
+      { sign: { scheme: 'hmac-signature', secret, header: 'x', timestampHeader: 'a b' } },
+      'hmacSignature: timestamp.header has to be the name of a header',
+    ],
+    [
+      { sign: { scheme: 'hmac-signature', secret, header: 'x', algorithm: 'md5' } },
+      'behaviour.sign.algorithm has to be one of sha1, sha256, sha512',
+    ],
+    [{ sign: { scheme: 'standard-webhooks', secret } }, 'standardWebhooks: a secret is base64 after its prefix whsec_'],
+  ])('that is %j is refused, and its secret is not said', (behaviour, message) => {
+    const error = thrownBy(() => readBehaviour(behaviour))
+    expect(error).toBeInstanceOf(WebhookError)
+    expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringMatching(new RegExp(`^${message}`)) })
+    expect((error as Error).message).not.toContain(secret)
+  })
+})
+
+function thrownBy(action: () => unknown): unknown {
+  try {
+    action()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}

@@ -1,0 +1,74 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach } from 'vitest'
+import { nodeHandler } from '../../adapters/node.ts'
+import { createEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts'
+import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../../src/emulator/workspace/webhook.ts'
+import { createReceiver, type MediaEvent, type ReceiverOptions, unverified } from '../../src/index.ts'
+import { type Answered, ask } from './ask.ts'
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+/** An emulator until the end of the test, a thousand times as fast as the service. */
+export async function emulate(options: EmulatorOptions = {}): Promise<Emulator> {
+  const emulator = await createEmulator({ timeScale: 0.001, ...options })
+  cleanups.push(() => emulator.close())
+  return emulator
+}
+
+/** Serves a listener until the end of the test, and gives its address. */
+export async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanups.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`
+}
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** A real receiver until the end of the test, with the events that it has handled when it acknowledges them. */
+export async function receive(options: Partial<ReceiverOptions> = {}) {
+  const events: MediaEvent[] = []
+  const receiver = createReceiver({ verify: unverified(), ack: 'handled', logger: silent, ...options })
+  receiver.onAny((event) => void events.push(event))
+  const url = await serve(nodeHandler(receiver))
+  cleanups.push(() => receiver.close())
+  return { url, events, types: () => events.map(({ type }) => type).toSorted() }
+}
+
+/** Asks the service's API of an emulator. */
+export function api({ url, credentials }: Emulator, method: string, path: string, body?: object): Promise<Answered> {
+  return ask(`${url}/api${path}`, { method, headers: { authorization: `Bearer ${credentials.accessToken}` }, body })
+}
+
+/** Creates a webhook, through the API. */
+export async function subscribe(
+  emulator: Emulator,
+  url: string,
+  flags: readonly SubscriptionFlag[] = subscriptionFlags,
+): Promise<Webhook> {
+  const selected = Object.fromEntries(flags.map((flag) => [flag, true]))
+  const { body } = await api(emulator, 'POST', '/webhooks', { url, ...selected })
+  return body.data.webhook
+}
+
+/** The webhook as it is now. */
+export async function webhookOf(emulator: Emulator, { id }: Webhook): Promise<Webhook> {
+  return (await api(emulator, 'GET', `/webhooks/${id}`)).body.data.webhook
+}
+
+/** A listener that answers with each status in turn, and then with the last of them. */
+export function answering(...statuses: readonly number[]): RequestListener {
+  const left = [...statuses]
+  return (request, response) => {
+    request.resume()
+    response.writeHead((left.length > 1 ? left.shift() : left[0]) ?? 200).end()
+  }
+}

@@ -1,0 +1,233 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Changes } from '../../../src/emulator/changes.ts'
+import type { MediaInput } from '../../../src/emulator/media/media.ts'
+import { createStudio, type StudioOptions } from '../../../src/emulator/media/studio.ts'
+import type { Payload } from '../../../src/emulator/payload.ts'
+import { WebhookError } from '../../../src/index.ts'
+import { timers } from '../sending/fixture.ts'
+
+const second = 1_000_000_000n
+
+/** A studio that is closed with the test, whose clock goes on by a second each time it is asked. */
+function studioWith(options: Partial<StudioOptions> = {}) {
+  const emitted: Payload[] = []
+  let now = BigInt(Date.UTC(2026, 2, 14)) * 1_000_000n
+  const studio = createStudio({
+    clock: () => {
+      now += second
+      return now
+    },
+    timeScale: 0,
+    userId: 'user-1',
+    maxRecords: 100,
+    changes: new Changes(),
+    emit: (payload) => {
+      emitted.push(payload)
+      return [`sending-${emitted.length}`]
+    },
+    ...options,
+  })
+  onTestFinished(() => studio.close())
+  return { studio, emitted }
+}
+
+/** An `emit` that is refused so many times in turn, after so many events. */
+function overloadedAfter(events: number, times: number) {
+  const emitted: Payload[] = []
+  let left = times
+  const emit = (payload: Payload) => {
+    if (emitted.length === events && left-- > 0) throw new WebhookError('overloaded', 'no room')
+    emitted.push(payload)
+    return []
+  }
+  return { emitted, emit }
+}
+
+describe('a media', () => {
+  test('emits its first event at once, and the others in their order', async () => {
+    const { studio, emitted } = studioWith()
+    const media = studio.add({ title: 'Holiday.mp4', qualities: ['720p', '360p'], mediaType: 'audio' })
+    expect(emitted.map(({ type }) => type)).toEqual(['file.received'])
+    expect(media.timeline.map(({ type, quality, emittedAt }) => [type, quality, emittedAt])).toEqual([
+      ['file.received', undefined, '2026-03-14T00:00:02Z'],
+      ['encoding.started', undefined, undefined],
+      ['partial.finished', '720p', undefined],
+      ['partial.finished', '360p', undefined],
+      ['encoding.finished', undefined, undefined],
+    ])
+
+    await studio.idle()
+    expect(emitted.map(({ type, qualities, status }) => [type, qualities, status])).toEqual([
+      ['file.received', '360p,720p', 'new'],
+      ['encoding.started', '', 'transcoding'],
+      ['partial.finished', '720p', ''],
+      ['partial.finished', '360p', ''],
+      ['encoding.finished', '360p,720p', 'done'],
+    ])
+    for (const payload of emitted) {
+      expect(payload).toMatchObject({
+        media_id: media.id,
+        user_id: 'user-1',
+        title: 'Holiday.mp4',
+        media_type: 'audio',
+      })
+    }
+    const after = studio.get(media.id)
+    expect(after?.state).toBe('finished')
+    expect(after?.timeline.map(({ emittedAt }) => emittedAt)).toEqual(emitted.map(({ emitted_at }) => emitted_at))
+    expect(after?.timeline.map(({ sendingIds }) => sendingIds)).toEqual([1, 2, 3, 4, 5].map((n) => [`sending-${n}`]))
+  })
+
+  test('is an untitled video in two qualities unless it is told otherwise', () => {
+    expect(studioWith().studio.add()).toMatchObject({
+      userId: 'user-1',
+      title: 'Untitled.mp4',
+      qualities: ['360p', '720p'],
+      fails: false,
+      mediaType: 'video',
+      createdAt: new Date('2026-03-14T00:00:01Z'),
+      state: 'encoding',
+    })
+  })
+
+  test('that fails ends with encoding.failed', async () => {
+    const { studio, emitted } = studioWith()
+    const { id } = studio.add({ fails: true })
+    await studio.idle()
+    expect(emitted.at(-1)).toMatchObject({ type: 'encoding.failed', status: 'fail' })
+    expect(studio.get(id)?.state).toBe('failed')
+  })
+
+  test('takes about 2.7 s from one event to the next, here scaled', async () => {
+    const moments: number[] = []
+    const { studio } = studioWith({
+      timeScale: 0.01,
+      emit: () => {
+        moments.push(performance.now())
+        return []
+      },
+    })
+    studio.add({ qualities: ['360p'] })
+    await studio.idle()
+    for (const [index, moment] of moments.slice(1).entries()) {
+      expect(moment - (moments[index] ?? 0)).toBeGreaterThanOrEqual(26)
+    }
+  })
+
+  test('tells of each of its changes', async () => {
+    const changes = new Changes()
+    const told: unknown[] = []
+    changes.subscribe((change) => told.push(change))
+    const { studio } = studioWith({ changes })
+    const { id } = studio.add({ qualities: ['360p'] })
+    await studio.idle()
+    expect(told).toEqual(new Array(4).fill({ of: 'media', id }))
+  })
+
+  test('waits with an event for which there is no room, and loses none', async () => {
+    const { emitted, emit } = overloadedAfter(2, 3)
+    const { studio } = studioWith({ emit })
+    const { id } = studio.add({ qualities: ['360p'] })
+    await studio.idle()
+    expect(emitted.map(({ type }) => type)).toEqual([
+      'file.received',
+      'encoding.started',
+      'partial.finished',
+      'encoding.finished',
+    ])
+    expect(studio.get(id)?.state).toBe('finished')
+  })
+
+  test('is refused when there is no room for its first event, and leaves no trace', () => {
+    const { studio } = studioWith({ emit: overloadedAfter(0, 1).emit })
+    expect(() => studio.add()).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    expect(studio.list()).toEqual([])
+  })
+})
+
+describe('the input of a media', () => {
+  test.each<[string, unknown]>([
+    ['media.title', { title: 1 }],
+    ['media.title', { title: 'x'.repeat(256) }],
+    ['media.title', { title: 'half a \ud83d pair' }],
+    ['media.qualities', { qualities: [] }],
+    ['media.qualities', { qualities: '360p' }],
+    ['media.qualities', { qualities: new Array(21).fill('360p') }],
+    ['media.qualities.1', { qualities: ['360p', ''] }],
+    ['media.qualities.0', { qualities: ['360p,720p'] }],
+    ['media.qualities.0', { qualities: ['x'.repeat(33)] }],
+    ['media.qualities.0', { qualities: [360] }],
+    ['media.fails', { fails: 'yes' }],
+    ['media.mediaType', { mediaType: '' }],
+    ['media.mediaType', { mediaType: null }],
+    ['media has no field quality', { quality: '360p' }],
+    ['media has to be an object', 'Holiday.mp4'],
+    ['media has to be an object', null],
+  ])('is refused where %s makes no sense: %j', (named, input) => {
+    const { studio, emitted } = studioWith()
+    expect(() => studio.add(input as MediaInput)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(`^${named}`) }),
+    )
+    expect(emitted).toEqual([])
+  })
+
+  test('may be any words, and each life has its events', async () => {
+    const quality = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter((text) => !text.includes(','))
+    const inputs = fc.record({
+      title: fc.string({ unit: 'binary', maxLength: 50 }),
+      qualities: fc.array(quality, { minLength: 1, maxLength: 20 }),
+      fails: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(inputs, async (input) => {
+        const { studio, emitted } = studioWith()
+        studio.add(input)
+        await studio.idle()
+        expect(emitted).toHaveLength(input.qualities.length + (input.fails ? 2 : 3))
+        const ascending = emitted.at(-1)?.qualities.split(',') ?? []
+        expect(ascending.toSorted()).toEqual(input.qualities.toSorted())
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
+
+describe('a studio', () => {
+  test('lists its media, the newest one first, and forgets the oldest that are over', async () => {
+    const { studio } = studioWith({ maxRecords: 2 })
+    const ids: string[] = []
+    for (let i = 0; i < 4; i++) {
+      ids.unshift(studio.add().id)
+      await studio.idle()
+    }
+    expect(studio.list().map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    expect(studio.get(ids[3] ?? '')).toBeUndefined()
+  })
+
+  test('takes no more media than it has room for', () => {
+    const { studio } = studioWith({ maxRecords: 2, timeScale: 1 })
+    studio.add()
+    studio.add()
+    expect(() => studio.add()).toThrow(
+      expect.objectContaining({
+        code: 'overloaded',
+        message: '2 media are under way, and there is no room for more',
+      }),
+    )
+  })
+
+  test('emits nothing more once it is closed, and leaves no timer', async () => {
+    const { studio, emitted } = studioWith({ timeScale: 1 })
+    for (let i = 0; i < 50; i++) studio.add()
+    const idle = studio.idle()
+    expect(timers()).toBeGreaterThanOrEqual(50)
+    studio.close()
+    studio.close()
+    await idle
+    await studio.idle()
+    expect(timers()).toBeLessThan(10)
+    expect(emitted).toHaveLength(50)
+    expect(() => studio.add()).toThrow(expect.objectContaining({ code: 'closing' }))
+  })
+})

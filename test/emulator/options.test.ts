@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { createEmulator, type EmulatorOptions } from '../../src/emulator/index.ts'
+import { ask } from './ask.ts'
+import { api, emulate } from './fixture.ts'
+
+describe('createEmulator', () => {
+  test('listens on a free port and makes up its credentials', async () => {
+    const [one, other] = [await emulate(), await emulate()]
+    expect(one.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(other.url).not.toBe(one.url)
+    expect(new Set([...Object.values(one.credentials), ...Object.values(other.credentials)]).size).toBe(6)
+    expect((await api(one, 'GET', '/webhooks')).body).toEqual({ status: 'success', data: { webhooks: [], total: 0 } })
+    expect((await ask(`${one.url}/api/webhooks`)).status).toBe(401)
+  })
+
+  test('takes credentials that are given', async () => {
+    const credentials = { publicKey: 'public', secretKey: 'secret', accessToken: 'token' }
+    const emulator = await emulate(credentials)
+    expect(emulator.credentials).toEqual(credentials)
+    const keyPair = { 'stream-public-key': 'public', 'stream-secret-key': 'secret' }
+    expect((await ask(`${emulator.url}/api/webhooks`, { headers: keyPair })).status).toBe(200)
+    expect((await api(emulator, 'GET', '/webhooks')).status).toBe(200)
+  })
+
+  test('takes a port that is given, and refuses it to a second one with a message that says so', async () => {
+    const { url } = await emulate()
+    const port = Number(new URL(url).port)
+    await expect(createEmulator({ port })).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: `createEmulator: port ${port} is taken; give another one, or 0 for any that is free`,
+    })
+  })
+
+  test.each<[object, string]>([
+    [{ port: -1 }, 'port has to be a whole number from 0 to 65535'],
+    [{ port: 65_536 }, 'port has to be a whole number from 0 to 65535'],
+    [{ port: '4010' }, 'port has to be a whole number from 0 to 65535'],
+    [{ profile: 'fast' }, 'profile has to be one of documented, observed'],
+    [{ timeScale: -1 }, 'timeScale has to be a number from 0 to 1000'],
+    [{ timeScale: Number.NaN }, 'timeScale has to be a number from 0 to 1000'],
+    [{ timeScale: '1' }, 'timeScale has to be a number from 0 to 1000'],
+    [{ maxWaiting: 0 }, 'maxWaiting has to be a whole number from 1 to'],
+    [{ maxRecords: 1.5 }, 'maxRecords has to be a whole number from 1 to'],
+    [{ clock: 5 }, 'clock has to be a function'],
+    [{ publicKey: '' }, 'publicKey has to be printable ASCII without spaces'],
+    [{ secretKey: 's3cret\n' }, 'secretKey has to be printable ASCII without spaces'],
+    [{ accessToken: 's3 cret' }, 'accessToken has to be printable ASCII without spaces'],
+    [{ accessToken: 'gehäim' }, 'accessToken has to be printable ASCII without spaces'],
+    [{ secretKey: null }, 'secretKey has to be printable ASCII without spaces'],
+    [{ publicKey: 'a:b' }, 'publicKey has to be without a colon'],
+  ])('refuses %j', async (options, message) => {
+    const error = await createEmulator(options as EmulatorOptions).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringContaining(message) })
+    expect((error as Error).message).not.toMatch(/s3|gehäim/)
+  })
+})

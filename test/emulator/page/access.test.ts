@@ -1,0 +1,112 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { answering, emulate, serve } from '../fixture.ts'
+import { describeInBrowser, openPage } from './browser.ts'
+import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
+
+/** Presses Tab until something has the focus, which has to be seen. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  const focused = target.and(page.locator(':focus'))
+  for (let presses = 0; (await focused.count()) === 0; presses++) {
+    if (presses > 60) throw new Error(`${target} cannot be reached by Tab`)
+    await page.keyboard.press('Tab')
+  }
+  expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
+}
+
+describeInBrowser('the keyboard alone', () => {
+  test('is enough to create a webhook, upload a media, and open and repeat a sending', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.locator(':focus').textContent()).toBe('Deliveries')
+
+    await page.reload()
+    await page.getByText('● live').waitFor()
+    await tabTo(page, page.locator('#new-webhook').getByRole('textbox', { name: 'URL' }))
+    await page.keyboard.type(await serve(answering(200)))
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Mine')
+    await page.keyboard.press('Enter')
+    await cardOf(page, 'Mine').waitFor()
+
+    await tabTo(page, page.locator('#media').getByRole('textbox', { name: 'Title' }))
+    await page.keyboard.type('Holiday.mp4')
+    await page.keyboard.press('Enter')
+    await rows(page).nth(4).getByText('acknowledged').waitFor()
+
+    await tabTo(page, rows(page).first().getByRole('link'))
+    await page.keyboard.press('Enter')
+    await tabTo(page, page.getByRole('button', { name: 'Repeat' }))
+    await page.keyboard.press('Enter')
+    await rows(page).nth(5).waitFor()
+  })
+
+  test('keeps its place, and what is open stays open, while deliveries arrive', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await createWebhook(page, await serve(answering(200)))
+    await uploadMedia(page)
+    await rows(page).nth(4).getByText('acknowledged').waitFor()
+    await page.locator('#credentials summary').click()
+    await rows(page).first().getByRole('link').focus()
+    const line = await rows(page).first().getAttribute('id')
+
+    emulator.addMedia({ title: 'Another.mp4' })
+    await rows(page).nth(9).getByText('acknowledged').waitFor()
+    expect(await page.locator(`#${line} :focus`).count()).toBe(1)
+    expect(await page.getByText(emulator.credentials.secretKey).isVisible()).toBe(true)
+  })
+})
+
+describeInBrowser('on a phone', () => {
+  test.each(['light', 'dark'] as const)('nothing is wider than its 360 pixels (%s)', async (colorScheme) => {
+    const emulator = await emulate()
+    const page = await openPage(emulator, { viewport: { width: 360, height: 740 }, colorScheme })
+    const width = () => page.evaluate('document.scrollingElement.scrollWidth')
+    expect(await width()).toBe(360)
+
+    const long = 'x'.repeat(100)
+    const card = await createWebhook(page, `${await serve(answering(500))}?${long}`, long)
+    await uploadMedia(page, `${long}.mp4`)
+    await rows(page).first().getByRole('link').click()
+    await page.locator('.delivery').first().waitFor()
+    await card.getByRole('button', { name: 'Check' }).click()
+    await card.getByRole('alert').waitFor()
+    for (const summary of await page.locator('summary').all()) if (await summary.isVisible()) await summary.click()
+    expect(await width()).toBe(360)
+  })
+})
+
+describeInBrowser('without a script', () => {
+  test('the page does the same, by documents and forms', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator, { javaScriptEnabled: false })
+    const form = page.locator('#new-webhook')
+    await form.getByRole('textbox', { name: 'URL' }).fill('nowhere')
+    await form.getByLabel('Name').fill('Mine')
+    await form.getByRole('button').click()
+    await form.getByRole('alert').waitFor()
+    expect(await form.getByLabel('Name').inputValue()).toBe('Mine')
+    await form.getByRole('textbox', { name: 'URL' }).fill(await serve(answering(200)))
+    await form.getByRole('button').click()
+    await page.getByText('The webhook was created').waitFor()
+
+    await uploadMedia(page)
+    await emulator.settled()
+    await page.goto(emulator.url)
+    await page.getByRole('combobox', { name: 'State' }).selectOption('acknowledged')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await rows(page).first().getByRole('link').click()
+    await page.getByText('acknowledged with 200').waitFor()
+    await page.getByRole('button', { name: 'Repeat' }).click()
+    await page.getByText('The event is sent once more').waitFor()
+    expect(new URL(page.url()).searchParams.get('state')).toBe('acknowledged')
+
+    await cardOf(page, 'Mine').locator('summary', { hasText: 'Delete' }).click()
+    await cardOf(page, 'Mine').getByRole('button', { name: 'Delete Mine' }).click()
+    await page.getByText('The webhook was deleted').waitFor()
+    await expect.poll(() => page.getByRole('button', { name: /Copy/ }).count()).toBe(0)
+  })
+})

@@ -1,0 +1,66 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest'
+import type { Emulator } from '../../../src/emulator/index.ts'
+import { findChromium } from './find-chromium.ts'
+
+const executablePath = findChromium()
+
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A group of tests that need a browser. */
+export function describeInBrowser(name: string, tests: () => void): void {
+  describe.skipIf(executablePath === undefined)(name, { timeout: 30_000 }, tests)
+}
+
+let browser: Browser
+beforeAll(async () => {
+  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args })
+}, 30_000)
+afterAll(() => browser?.close())
+
+const closings: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close()
+})
+
+/**
+ * Opens the page, until the end of the test. The test fails if the page asks another host for something, opens a dialog,
+ * throws, or does what its policy forbids.
+ */
+export async function openPage(emulator: Emulator, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${emulator.url}/`)) faults.push(`asked for ${request.url()}`)
+  })
+  page.on('dialog', (dialog) => faults.push(`opened the dialog ${dialog.message()}`))
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(`threw ${error}`))
+  closings.push(async () => {
+    await context.close()
+    expect(faults).toEqual([])
+  })
+  await page.goto(emulator.url)
+  if (options.javaScriptEnabled !== false) await page.getByText('● live').waitFor()
+  return page
+}
+
+/** Opens a page of the browser that has nothing to do with the emulator. */
+export async function openOther(url: string): Promise<Page> {
+  const context = await browser.newContext()
+  closings.push(() => context.close())
+  const page = await context.newPage()
+  await page.goto(url)
+  return page
+}

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest'
+import { answering, emulate, receive, serve } from '../fixture.ts'
+import { describeInBrowser, openPage } from './browser.ts'
+import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
+
+const types = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
+
+describeInBrowser('a media that is uploaded', () => {
+  test('arrives in a real receiver, while its deliveries and its timeline are watched', async () => {
+    const { url, events } = await receive()
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await page.getByRole('heading', { name: 'Start here' }).waitFor()
+
+    await createWebhook(page, url)
+    const media = await uploadMedia(page, 'Holiday.mp4')
+    await media.getByText('finished, uploaded').waitFor()
+    await rows(page).nth(4).getByText('acknowledged').waitFor()
+    await emulator.settled()
+
+    expect(events.map(({ type }) => type)).toEqual(types)
+    expect(await rows(page).locator('.event').allTextContents()).toEqual(types.toReversed())
+    expect(await media.locator('.timeline > .emitted').count()).toBe(5)
+    await expect.poll(() => media.getByTitle('acknowledged').count()).toBe(5)
+    await page.getByRole('heading', { name: 'Start here' }).waitFor({ state: 'detached' })
+  })
+
+  test('can fail, at the last of its qualities', async () => {
+    const { url, events } = await receive()
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await createWebhook(page, url)
+    await page.getByLabel('Qualities').fill('240p, 1080p')
+    await page.getByLabel('Its encoding fails').check()
+    await uploadMedia(page)
+    await cardOf(page, 'Holiday.mp4').getByText('failed, uploaded').waitFor()
+    await rows(page).nth(3).waitFor()
+
+    expect(events.map(({ type }) => type)).toContain('encoding.failed')
+    expect(events.map(({ qualities }) => qualities.join())).toContain('240p')
+  })
+})
+
+describeInBrowser('a sending', () => {
+  test('shows each of its deliveries, why it was sent again, and how it ended', async () => {
+    const emulator = await emulate({ timeScale: 0.02 })
+    const page = await openPage(emulator)
+    const statuses = [503, 500]
+    const receiver = await serve((request, response) => {
+      request.resume()
+      response.writeHead(statuses.shift() ?? 200).end('says the receiver')
+    })
+    await createWebhook(page, receiver)
+    await page.getByLabel('Qualities').fill('720p')
+    await uploadMedia(page)
+    const row = rows(page).filter({ hasText: 'file.received' })
+    await row.getByRole('link').click()
+    await row.getByText('acknowledged').waitFor()
+
+    const detail = page.locator('.detail')
+    await detail.getByText('acknowledged with').waitFor()
+    const text = await detail.textContent()
+    expect(text).toMatch(/Delivery 1 .*answered 503 .*sent again 60 ms later.*POST http:.*User-Agent: go-resty/s)
+    expect(text).toContain('"type":"file.received"')
+    expect(text).toContain('says the receiver')
+    expect(await row.locator('[data-name=attempts]').textContent()).toBe(await count(detail.locator('.delivery')))
+    await row.getByRole('link').click()
+    await detail.waitFor({ state: 'detached' })
+  })
+
+  test('of a receiver that is down is given up, and repeated once it is back', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const card = await createWebhook(page, 'http://127.0.0.1:9/nobody')
+    await uploadMedia(page)
+    await rows(page).filter({ hasText: 'failed' }).nth(4).waitFor()
+    await rows(page).filter({ hasText: 'encoding.finished' }).getByRole('link').click()
+    await page.getByText('It was given up').waitFor()
+
+    const { url, events } = await receive()
+    await card.locator('summary', { hasText: 'Edit' }).click()
+    await card.getByRole('textbox', { name: 'URL' }).fill(url)
+    await card.getByRole('button', { name: 'Save', exact: true }).click()
+    await card.getByText(url).waitFor()
+    await page.getByRole('button', { name: 'Repeat' }).click()
+    await page.locator('.open').getByText('acknowledged').waitFor()
+
+    await expect.poll(() => events.map(({ type }) => type)).toEqual(['encoding.finished'])
+    expect(await rows(page).count()).toBe(6)
+  })
+
+  test('can be repeated with a fault', async () => {
+    const { url, events } = await receive()
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await createWebhook(page, url)
+    await uploadMedia(page)
+    await rows(page).filter({ hasText: 'encoding.finished' }).getByRole('link').click()
+    await page.locator('.detail').getByRole('combobox', { name: 'Fault' }).selectOption('corrupt-body')
+    await page.getByRole('button', { name: 'Repeat' }).click()
+
+    const [repeated] = await page.locator('.open + .detail').all()
+    await repeated?.getByText('corrupt-body').first().waitFor()
+    await page.locator('.open').getByText('acknowledged').waitFor()
+    await repeated?.getByText('answered 400').waitFor()
+    expect(events).toHaveLength(5)
+  })
+})
+
+describeInBrowser('the deliveries', () => {
+  test('can be filtered by state and by webhook, and the filter is kept by what follows', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await createWebhook(page, await serve(answering(200)), 'Good')
+    await createWebhook(page, await serve(answering(500)), 'Bad')
+    await uploadMedia(page)
+    await rows(page).filter({ hasText: 'failed' }).nth(4).waitFor()
+
+    await page.getByRole('combobox', { name: 'State' }).selectOption('failed')
+    await expect.poll(() => rows(page).count()).toBe(5)
+    await page.getByRole('combobox', { name: 'Webhook' }).selectOption('Good')
+    await page.getByText('None matches the filter').waitFor()
+    await page.goBack()
+    await expect.poll(() => rows(page).count()).toBe(5)
+    await uploadMedia(page, 'Another.mp4')
+    await expect.poll(() => rows(page).count()).toBe(10)
+    expect(await page.getByRole('combobox', { name: 'State' }).inputValue()).toBe('failed')
+    expect(await rows(page).filter({ hasText: 'Good' }).count()).toBe(0)
+  })
+})
+
+const count = async (locator: { count(): Promise<number> }) => String(await locator.count())

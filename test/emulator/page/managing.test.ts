@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../../src/client/index.ts'
+import { answering, emulate, receive, serve } from '../fixture.ts'
+import { describeInBrowser, openPage } from './browser.ts'
+import { cardOf, createWebhook, uploadMedia } from './steps.ts'
+
+describeInBrowser('a webhook', () => {
+  test('with a wrong URL is refused beside the form, and nothing that was typed is lost', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const form = page.locator('#new-webhook')
+    await form.getByRole('textbox', { name: 'URL' }).fill('ftp://example.com/webhooks')
+    await form.getByLabel('Name').fill('Archive')
+    await form.getByLabel('partial.finished').uncheck()
+    await form.getByRole('button', { name: 'Create webhook' }).click()
+    await form.getByRole('alert').getByText('url has to be an http or https URL').waitFor()
+
+    // What happens elsewhere does not disturb it either.
+    emulator.addMedia({ title: 'Meanwhile.mp4' })
+    await cardOf(page, 'Meanwhile.mp4').getByText('finished, uploaded').waitFor()
+    expect(await form.getByRole('textbox', { name: 'URL' }).inputValue()).toBe('ftp://example.com/webhooks')
+    expect(await form.getByLabel('Name').inputValue()).toBe('Archive')
+    expect(await form.getByLabel('partial.finished').isChecked()).toBe(false)
+    expect(await form.getByRole('alert').count()).toBe(1)
+
+    await form.getByRole('textbox', { name: 'URL' }).fill('https://example.com/webhooks')
+    await form.getByRole('button', { name: 'Create webhook' }).click()
+    await cardOf(page, 'Archive').getByText('file.received, encoding.started, encoding.finished').waitFor()
+    await form.getByRole('alert').waitFor({ state: 'detached' })
+    expect(await form.getByLabel('Name').inputValue()).toBe('')
+  })
+
+  test('can be edited, and what the API changes is seen at once', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const card = await createWebhook(page, 'http://127.0.0.1:9/')
+    await card.locator('summary', { hasText: 'Edit' }).click()
+    await card.getByRole('textbox', { name: 'Name' }).fill('Yours')
+    await card.getByLabel('encoding.failed').uncheck()
+    await card.getByRole('button', { name: 'Save', exact: true }).click()
+    await cardOf(page, 'Yours')
+      .getByText('file.received, encoding.started, partial.finished, encoding.finished')
+      .waitFor()
+
+    const client = createClient(emulator.credentials, { baseUrl: emulator.url })
+    const [webhook] = (await client.webhook.list()).data.webhooks
+    await client.webhook.update(webhook?.id ?? '', { name: 'Ours', encodingFailed: true })
+    await cardOf(page, 'Ours').getByText('All events').waitFor()
+  })
+
+  test('can be checked, and the answer is shown, good or bad', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const card = await createWebhook(page, await serve(answering(503, 200)))
+    await card.getByRole('button', { name: 'Check' }).click()
+    await card.getByRole('alert').getByText('the test delivery failed: answered 503').waitFor()
+    await card.getByRole('button', { name: 'Check' }).click()
+    await page.locator('#notice').getByText('the test delivery was acknowledged').waitFor()
+    expect(await card.getByRole('alert').count()).toBe(0)
+  })
+
+  test('is deleted only after a second thought', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const card = await createWebhook(page, 'http://127.0.0.1:9/')
+    expect(await card.getByRole('button', { name: 'Delete Mine' }).isVisible()).toBe(false)
+    await card.locator('summary', { hasText: 'Delete' }).click()
+    await card.getByRole('button', { name: 'Delete Mine' }).click()
+    await card.waitFor({ state: 'detached' })
+    await page.locator('#notice').getByText('The webhook was deleted').waitFor()
+  })
+
+  test('can be sent to in another format and signed, and a behaviour that makes no sense is refused', async () => {
+    const { url, events } = await receive()
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const card = await createWebhook(page, url)
+    await card.locator('summary', { hasText: 'Behaviour' }).click()
+    await card.getByRole('combobox', { name: 'Format' }).selectOption('envelope')
+    expect(await card.getByRole('textbox', { name: 'Secret' }).isVisible()).toBe(false)
+    await card.getByRole('combobox', { name: 'Signing' }).selectOption('hmac-signature')
+    expect(await card.getByRole('textbox', { name: 'Username' }).isVisible()).toBe(false)
+    await card.getByRole('textbox', { name: 'Secret' }).fill('a shared secret')
+    await card.getByRole('button', { name: 'Save behaviour' }).click()
+    await card.getByRole('alert').getByText('header').waitFor()
+    await card.getByRole('textbox', { name: 'Header', exact: true }).fill('x-signature')
+    await card.getByRole('button', { name: 'Save behaviour' }).click()
+    await card.getByText('Sends in the envelope format, signed: hmac-signature').waitFor()
+
+    await uploadMedia(page)
+    await emulator.settled()
+    expect(events.map(({ format }) => format)).toContain('envelope')
+    expect(emulator.sendings()[0]?.deliveries[0]?.request.headers).toHaveProperty('X-Signature')
+  })
+})
+
+describeInBrowser('an API key', () => {
+  test('shows its secret once, and works', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    await page.locator('#new-api-key summary').click()
+    await page.locator('#new-api-key').getByLabel('Name').fill('Deploy')
+    await page.getByRole('button', { name: 'Create API key' }).click()
+    const [publicKey = '', secretKey = ''] = await page.locator('#notice code').allTextContents()
+    const client = createClient({ publicKey, secretKey }, { baseUrl: emulator.url })
+    expect((await client.apiKey.list()).data.total).toBe(1)
+
+    await page.reload()
+    await cardOf(page, 'Deploy').waitFor()
+    expect(await page.content()).not.toContain(secretKey)
+  })
+
+  test('can be renamed and deleted, and one that cannot be is refused', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator)
+    const form = page.locator('#new-api-key')
+    await form.locator('summary').click()
+    await form.getByLabel('Name').fill('Deploy')
+    await form.getByLabel('Lifetime').fill('forever')
+    await form.getByRole('button').click()
+    await form.getByRole('alert').getByText('ttl has to be a whole number').waitFor()
+    await form.getByLabel('Lifetime').fill('60')
+    await form.getByRole('button').click()
+
+    await cardOf(page, 'Deploy').locator('summary', { hasText: 'Rename' }).click()
+    await cardOf(page, 'Deploy').getByLabel('New name').fill('Release')
+    await cardOf(page, 'Deploy').getByRole('button', { name: 'Rename' }).click()
+    await cardOf(page, 'Release').locator('summary', { hasText: 'Delete' }).click()
+    await cardOf(page, 'Release').getByRole('button', { name: 'Delete Release' }).click()
+    await cardOf(page, 'Release').waitFor({ state: 'detached' })
+  })
+})
+
+describeInBrowser('the credentials', () => {
+  test('can be copied', async () => {
+    const emulator = await emulate()
+    const page = await openPage(emulator, { permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.getByText('Credentials').click()
+    for (const [name, value] of Object.entries({
+      'base URL': emulator.url,
+      'public key': emulator.credentials.publicKey,
+      'secret key': emulator.credentials.secretKey,
+      'access token': emulator.credentials.accessToken,
+    })) {
+      await page.getByRole('button', { name: `Copy ${name}` }).click()
+      await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(value)
+    }
+  })
+})

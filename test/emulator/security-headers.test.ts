@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { ask } from './ask.ts'
+import { emulate } from './fixture.ts'
+
+test.each([
+  ['the page', '/', 200],
+  ['the API', '/api/webhooks', 401],
+  ['its own interface', '/emulator/media', 200],
+  ['what does not exist', '/nothing', 404],
+])('%s is kept from other pages', async (_, path, status) => {
+  const { url } = await emulate()
+  const answered = await ask(`${url}${path}`)
+  expect(answered.status).toBe(status)
+  expect(answered.headers).toMatchObject({
+    'content-security-policy': expect.stringMatching(/default-src 'self'.*frame-ancestors 'none'/),
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  })
+  expect(Object.keys(answered.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
+})
+
+test('another origin is refused by the page, the API and its own interface, a preflight too', async () => {
+  const { url, credentials } = await emulate()
+  const origin = 'https://evil.example'
+  const authorization = `Bearer ${credentials.accessToken}`
+  for (const path of ['/', '/api/webhooks', '/emulator/media', '/emulator/events']) {
+    const refused = { status: 403, body: { status: 'fail', message: 'pages of another origin are refused' } }
+    expect(await ask(`${url}${path}`, { headers: { origin, authorization } })).toMatchObject(refused)
+    const preflight = { origin, 'access-control-request-method': 'POST' }
+    expect(await ask(`${url}${path}`, { method: 'OPTIONS', headers: preflight })).toMatchObject(refused)
+  }
+})

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { getActiveResourcesInfo } from 'node:process'
+import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
+import { Changes } from '../../../src/emulator/changes.ts'
+import { systemClock } from '../../../src/emulator/clock.ts'
+import { createOutbox, type OutboxOptions } from '../../../src/emulator/sending/outbox.ts'
+import type { DeliveryRecord, Sending } from '../../../src/emulator/sending/sending.ts'
+import { samplePayload } from '../../../src/testing/index.ts'
+
+/** Listens on a free port while the test runs; `url` is its address. */
+export async function listen(listener: RequestListener): Promise<{ server: Server; url: string }> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { server, url: urlOf(server) }
+}
+
+/** Listens for connections and does what it likes with them. */
+export async function listenTcp(listener: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    listener(socket)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  await once(server, 'listening')
+  return urlOf(server)
+}
+
+const urlOf = (server: { address(): unknown }) =>
+  `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/media`
+
+/** Where nobody listens. */
+export async function refusingUrl(): Promise<string> {
+  const { server, url } = await listen(() => {})
+  server.close()
+  await once(server, 'close')
+  return url
+}
+
+/** Answers with each status in turn, then with the last of them, and keeps what it was sent. */
+export async function listenAndAnswer(...statuses: number[]) {
+  const received: { request: IncomingMessage; body: string }[] = []
+  const { url } = await listen(async (request, response) => {
+    received.push({ request, body: await text(request) })
+    response.writeHead(statuses[Math.min(received.length, statuses.length) - 1] ?? 200, { location: url }).end('answer')
+  })
+  return { url, received }
+}
+
+/** An outbox that is closed with the test. Its pauses are a thousandth: a retry follows after 3 ms. */
+export function outboxWith(options: Partial<OutboxOptions> = {}) {
+  const outbox = createOutbox({
+    profile: 'documented',
+    timeScale: 0.001,
+    maxWaiting: 10_000,
+    maxRecords: 2_000,
+    clock: systemClock,
+    changes: new Changes(),
+    acknowledged: () => {},
+    ...options,
+  })
+  onTestFinished(() => outbox.close())
+  return outbox
+}
+
+/** A payload of the media with this id. */
+export const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
+
+/** The media that a body tells of. */
+export const mediaIdOf = (body: string): string => JSON.parse(body).media_id
+
+/** What a delivery came to, in a word. */
+export const outcomeOf = ({ failure, answer }: DeliveryRecord) => failure?.reason ?? answer?.status
+
+/** What the deliveries of a sending came to. */
+export const outcomesOf = (sending: Sending | undefined) => sending?.deliveries.map(outcomeOf)
+
+/** How many timers are set in this process, those of the test runner included: there are fewer than 10 of them. */
+export const timers = () => getActiveResourcesInfo().filter((name) => name === 'Timeout').length

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { listen, listenAndAnswer, outboxWith, payloadOf, refusingUrl, timers } from './fixture.ts'
+
+describe('an outbox that is closed', () => {
+  test('gives up what is on its way, waiting, held back, late and retrying, and leaves no timer', async () => {
+    const { url } = await listen(() => {})
+    const down = await refusingUrl()
+    const outbox = outboxWith({ timeScale: 1 })
+    for (let i = 0; i < 20; i++) {
+      outbox.send({ id: `held ${i}`, url }, payloadOf('m1'), { fault: 'reorder' })
+      outbox.send({ id: `late ${i}`, url }, payloadOf('m1'), { fault: 'delay' })
+      outbox.send({ id: 'down', url: down }, payloadOf('m1'))
+    }
+    const states = () => new Set(outbox.list().map(({ state }) => state))
+    await expect.poll(states).toEqual(new Set(['waiting', 'retrying']))
+    for (let i = 0; i < 100; i++) outbox.send({ id: 'slow', url }, payloadOf('m1'))
+    const checking = outbox.check({ id: 'slow', url }, payloadOf('m1'))
+    await expect.poll(states).toContain('delivering')
+    expect(timers()).toBeGreaterThan(80)
+
+    await outbox.close()
+    expect((await checking).state).toBe('failed')
+    expect(states()).toEqual(new Set(['failed']))
+    expect(outbox.list()).toHaveLength(161)
+    expect(timers()).toBeLessThan(10)
+    await outbox.close()
+  })
+
+  test('lets go whoever waits for it to be idle', async () => {
+    const { url } = await listen(() => {})
+    const outbox = outboxWith()
+    outbox.send({ id: 'w1', url }, payloadOf('m1'))
+    const idle = outbox.idle()
+    await outbox.close()
+    await idle
+  })
+
+  test('sends nothing more', async () => {
+    const outbox = outboxWith()
+    await outbox.close()
+    const closing = expect.objectContaining({ code: 'closing' })
+    expect(() => outbox.send({ id: 'w1', url: 'http://127.0.0.1' }, payloadOf('m1'))).toThrow(closing)
+    await expect(outbox.check({ id: 'w1', url: 'http://127.0.0.1' }, payloadOf('m1'))).rejects.toEqual(closing)
+  })
+
+  test('refuses a test delivery whose turn had not come', async () => {
+    const { url } = await listen(() => {})
+    const outbox = outboxWith()
+    const checks = Array.from({ length: 100 }, () => outbox.check({ id: 'w1', url }, payloadOf('m1')))
+    await outbox.close()
+    const results = await Promise.allSettled(checks)
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
+    expect(refused.length).toBeGreaterThan(0)
+    expect(new Set(refused)).toEqual(new Set(['closing']))
+  })
+})
+
+describe('an outbox has limits', () => {
+  test('to what is unfinished, test deliveries and repeats included', async () => {
+    const { url } = await listen(() => {})
+    const outbox = outboxWith({ maxWaiting: 2 })
+    const { id } = outbox.send({ id: 'w1', url }, payloadOf('m1'))
+    outbox.send({ id: 'w1', url }, payloadOf('m2'))
+
+    const overloaded = expect.objectContaining({
+      code: 'overloaded',
+      message: '2 events are under way, and there is no room for more',
+    })
+    expect(() => outbox.send({ id: 'w1', url }, payloadOf('m3'))).toThrow(overloaded)
+    expect(() => outbox.repeat(id, { id: 'w1', url })).toThrow(overloaded)
+    await expect(outbox.check({ id: 'w1', url }, payloadOf('m3'))).rejects.toEqual(overloaded)
+    expect(outbox.list()).toHaveLength(2)
+  })
+
+  test('to the finished sendings it keeps, the last ones, beside all that are unfinished', async () => {
+    const { url } = await listenAndAnswer(200)
+    const { url: slow } = await listen(() => {})
+    const outbox = outboxWith({ maxRecords: 3 })
+    const first = outbox.send({ id: 'slow', url: slow }, payloadOf('first'))
+    for (let i = 0; i < 10; i++) {
+      const { id } = outbox.send({ id: 'w1', url }, payloadOf(`m${i}`))
+      await expect.poll(() => outbox.get(id)?.state, { interval: 1 }).toBe('acknowledged')
+    }
+    expect(outbox.list().map(({ payload }) => payload.media_id)).toEqual(['m9', 'm8', 'm7', 'first'])
+    expect(outbox.get(first.id)?.state).toBe('delivering')
+  })
+
+  test('to the deliveries that are on their way at once', async () => {
+    const { url } = await listen(() => {})
+    const outbox = outboxWith()
+    for (let i = 0; i < 600; i++) outbox.send({ id: `w${i % 9}`, url }, payloadOf(`m${i}`))
+    await new Promise(setImmediate)
+    const delivering = outbox.list().filter(({ state }) => state === 'delivering')
+    expect(delivering.length).toBeLessThanOrEqual(64)
+    expect(new Set(delivering.map(({ webhookId }) => webhookId)).size).toBeGreaterThan(5)
+  })
+})
+
+test('ten thousand events at once do not keep anything else from running', async () => {
+  const { url } = await listen((request, response) => request.resume().on('end', () => response.end()))
+  const outbox = outboxWith()
+  for (let i = 0; i < 10_000; i++) outbox.send({ id: `w${i % 5}`, url }, payloadOf(`m${i}`))
+
+  let latestMs = 0
+  let due = performance.now() + 10
+  const timer = setInterval(() => {
+    latestMs = Math.max(latestMs, performance.now() - due)
+    due = performance.now() + 10
+  }, 10)
+  await outbox.idle()
+  clearInterval(timer)
+  expect(outbox.list().every(({ state }) => state === 'acknowledged')).toBe(true)
+  expect(latestMs).toBeLessThan(1_000)
+}, 60_000)

@@ -1,0 +1,298 @@
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { Changes } from '../../../src/emulator/changes.ts'
+import type { Sending } from '../../../src/emulator/sending/sending.ts'
+import { listen, listenAndAnswer, mediaIdOf, outboxWith, outcomesOf, payloadOf, refusingUrl } from './fixture.ts'
+
+describe('a sending', () => {
+  test('can be followed from its beginning to its end', async () => {
+    const { url } = await listenAndAnswer(503, 200)
+    const changes = new Changes()
+    const seen: string[] = []
+    const outbox = outboxWith({ changes, clock: () => 1_700_000_000_123_456_789n })
+    changes.subscribe(({ of, id }) => {
+      const { state, deliveries } = outbox.get(id) as Sending
+      seen.push(`${of} ${state} ${deliveries.length}`)
+    })
+    const sending = outbox.send({ id: 'w1', url }, payloadOf('m1'), { format: 'envelope' })
+    await outbox.idle()
+
+    expect(sending).toEqual({
+      id: expect.any(String),
+      webhookId: 'w1',
+      url,
+      payload: payloadOf('m1'),
+      behaviour: { format: 'envelope' },
+      createdAt: new Date(1_700_000_000_123),
+      state: 'waiting',
+      deliveries: [],
+    })
+    expect(seen).toEqual([
+      'sendings waiting 0',
+      'sendings delivering 0',
+      'sendings retrying 1',
+      'sendings delivering 1',
+      'sendings acknowledged 2',
+    ])
+    expect(outbox.get(sending.id)?.deliveries).toMatchObject([
+      {
+        attempt: 1,
+        startedAt: new Date(1_700_000_000_123),
+        failure: { reason: 'status', message: 'answered 503' },
+        retryInMs: 3,
+      },
+      { attempt: 2, answer: { status: 200, body: 'answer' } },
+    ])
+  })
+
+  test('tells when it is acknowledged, and only then', async () => {
+    const acknowledged: Sending[] = []
+    const outbox = outboxWith({ acknowledged: (sending) => acknowledged.push(sending) })
+    const sent = outbox.send({ id: 'w1', url: (await listenAndAnswer(500, 200)).url }, payloadOf('m1'))
+    const refused = outbox.send({ id: 'w2', url: (await listenAndAnswer(500)).url }, payloadOf('m1'))
+    await outbox.idle()
+    expect(acknowledged).toEqual([outbox.get(sent.id)])
+    expect(outbox.get(refused.id)?.state).toBe('failed')
+  })
+
+  test('is repeated as a sending of its own, in the way it is told', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const outbox = outboxWith()
+    const first = outbox.send({ id: 'w1', url }, payloadOf('m1'))
+    await outbox.idle()
+    const second = outbox.repeat(first.id, { id: 'w1', url }, { format: 'envelope' })
+    await outbox.idle()
+
+    expect(outbox.list().map(({ id }) => id)).toEqual([second.id, first.id])
+    expect(second.payload).toEqual(first.payload)
+    expect(JSON.parse(received[1]?.body ?? '')).toMatchObject({ data: { videoId: 'm1' } })
+  })
+
+  test('that is not known cannot be repeated', () => {
+    expect(() => outboxWith().repeat('unknown', { id: 'w1', url: 'http://127.0.0.1' })).toThrow(
+      expect.objectContaining({ code: 'invalid_option', message: 'there is no sending unknown (any more)' }),
+    )
+  })
+
+  test.each(['ftp://127.0.0.1/?token=geheim', 'geheim'])('to %s is refused without its secret', async (url) => {
+    const outbox = outboxWith()
+    const refused = expect.objectContaining({ code: 'invalid_option', message: expect.not.stringContaining('geheim') })
+    expect(() => outbox.send({ id: 'w1', url }, payloadOf('m1'))).toThrow(refused)
+    await expect(outbox.check({ id: 'w1', url }, payloadOf('m1'))).rejects.toEqual(refused)
+    expect(outbox.list()).toEqual([])
+  })
+})
+
+describe('the events for a webhook', () => {
+  test('are delivered without waiting for one another', async () => {
+    const held: { end(): void }[] = []
+    const { url } = await listen((_, response) => {
+      held.push(response)
+      // None is answered before all are there.
+      if (held.length === 10) for (const each of held) each.end()
+    })
+    const outbox = outboxWith()
+    for (let i = 0; i < 10; i++) outbox.send({ id: 'w1', url }, payloadOf(`m${i}`))
+    await outbox.idle()
+    expect(outbox.list().map(({ state }) => state)).toEqual(new Array(10).fill('acknowledged'))
+  })
+
+  test('are started in the order in which they were sent', async () => {
+    const { url } = await listenAndAnswer(200)
+    const started: string[] = []
+    const changes = new Changes()
+    const outbox = outboxWith({ changes })
+    changes.subscribe(({ id }) => {
+      const { state, payload } = outbox.get(id) as Sending
+      if (state === 'delivering') started.push(payload.media_id)
+    })
+    const media = Array.from({ length: 200 }, (_, index) => `m${index}`)
+    for (const each of media) outbox.send({ id: 'w1', url }, payloadOf(each))
+    await outbox.idle()
+    expect(started).toEqual(media)
+  })
+
+  test('go to all of its subscribers, or to none', async () => {
+    const { url } = await listenAndAnswer(200)
+    const outbox = outboxWith({ maxWaiting: 1 })
+    const targets = [
+      { id: 'w1', url },
+      { id: 'w2', url, behaviour: { format: 'envelope' as const } },
+    ]
+    const sent = outbox.sendToAll(targets, payloadOf('m1'))
+    expect(sent.map(({ webhookId, behaviour }) => [webhookId, behaviour])).toEqual([
+      ['w1', {}],
+      ['w2', { format: 'envelope' }],
+    ])
+    expect(() => outbox.sendToAll(targets, payloadOf('m2'))).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    expect(outbox.sendToAll([], payloadOf('m2'))).toEqual([])
+    await outbox.idle()
+    expect(outbox.list()).toHaveLength(2)
+  })
+
+  test('do not hold up those for another webhook, however slow its receiver is', async () => {
+    const { url: slow } = await listen(() => {})
+    const { url: fast } = await listenAndAnswer(200)
+    const outbox = outboxWith()
+    for (let i = 0; i < 200; i++) outbox.send({ id: 'slow', url: slow }, payloadOf(`m${i}`))
+    const begin = performance.now()
+    const sendings = Array.from({ length: 50 }, (_, i) => outbox.send({ id: 'fast', url: fast }, payloadOf(`f${i}`)))
+    await expect.poll(() => sendings.map(({ id }) => outbox.get(id)?.state)).toEqual(new Array(50).fill('acknowledged'))
+    // The others have 3 s each.
+    expect(performance.now() - begin).toBeLessThan(2_500)
+  })
+})
+
+describe('the fault', () => {
+  const mediaOf = (received: readonly { body: string }[]) => received.map(({ body }) => mediaIdOf(body))
+
+  test('drop sends nothing, and the sending is over', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const outbox = outboxWith()
+    expect(outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'drop' }).state).toBe('dropped')
+    await outbox.idle()
+    expect(received).toEqual([])
+    expect(outbox.list()).toMatchObject([{ state: 'dropped', deliveries: [] }])
+  })
+
+  test('reorder lets the next event for the webhook overtake', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const outbox = outboxWith({ timeScale: 1 })
+    const held = outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'reorder' })
+    outbox.send({ id: 'w2', url }, payloadOf('other'))
+    await expect.poll(() => mediaOf(received)).toEqual(['other'])
+    expect(outbox.get(held.id)?.state).toBe('waiting')
+
+    outbox.send({ id: 'w1', url }, payloadOf('m2'))
+    await outbox.idle()
+    expect(mediaOf(received)).toEqual(['other', 'm2', 'm1'])
+  })
+
+  test('reorder, where every event has it, swaps them by twos', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const outbox = outboxWith({ timeScale: 1 })
+    for (const media of ['m1', 'm2', 'm3', 'm4']) {
+      outbox.send({ id: 'w1', url }, payloadOf(media), { fault: 'reorder' })
+      if (media === 'm2') await outbox.idle()
+    }
+    await outbox.idle()
+    expect(mediaOf(received)).toEqual(['m2', 'm1', 'm4', 'm3'])
+  })
+
+  test('reorder waits as long as the first delivery of the next event takes, be it refused', async () => {
+    const seen: string[] = []
+    const { url } = await listen(async (request, response) => {
+      seen.push(mediaIdOf(await text(request)))
+      if (seen.length > 1) return response.end()
+      // Longer than an event is held back when no other one comes.
+      setTimeout(() => {
+        seen.push('refused')
+        response.writeHead(500).end()
+      }, 150)
+    })
+    const outbox = outboxWith({ timeScale: 0.005 })
+    outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'reorder' })
+    outbox.send({ id: 'w1', url }, payloadOf('m2'))
+    await outbox.idle()
+    expect(seen).toEqual(['m2', 'refused', 'm1', 'm2'])
+  })
+
+  test('reorder lets the event go when no other one comes', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const outbox = outboxWith({ timeScale: 0 })
+    outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'reorder' })
+    await outbox.idle()
+    expect(mediaOf(received)).toEqual(['m1'])
+  })
+
+  test('duplicate and concurrent-duplicate are told apart from retries in the record', async () => {
+    const { url } = await listenAndAnswer(200)
+    const outbox = outboxWith()
+    for (const fault of ['duplicate', 'concurrent-duplicate'] as const) {
+      const { id } = outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault })
+      await outbox.idle()
+      expect(outbox.get(id)).toMatchObject({ state: 'acknowledged', deliveries: [{ attempt: 1 }, { copy: true }] })
+    }
+  })
+
+  test('lost-answer is followed by a retry in both profiles', async () => {
+    for (const profile of ['documented', 'observed'] as const) {
+      const { url } = await listenAndAnswer(200)
+      const outbox = outboxWith({ profile })
+      const { id } = outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'lost-answer' })
+      await outbox.idle()
+      expect(outcomesOf(outbox.get(id))).toEqual(['connection', 200])
+    }
+  })
+
+  test('corrupt-body loses the event for a sender that does not retry after an answer', async () => {
+    const { url } = await listenAndAnswer(400)
+    const outbox = outboxWith({ profile: 'observed' })
+    const { id } = outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'corrupt-body' })
+    await outbox.idle()
+    expect(outbox.get(id)?.state).toBe('failed')
+    expect(outcomesOf(outbox.get(id))).toEqual(['status'])
+  })
+})
+
+describe('the test delivery', () => {
+  test('is made once, signed and in the format of the webhook, without its fault', async () => {
+    const { url, received } = await listenAndAnswer(200)
+    const acknowledged: Sending[] = []
+    const outbox = outboxWith({ acknowledged: (sending) => acknowledged.push(sending) })
+    const sending = await outbox.check({ id: 'w1', url }, payloadOf('m1'), {
+      format: 'envelope',
+      sign: { scheme: 'header-token', secret: 'geheim', header: 'x-token' },
+      fault: 'drop',
+    })
+    expect(sending).toMatchObject({ state: 'acknowledged', behaviour: { format: 'envelope' } })
+    expect(sending.behaviour.fault).toBeUndefined()
+    expect(received.map(({ request, body }) => [request.headers['x-token'], JSON.parse(body).data.videoId])).toEqual([
+      ['geheim', 'm1'],
+    ])
+    expect(acknowledged).toEqual([sending])
+    expect(outbox.list()).toEqual([sending])
+  })
+
+  test.each([201, 204, 302, 404, 503])('fails with %d and is not retried', async (status) => {
+    const { url, received } = await listenAndAnswer(status)
+    const { state, deliveries } = await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))
+    expect(state).toBe('failed')
+    expect(deliveries).toMatchObject([{ answer: { status }, failure: { reason: 'status' } }])
+    expect(received).toHaveLength(1)
+  })
+
+  test('says what was wrong with another success', async () => {
+    const { url } = await listenAndAnswer(202)
+    const { deliveries } = await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))
+    expect(deliveries[0]?.failure?.message).toBe('answered 202: a test delivery needs exactly 200')
+  })
+
+  test('has one second', async () => {
+    const { url } = await listen(() => {})
+    const { state, deliveries } = await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))
+    expect(state).toBe('failed')
+    expect(deliveries).toMatchObject([{ failure: { reason: 'timeout', message: 'no answer within 1000 ms' } }])
+  })
+
+  test('does not wait behind the events of its webhook', async () => {
+    let stuck = 0
+    const { url } = await listen(async (request, response) => {
+      if (mediaIdOf(await text(request)) === 'test') response.end()
+      else stuck += 1
+    })
+    const outbox = outboxWith()
+    for (let i = 0; i < 100; i++) outbox.send({ id: 'w1', url }, payloadOf('m1'))
+    await expect.poll(() => stuck).toBeGreaterThan(10)
+    expect((await outbox.check({ id: 'w1', url }, payloadOf('test'))).state).toBe('acknowledged')
+  })
+})
+
+test('an outbox is idle when nothing is sent, and again when everything is over', async () => {
+  const outbox = outboxWith()
+  await outbox.idle()
+  const { id } = outbox.send({ id: 'w1', url: await refusingUrl() }, payloadOf('m1'))
+  await outbox.idle()
+  expect(outbox.get(id)?.state).toBe('failed')
+  await outbox.idle()
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Turns } from '../../../src/emulator/sending/turns.ts'
+
+const { signal } = new AbortController()
+/** Lets everyone go on whose turn it is. */
+const settled = () => new Promise(setImmediate)
+
+/** Asks for turns and keeps who has got one, in order, and how to end it. */
+function takers(turns: Turns) {
+  const started: { readonly lane: string; readonly number: number; readonly end: () => void }[] = []
+  let asked = 0
+  return {
+    started,
+    ask(lane: string) {
+      const number = asked++
+      void turns.take(lane, signal).then((end) => started.push({ lane, number, end }))
+    },
+  }
+}
+
+describe('turns', () => {
+  test('are given in order within a lane, never too many at once, and to everybody in the end', async () => {
+    const asks = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
+    await fc.assert(
+      fc.asyncProperty(asks, fc.integer({ min: 1, max: 9 }), fc.infiniteStream(fc.nat()), async (lanes, max, picks) => {
+        const { started, ask } = takers(new Turns(max))
+        for (const lane of lanes) ask(lane)
+        await settled()
+        const running = new Set(started)
+        while (running.size > 0) {
+          expect(running.size).toBeLessThanOrEqual(max)
+          const ended = [...running][picks.next().value % running.size]
+          const before = started.length
+          if (ended) running.delete(ended)
+          ended?.end()
+          await settled()
+          for (const each of started.slice(before)) running.add(each)
+        }
+        expect(started).toHaveLength(lanes.length)
+        for (const lane of new Set(lanes)) {
+          const numbers = started.filter((each) => each.lane === lane).map(({ number }) => number)
+          expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('are left for others by a lane that keeps its own for ever', async () => {
+    const { started, ask } = takers(new Turns(64))
+    for (let i = 0; i < 100; i++) ask('slow')
+    await settled()
+    expect(started).toHaveLength(32)
+    ask('fast')
+    await settled()
+    expect(started.at(-1)?.lane).toBe('fast')
+  })
+
+  test('are shared evenly in time', async () => {
+    const { started, ask } = takers(new Turns(12))
+    for (const lane of ['a', 'b', 'c']) for (let i = 0; i < 100; i++) ask(lane)
+    await settled()
+    for (let i = 0; i < 100; i++) {
+      started[i]?.end()
+      await settled()
+    }
+    const running = started.slice(100).map(({ lane }) => lane)
+    for (const lane of ['a', 'b', 'c']) expect(running.filter((each) => each === lane)).toHaveLength(3)
+  })
+
+  test('are passed on by whoever no longer wants one', async () => {
+    const turns = new Turns(1)
+    const stop = new AbortController()
+    const end = await turns.take('a', signal)
+    const given = expect(turns.take('a', stop.signal)).rejects.toThrow('aborted')
+    const next = turns.take('a', signal)
+    stop.abort()
+    end()
+    await given
+    await expect(next).resolves.toBeTypeOf('function')
+  })
+})

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import type { Emulator } from '../../src/emulator/index.ts'
+import { answering, api, emulate, receive, serve, subscribe } from './fixture.ts'
+
+describe('a sending', () => {
+  async function sent(): Promise<{ emulator: Emulator; sendingId: string; webhookId: string; bodies: string[] }> {
+    const emulator = await emulate()
+    const bodies: string[] = []
+    const { id } = await subscribe(emulator, await serve(collecting(bodies)), ['file_received'])
+    emulator.addMedia()
+    await emulator.settled()
+    return { emulator, sendingId: emulator.sendings()[0]?.id ?? '', webhookId: id, bodies }
+  }
+
+  test('can be repeated: the same event, by itself', async () => {
+    const { emulator, sendingId, bodies } = await sent()
+    const again = emulator.repeat(sendingId)
+    await emulator.settled()
+    expect(again.id).not.toBe(sendingId)
+    expect(emulator.sendings()).toMatchObject([{ id: again.id, state: 'acknowledged' }, { id: sendingId }])
+    expect(bodies).toEqual([bodies[0], bodies[0]])
+  })
+
+  test('is repeated to where its webhook leads now, and as it behaves now', async () => {
+    const { emulator, sendingId, webhookId } = await sent()
+    const moved = await receive()
+    await api(emulator, 'PATCH', `/webhooks/${webhookId}`, { url: moved.url })
+    emulator.behave(webhookId, { format: 'envelope' })
+    emulator.repeat(sendingId)
+    await emulator.settled()
+    expect(moved.events).toMatchObject([{ type: 'file.received', format: 'envelope' }])
+  })
+
+  test('can be repeated with another behaviour, this once', async () => {
+    const { emulator, sendingId, bodies } = await sent()
+    emulator.repeat(sendingId, { fault: 'duplicate' })
+    await emulator.settled()
+    emulator.repeat(sendingId)
+    await emulator.settled()
+    expect(bodies).toHaveLength(4)
+    expect(() => emulator.repeat(sendingId, { fault: 'x' } as object)).toThrow(/behaviour.fault has to be one of/)
+  })
+
+  test('cannot be repeated when there is none, or when its webhook was deleted', async () => {
+    const { emulator, sendingId, webhookId } = await sent()
+    expect(() => emulator.repeat('nothing')).toThrow('there is no sending with this id')
+    await api(emulator, 'DELETE', `/webhooks/${webhookId}`)
+    expect(() => emulator.repeat(sendingId)).toThrow('the webhook of this sending was deleted')
+  })
+
+  test('is kept when it is over, up to maxRecords of them', async () => {
+    const emulator = await emulate({ maxRecords: 3 })
+    await subscribe(emulator, await serve(answering(200)), ['file_received'])
+    const ids: string[] = []
+    for (let index = 0; index < 5; index++) {
+      emulator.addMedia()
+      await emulator.settled()
+      ids.unshift(emulator.sendings()[0]?.id ?? '')
+    }
+    expect(emulator.sendings().map(({ id }) => id)).toEqual(ids.slice(0, 3))
+  })
+})
+
+/** Acknowledges, and keeps what it is sent. */
+function collecting(bodies: string[]): RequestListener {
+  return async (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    await once(request, 'end')
+    bodies.push(Buffer.concat(chunks).toString())
+    response.end()
+  }
+}
