@@ -7,6 +7,7 @@ export default defineConfig({
     'src/testing/index.ts',
     'src/client/index.ts',
     'src/emulator/index.ts',
+    'src/cli/main.ts',
     'adapters/{express,hono,fetch,node}.ts',
   ],
   platform: 'neutral',

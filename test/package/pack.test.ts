@@ -45,6 +45,24 @@ test('a server of the installed package takes a real delivery', async () => {
   await expect.poll(() => server.output()).toContain('handled a-film 360p+720p')
 })
 
+test('the installed command plays the service, with its page and all that the page loads', async () => {
+  const cwd = inject('userFolder')
+  const bin = join(cwd, 'node_modules/.bin/media-webhooks')
+  const emulator = await startProgram(bin, ['emulate', '--port', '0', '--json'], { cwd }, /"url":"([^"]+)"/)
+  onTestFinished(async () => void (await emulator.stop()))
+
+  const { url, credentials } = JSON.parse(emulator.output())
+  const page = await (await fetch(url)).text()
+  const loaded = Array.from(page.matchAll(/(?:href|src)="(\/page\/[^"]+)"/g), ([, path]) => path as string)
+  expect(loaded).toEqual(expect.arrayContaining(['/page/style.css', '/page/browser.js']))
+  for (const path of loaded) expect([path, (await fetch(new URL(path, url))).status]).toEqual([path, 200])
+
+  const environment = { MEDIA_WEBHOOKS_BASE_URL: url, MEDIA_WEBHOOKS_ACCESS_TOKEN: credentials.accessToken }
+  const list = await startProgram(bin, ['webhooks', 'list', '--json'], { cwd, env: environment }, /(.*)/)
+  expect(JSON.parse(list.captured)).toMatchObject({ total: 0 })
+  expect(await emulator.stop('SIGINT')).toBe(0)
+})
+
 describe('a TypeScript project', () => {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 

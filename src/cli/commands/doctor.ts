@@ -1,0 +1,62 @@
+import { defineCommand } from '../command.ts'
+import { createEndpoint } from '../doctor/endpoint.ts'
+import { examine, maxRequests } from '../doctor/examine.ts'
+import type { Finding } from '../doctor/finding.ts'
+import { readUrl } from '../flags.ts'
+import { maskedUrl } from '../mask.ts'
+import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
+import type { Screen } from '../screen.ts'
+import { UsageError } from '../usage-error.ts'
+
+const styles = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const
+
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'tries a running endpoint as the service would, and says what to mend',
+  details:
+    `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so that handlers see event.test) and bad\n` +
+    `ones, at most ${maxRequests} requests, to this URL only. Redirects are not followed.`,
+  positionals: ['<url>'],
+  flags: { verify: schemeChoice('how the endpoint verifies deliveries'), ...schemeFlags },
+  json: 'print one JSON object: url, ok, requests, findings',
+  exitCodes: { 0: 'all is well (warnings included)', 1: 'a check failed' },
+  examples: [
+    "doctor 'http://127.0.0.1:3000/webhooks/media?token=secret'",
+    'doctor http://127.0.0.1:3000/webhooks/media --verify hmac-signature --header x-signature --secret s3cret',
+  ],
+  async run({ values, given, positionals }, screen) {
+    const url = targetOf(positionals[0] as string)
+    const scheme = readScheme('--verify', values.verify, { values, given })
+    const endpoint = createEndpoint({ url, scheme, open: values.verify === 'unverified' }, screen.signal)
+    const findings: Finding[] = []
+    for await (const finding of examine(endpoint)) {
+      findings.push(finding)
+      if (!values.json) printFinding(finding, screen)
+    }
+    const count = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length
+    const fine = count('failed') === 0
+    const { requests } = endpoint
+    if (values.json) screen.json({ url: maskedUrl(url), ok: fine, requests, findings })
+    else {
+      const [verdict, style] = fine ? (['All is well', 'green'] as const) : (['Not all is well', 'red'] as const)
+      const counts = `${count('ok')} ok, ${count('warning')} warned, ${count('failed')} failed`
+      screen.print(`\n${screen.paint(style, verdict)}: ${counts}; ${requests} request${requests === 1 ? '' : 's'}`)
+    }
+    return fine ? 0 : 1
+  },
+})
+
+function printFinding({ check, verdict, reason, mend }: Finding, { print, paint }: Screen): void {
+  print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
+  if (mend !== undefined) print(`${' '.repeat(8)}${paint('dim', 'mend:')} ${mend}`)
+}
+
+function targetOf(text: string): string {
+  try {
+    const url = readUrl(text)
+    url.hash = ''
+    return url.href
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(`<url> ${error.message}`) : error
+  }
+}

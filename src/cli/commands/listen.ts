@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { verifierFor } from '../../emulator/sending/signing.ts'
+import { unverified } from '../../index.ts'
+import { defineCommand } from '../command.ts'
+import { port } from '../flags.ts'
+import { advise } from '../listen/advise.ts'
+import { describe, printReceived } from '../listen/print.ts'
+import { createListener, type Received } from '../listen/received.ts'
+import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
+import { interrupted, listenOn, servingExitCodes } from '../serving.ts'
+
+const standardPort = 4020
+
+export const listen = defineCommand({
+  name: 'listen',
+  summary: 'receives deliveries, prints their events, and says how to verify their sender',
+  details:
+    'It takes deliveries at any path, from anyone unless --verify is given. With --secret it finds the verifier that\n' +
+    'accepts what it sees, and prints the line of code to paste. Credentials are masked.',
+  flags: {
+    port: port(standardPort),
+    verify: schemeChoice('refuse what this scheme does not verify'),
+    ...schemeFlags,
+  },
+  json: 'print a line with the URL, then one JSON object a delivery: outcome, status, headers, event, advice, lines',
+  exitCodes: servingExitCodes,
+  examples: ['listen', 'listen --port 0 --secret s3cret'],
+  async run({ values, given }, screen) {
+    const scheme = readScheme('--verify', values.verify, { values, given }, ['secret'])
+    const secret = scheme === undefined ? values.secret : 'password' in scheme ? scheme.password : scheme.secret
+    let lastAdvice: string | undefined
+
+    const tell = async (received: Received) => {
+      // A delivery that was verified needs no advice.
+      const needed = scheme === undefined || received.report.outcome === 'unauthorized'
+      const advice = needed && received.delivery.body.length > 0 ? await advise(received.delivery, secret) : undefined
+      const described = describe(received, secret)
+      if (values.json) return screen.json({ ...described, ...(advice && { advice: advice.text, lines: advice.lines }) })
+      printReceived(described, screen)
+      const text = advice && [advice.text, ...advice.lines].join('\n  ')
+      if (text !== undefined && text !== lastAdvice) screen.print(screen.paint('bold', text))
+      lastAdvice = text ?? lastAdvice
+    }
+
+    const { listener, close } = createListener(scheme === undefined ? unverified() : verifierFor(scheme), tell)
+    const server = createServer(listener)
+    const url = await listenOn(server, values.port ?? standardPort)
+    if (values.json) screen.json({ url })
+    else screen.print(`Listening on ${url}, at any path (Ctrl-C ends it)`)
+    await interrupted(screen.signal)
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+    await close()
+    return 0
+  },
+})

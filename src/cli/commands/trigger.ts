@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Changes } from '../../emulator/changes.ts'
+import { systemClock } from '../../emulator/clock.ts'
+import { lifeOf, payloadOf, step } from '../../emulator/media/lifecycle.ts'
+import { createOutbox, type Outbox } from '../../emulator/sending/outbox.ts'
+import { profiles } from '../../emulator/sending/profile.ts'
+import { faults } from '../../emulator/sending/sending.ts'
+import { eventTypes } from '../../index.ts'
+import { defineCommand, type Input } from '../command.ts'
+import { choice, list, required, text, timeScale, toggle, url } from '../flags.ts'
+import { suggestion } from '../nearest.ts'
+import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
+import { createDeliveryPrinter } from '../trigger/print.ts'
+import { UsageError } from '../usage-error.ts'
+
+const flags = {
+  to: required(url('the receiver')),
+  format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
+  fault: choice(faults, 'what goes wrong with each event, once'),
+  profile: choice(profiles, 'how events are retried (default: documented)'),
+  timeScale,
+  title: text('<text>', "the media's title (default: Untitled.mp4)"),
+  qualities: list('<names>', 'its qualities, in the order in which they are encoded (default: 360p,720p)'),
+  fails: toggle('lifecycle: its encoding fails, at the last quality'),
+  sign: schemeChoice('sign deliveries for this verifier'),
+  ...schemeFlags,
+}
+
+/** What it takes for an outbox that serves one command. */
+const plenty = 1_000
+
+const stepMs = Number(step) / 1e6
+
+export const trigger = defineCommand({
+  name: 'trigger',
+  summary: 'sends an event, or the whole life of a media, to a receiver',
+  details: `The types are ${eventTypes.join(', ')}.`,
+  positionals: ['<type|lifecycle>'],
+  flags,
+  json: 'print one JSON object a delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
+  exitCodes: { 0: 'every event that was sent was acknowledged', 1: 'one was not' },
+  examples: [
+    'trigger encoding.finished --to http://127.0.0.1:3000/webhooks/media',
+    'trigger lifecycle --to http://127.0.0.1:3000/webhooks/media --time-scale 0.1 --fault duplicate',
+    'trigger file.received --to http://127.0.0.1:3000/webhooks/media --sign hmac-signature --header x-signature --secret s3cret',
+  ],
+  async run(input, screen) {
+    const { values } = input
+    const { to, format = 'flat', fault, profile = 'documented', timeScale = 1 } = values
+    const sign = readScheme('--sign', values.sign, input)
+    const { media, events } = lifeFrom(input)
+    if (fault === 'reorder' && events.length === 1) throw new UsageError('--fault reorder goes with lifecycle')
+
+    const changes = new Changes()
+    const options = { profile, timeScale, maxWaiting: plenty, maxRecords: plenty, clock: systemClock }
+    const outbox = createOutbox({ ...options, changes, acknowledged() {} })
+    const printer = createDeliveryPrinter(outbox, input.values, screen)
+    changes.subscribe(({ id }) => printer.printNew(id))
+    try {
+      const behaviour = { format, ...(sign && { sign }), ...(fault && { fault }) }
+      for (const [index, event] of events.entries()) {
+        if (index > 0) await pause(stepMs * timeScale, undefined, { signal: screen.signal })
+        outbox.send({ id: 'receiver', url: to }, payloadOf(media, event, systemClock()), behaviour)
+      }
+      await ended(outbox, screen.signal)
+    } finally {
+      await outbox.close()
+    }
+    return printer.summarize() ? 0 : 1
+  },
+})
+
+function lifeFrom({ positionals: [type = ''], values, given }: Input<typeof flags>) {
+  const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
+  if (type !== 'lifecycle' && given.has('fails')) throw new UsageError('--fails goes with lifecycle')
+  const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
+  const life = lifeOf(media)
+  if (type === 'lifecycle') return { media, events: life }
+  const types: readonly string[] = ['lifecycle', ...eventTypes]
+  if (!types.includes(type)) {
+    throw new UsageError(`there is no type '${type}' among ${types.join(', ')}${suggestion(type, types)}`)
+  }
+  return { media, events: life.filter((event) => event.type === type).slice(0, 1) }
+}
+
+async function ended(outbox: Outbox, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  const stop = () => void outbox.close()
+  signal.addEventListener('abort', stop)
+  await outbox.idle()
+  signal.removeEventListener('abort', stop)
+  signal.throwIfAborted()
+}

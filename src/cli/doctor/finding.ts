@@ -1,0 +1,46 @@
+import type { Endpoint } from './endpoint.ts'
+import type { Reply } from './probe.ts'
+
+/** What a check found. */
+export interface Finding {
+  /** What the endpoint has to do. */
+  readonly check: string
+  readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped'
+  readonly reason: string
+  /** What to do about it. */
+  readonly mend?: string
+}
+
+/** Tries something, and reports each thing that it found. */
+export type Check = (endpoint: Endpoint) => AsyncIterable<Finding>
+
+export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
+
+export const failed = (check: string, reason: string, mend: string): Finding => ({
+  check,
+  verdict: 'failed',
+  reason,
+  mend,
+})
+
+/** A reply in words. */
+export function told({ status, location, problem, durationMs }: Reply): string {
+  if (problem !== undefined) return problem
+  return `${status}${location === undefined ? '' : ` to ${location}`} in ${Math.round(durationMs)} ms`
+}
+
+export const wasAccepted = ({ status = 0 }: Reply): boolean => status >= 200 && status < 300
+
+/**
+ * The finding where a delivery has to be refused.
+ * @param mend for an endpoint that accepted it
+ * @param accepted how bad that is
+ */
+export function refusal(check: string, reply: Reply, mend: string, accepted: Finding['verdict'] = 'failed'): Finding {
+  const { status } = reply
+  if (status === undefined) return failed(check, told(reply), `answer with 4xx instead of none: ${mend}`)
+  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${told(reply)}`, mend }
+  if (status < 400) return failed(check, told(reply), 'answer deliveries where they arrive: redirects are not followed')
+  if (status < 500) return ok(check, told(reply))
+  return failed(check, told(reply), `5xx says that the endpoint broke, and asks for the delivery again: ${mend}`)
+}

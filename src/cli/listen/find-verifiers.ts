@@ -1,0 +1,108 @@
+import { createHmac } from 'node:crypto'
+import { type SigningOptions, verifierFor } from '../../emulator/sending/signing.ts'
+import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../index.ts'
+
+/** A delivery as it arrived. */
+export interface ReceivedDelivery extends SignedDelivery {
+  /** Its header fields, in their order. */
+  readonly fields: readonly (readonly [name: string, value: string])[]
+}
+
+/**
+ * The schemes whose verifiers accept a delivery with a secret, those that prove more first. What was found is proved:
+ * the verifier itself has accepted the delivery.
+ */
+export async function findVerifiers(delivery: ReceivedDelivery, secret: string): Promise<SigningOptions[]> {
+  // A bound on the work; no sender has as many.
+  const fields = delivery.fields.slice(0, 64).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const seen = { ...delivery, fields }
+  const candidates = finders.flatMap((find) => find(seen, secret))
+  const accepted = await Promise.all(candidates.map((scheme) => accepts(scheme, delivery)))
+  return candidates.filter((_, index) => accepted[index])
+}
+
+async function accepts(scheme: SigningOptions, delivery: SignedDelivery): Promise<boolean> {
+  try {
+    return (await verifierFor(scheme).verify(delivery)).verified
+  } catch {
+    // The secret is of no use to this scheme.
+    return false
+  }
+}
+
+type Finder = (delivery: ReceivedDelivery, secret: string) => SigningOptions[]
+
+const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', secret }]
+
+/** Where a header ends with an HMAC of the body, or of a time and the body, what stands before it is the prefix. */
+const hmacSignature: Finder = ({ fields, body }, secret) => {
+  const times = fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
+  const found: SigningOptions[] = []
+  for (const [timestampHeader, time] of [...times, []]) {
+    for (const [algorithm, encoding] of digests) {
+      const content = Buffer.concat([Buffer.from(time === undefined ? '' : `${time}.`), body])
+      const digest = createHmac(algorithm, secret).update(content).digest(encoding)
+      for (const [header, value] of fields) {
+        const prefix = prefixBefore(digest, encoding === 'hex' ? lowerEnd(value, digest.length) : value)
+        if (prefix === undefined) continue
+        const common = { scheme: 'hmac-signature', secret, header, ...withoutDefaults({ algorithm, encoding, prefix }) }
+        found.push({ ...common, ...(timestampHeader !== undefined && { timestampHeader }) } as SigningOptions)
+      }
+    }
+  }
+  return found
+}
+
+const digests = (['sha256', 'sha512', 'sha1'] as const).flatMap((algorithm: HashAlgorithm) =>
+  (['hex', 'base64'] as const).map((encoding: SignatureEncoding) => [algorithm, encoding] as const),
+)
+
+/** Hex may be written in either case; what stands before it is left as it is. */
+const lowerEnd = (value: string, length: number): string => value.slice(0, -length) + value.slice(-length).toLowerCase()
+
+const basicAuth: Finder = ({ fields }, secret) =>
+  fields.flatMap(([name, value]) => {
+    const encoded = name === 'authorization' ? /^basic +(\S+)$/i.exec(value)?.[1] : undefined
+    const credentials = Buffer.from(encoded ?? '', 'base64').toString()
+    const username = prefixBefore(`:${secret}`, credentials, /^[^:]+$/)
+    return username === undefined ? [] : [{ scheme: 'basic-auth' as const, username, password: secret }]
+  })
+
+const headerToken: Finder = ({ fields }, secret) =>
+  fields.flatMap(([header, value]) => {
+    const prefix = prefixBefore(secret, value)
+    if (prefix === undefined) return []
+    return [{ scheme: 'header-token' as const, secret, header, ...withoutDefaults({ prefix }) }]
+  })
+
+const urlToken: Finder = ({ url }, secret) => {
+  const parameters = new Set(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]).keys())
+  return [
+    ...[...parameters].slice(0, 64).map((parameter) => ({
+      scheme: 'url-token' as const,
+      secret,
+      ...withoutDefaults({ parameter }),
+    })),
+    { scheme: 'url-token', secret, in: 'path' },
+  ]
+}
+
+const finders = [standardWebhooks, hmacSignature, basicAuth, headerToken, urlToken]
+
+/** What stands before a text at the end of a value: nothing, a scheme such as `Bearer `, or a name such as `sha256=`. */
+function prefixBefore(text: string, value: string, form = /^([\w-]{1,32}[=:, ] ?)?$/): string | undefined {
+  if (!value.endsWith(text)) return undefined
+  const prefix = value.slice(0, value.length - text.length)
+  return form.test(prefix) ? prefix : undefined
+}
+
+const defaults: Readonly<Record<string, string>> = {
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: '',
+  parameter: 'token',
+}
+
+/** Only what has to be said. */
+const withoutDefaults = (options: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== defaults[name]))

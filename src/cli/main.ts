@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+import { run } from './run.ts'
+
+const interrupted = new AbortController()
+// Once: a second one ends the program at once.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+
+// Whoever read the output has seen enough, as `head` has: nothing is left to do.
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+}
+
+const { stdout, stderr, env } = process
+process.exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: interrupted.signal })

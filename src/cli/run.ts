@@ -1,0 +1,82 @@
+import { createRequire } from 'node:module'
+import { ApiError } from '../client/index.ts'
+import { WebhookError } from '../errors.ts'
+import { asksForHelp, readArguments } from './arguments.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { commands } from './commands/index.ts'
+import { commandHelp, listHelp, program } from './help.ts'
+import { suggestion } from './nearest.ts'
+import { createScreen, type Screen, type Surroundings } from './screen.ts'
+import { plain } from './text.ts'
+import { UsageError } from './usage-error.ts'
+
+const summary =
+  "develop and run receivers of a media service's webhooks: an emulator of the service, its API, and tools"
+
+/**
+ * Runs the program.
+ * @returns its exit code; what went wrong was printed
+ */
+export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const screen = createScreen(surroundings)
+  try {
+    if (args[0] === '--version') {
+      screen.print(createRequire(import.meta.url)(`${program}/package.json`).version)
+      return 0
+    }
+    return await runOneOf({ path: program, summary, commands }, args, surroundings, screen)
+  } catch (error) {
+    if (surroundings.signal.aborted) return 130
+    screen.note(`${program}: ${messageOf(error)}`)
+    return isWrongUsage(error) ? 2 : 1
+  }
+}
+
+interface Choice {
+  readonly path: string
+  readonly summary: string
+  readonly commands: readonly (Command | CommandGroup)[]
+}
+
+async function runOneOf(
+  { path, summary, commands }: Choice,
+  [name, ...rest]: readonly string[],
+  surroundings: Surroundings,
+  screen: Screen,
+): Promise<number> {
+  if (name === '--help' || name === '-h') {
+    screen.print(listHelp(path, summary, commands))
+    return 0
+  }
+  const chosen = commands.find((each) => each.name === name)
+  if (chosen === undefined) throw unknownCommand(path, name, commands)
+  const chosenPath = `${path} ${name}`
+  if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, surroundings, screen)
+  if (asksForHelp(rest)) {
+    screen.print(commandHelp(chosenPath, chosen))
+    return 0
+  }
+  try {
+    return await chosen.run(readArguments(chosen, rest, surroundings.env), screen)
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(`${error.message}${helpHint(chosenPath)}`) : error
+  }
+}
+
+function unknownCommand(path: string, name: string | undefined, commands: Choice['commands']): UsageError {
+  const names = commands.map((each) => each.name)
+  if (name === undefined) return new UsageError(`give a command: ${names.join(', ')}${helpHint(path)}`)
+  if (name.startsWith('-')) return new UsageError(`flags come after the command${helpHint(path)}`)
+  return new UsageError(`there is no command '${name}'${suggestion(name, names)}${helpHint(path)}`)
+}
+
+const helpHint = (path: string): string => ` (see '${path} --help')`
+
+const isWrongUsage = (error: unknown): boolean =>
+  error instanceof UsageError ||
+  (error instanceof WebhookError && error.code === 'invalid_option') ||
+  (error instanceof ApiError && error.code === 'invalid_params')
+
+/** In one line, whoever wrote it. */
+const messageOf = (error: unknown): string =>
+  plain((error instanceof Error ? error.message || error.name : String(error)).replace(/\s*\n\s*/g, ' '))

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nodeHandler } from '../../adapters/node.ts'
+import { createEmulator, type Emulator } from '../../src/emulator/index.ts'
+import { unverified } from '../../src/index.ts'
+import { open } from '../adapters/opened.ts'
+import { watchedReceiver } from '../adapters/receivers.ts'
+import { finish } from './program.ts'
+
+let emulator: Emulator
+let env: Record<string, string>
+beforeAll(async () => {
+  emulator = await createEmulator()
+  env = {
+    MEDIA_WEBHOOKS_BASE_URL: emulator.url,
+    MEDIA_WEBHOOKS_PUBLIC_KEY: emulator.credentials.publicKey,
+    MEDIA_WEBHOOKS_SECRET_KEY: emulator.credentials.secretKey,
+  }
+})
+afterAll(() => emulator.close())
+
+const command = (...args: string[]) => finish(args, env)
+
+/** What a command prints for machines. */
+async function answer(...args: string[]) {
+  const { code, output, errors } = await command(...args, '--json')
+  expect({ code, errors }).toEqual({ code: 0, errors: '' })
+  return JSON.parse(output)
+}
+
+const url = 'https://media:s3cret@example.com/webhooks/media?token=s3cret'
+const masked = 'https://…@example.com/webhooks/media?token=…'
+
+describe('keys', () => {
+  test('are created, listed, renamed and deleted', async () => {
+    const { apiKey } = await answer('keys', 'create', '--name', 'uploader', '--ttl', '60', '--type', 'only_upload')
+    expect(apiKey).toMatchObject({ name: 'uploader', ttl: 60, type: 'only_upload', secret: expect.any(String) })
+    const listed = await answer('keys', 'list', '--search', 'uploader')
+    expect(listed).toMatchObject({ total: 1, apiKeys: [{ id: apiKey.id, name: 'uploader' }] })
+    expect(JSON.stringify(listed)).not.toContain(apiKey.secret)
+
+    await answer('keys', 'rename', apiKey.id, '--name', 'renamed')
+    expect(await answer('keys', 'list', '--search', 'renamed')).toMatchObject({ total: 1 })
+    await answer('keys', 'delete', apiKey.id)
+    expect(await answer('keys', 'list', '--search', 'renamed')).toMatchObject({ total: 0 })
+  })
+
+  test('are sorted and paged', async () => {
+    for (const name of ['page-b', 'page-c', 'page-a']) await answer('keys', 'create', '--name', name, '--ttl', '60')
+    const args = ['--search', 'page-', '--sort-by', 'name', '--order-by', 'desc', '--limit', '2', '--offset', '1']
+    const { apiKeys, total } = await answer('keys', 'list', ...args)
+    expect([apiKeys.map(({ name }: { name: string }) => name), total]).toEqual([['page-b', 'page-a'], 3])
+  })
+
+  test('are printed for people, the new secret once', async () => {
+    const { code, output } = await command('keys', 'create', '--name', 'people', '--ttl', '60')
+    expect(code).toBe(0)
+    const [, secret = 'none'] = /^secret key +(\S+)$/m.exec(output) ?? []
+    const list = await command('keys', 'list', '--search', 'people')
+    expect(list.output).toMatch(/ people {2}full_access {2}until .*Z\n1 of 1\n$/)
+    expect(list.output).not.toContain(secret)
+  })
+})
+
+describe('webhooks', () => {
+  test('are created, read, changed and deleted, without the secrets in their URLs', async () => {
+    const events = 'encoding.finished,encoding.failed'
+    const { webhook } = await answer('webhooks', 'create', '--url', url, '--events', events, '--name', 'one')
+    expect(webhook).toMatchObject({ name: 'one', url: masked, encodingFinished: true, fileReceived: false })
+
+    await answer('webhooks', 'update', webhook.id, '--events', 'all', '--name', 'two')
+    const changed = (await answer('webhooks', 'get', webhook.id)).webhook
+    expect(changed).toMatchObject({ name: 'two', url: masked, fileReceived: true, partialFinished: true })
+    expect((await answer('webhooks', 'get', webhook.id, '--reveal')).webhook.url).toBe(url)
+
+    await answer('webhooks', 'delete', webhook.id)
+    const { code, errors } = await command('webhooks', 'get', webhook.id)
+    expect(code).toBe(1)
+    expect(errors).toMatch(/^media-webhooks: .*404.*\n$/)
+  })
+
+  test('are filtered by their events, and printed for people', async () => {
+    for (const events of ['file.received', 'file.received,encoding.started', 'encoding.started']) {
+      await answer('webhooks', 'create', '--url', url, '--events', events, '--name', `filtered ${events}`)
+    }
+    const { output } = await command('webhooks', 'list', '--search', 'filtered', '--events', 'file.received')
+    expect(output.trim().split('\n')).toEqual([
+      expect.stringMatching(/ filtered file\.received .*…@example\.com\S* {2}file\.received$/),
+      expect.stringMatching(/ file\.received,encoding\.started$/),
+      '2 of 2',
+    ])
+    expect(output).not.toContain('s3cret')
+  })
+
+  test('are checked by a test delivery, which a receiver that is down fails', async () => {
+    const { receiver, reports } = watchedReceiver({ verify: unverified() })
+    const up = await open(nodeHandler(receiver))
+    const { webhook } = await answer('webhooks', 'create', '--url', up, '--events', 'all')
+    await answer('webhooks', 'check', webhook.id)
+    expect(reports).toMatchObject([{ mediaId: '00000000-0000-0000-0000-000000000000', status: 200 }])
+
+    await answer('webhooks', 'update', webhook.id, '--url', 'http://127.0.0.1:1/?token=s3cret')
+    const { code, output, errors } = await command('webhooks', 'check', webhook.id)
+    expect({ code, output }).toEqual({ code: 1, output: '' })
+    expect(errors).not.toContain('s3cret')
+  })
+})
+
+describe('The credentials', () => {
+  test('can be a token, and flags come before the environment', async () => {
+    const { accessToken } = emulator.credentials
+    const wrong = { ...env, MEDIA_WEBHOOKS_SECRET_KEY: 'wrong-secret' }
+    expect((await finish(['keys', 'list'], wrong)).errors).toMatch(/401/)
+    expect((await finish(['keys', 'list', '--access-token', accessToken], wrong)).code).toBe(0)
+    expect((await finish(['keys', 'list', '--secret-key', emulator.credentials.secretKey], wrong)).code).toBe(0)
+    const token = { MEDIA_WEBHOOKS_BASE_URL: emulator.url, MEDIA_WEBHOOKS_ACCESS_TOKEN: accessToken }
+    expect((await finish(['webhooks', 'list'], token)).code).toBe(0)
+  })
+
+  test('are asked for where they are missing, and never printed', async () => {
+    const { code, errors } = await finish(['keys', 'list', '--base-url', emulator.url])
+    expect(code).toBe(2)
+    expect(errors).toContain('--public-key and --secret-key, or --access-token (or MEDIA_WEBHOOKS_PUBLIC_KEY')
+    const refused = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'not-the-token'])
+    expect(refused.code).toBe(1)
+    expect(refused.errors).not.toContain('not-the-token')
+    const unusable = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'with\nbreak'])
+    expect(unusable.code).toBe(2)
+    expect(unusable.errors).not.toContain('break')
+  })
+
+  test.each([
+    [['keys', 'create', '--name', 'x'], /--ttl <seconds> is missing/],
+    [['keys', 'create', '--name', 'x', '--ttl', '0'], /--ttl takes a whole number from 1 to 2147483647/],
+    [['keys', 'list', '--limit', '101'], /--limit takes a whole number from 1 to 100/],
+    [['keys', 'rename', '--name', 'x'], /<id> is missing/],
+    [['keys', 'list', '--public-key', 'a', '--access-token', 'b'], /a key or --access-token, not both/],
+    [['webhooks', 'create', '--events', 'all'], /--url <url> is missing/],
+    [['webhooks', 'create', '--url', 'ftp://s3cret', '--events', 'all'], /--url takes an http or https URL/],
+    [['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'], /--events takes file\.received, /],
+    [['webhooks', 'update', 'an-id'], /empty/],
+  ])('%j is refused with 2, before anything is sent', async (args, message) => {
+    const { code, errors, output } = await command(...args)
+    expect({ code, output }).toEqual({ code: 2, output: '' })
+    expect(errors).toMatch(message)
+    expect(errors.trim().split('\n')).toHaveLength(1)
+    expect(errors).not.toContain('s3cret')
+  })
+
+  test('say that the service cannot be reached, in a line', async () => {
+    const { code, errors } = await finish(['webhooks', 'check', 'an-id', '--base-url', 'http://127.0.0.1:1'], env)
+    expect(code).toBe(1)
+    expect(errors.trim().split('\n')).toHaveLength(1)
+  })
+})

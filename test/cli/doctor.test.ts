@@ -1,0 +1,321 @@
+import type { RequestListener } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { nodeHandler } from '../../adapters/node.ts'
+import { maxRequests } from '../../src/cli/doctor/examine.ts'
+import {
+  basicAuth,
+  createReceiver,
+  headerToken,
+  hmacSignature,
+  standardWebhooks,
+  unverified,
+  urlToken,
+  type Verifier,
+} from '../../src/index.ts'
+import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { open } from '../adapters/opened.ts'
+import { watchedReceiver } from '../adapters/receivers.ts'
+import { silent } from '../conformance/subject.ts'
+import { finish, start } from './program.ts'
+
+const secret = 'a shared secret'
+const standardSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+/** How endpoints verify, and what tells the doctor so. */
+const schemes: Record<string, { verify: Verifier; flags: string[]; query?: string }> = {
+  'a token in the URL that it is given': {
+    verify: urlToken({ secret }),
+    query: `?token=${encodeURIComponent(secret)}`,
+    flags: [],
+  },
+  'url-token': { verify: urlToken({ secret }), flags: ['--verify', 'url-token', '--secret', secret] },
+  'header-token': {
+    verify: headerToken({ secret, header: 'x-token', prefix: 'Bearer ' }),
+    flags: ['--verify', 'header-token', '--secret', secret, '--header', 'x-token', '--prefix', 'Bearer '],
+  },
+  'basic-auth': {
+    verify: basicAuth({ username: 'media', password: secret }),
+    flags: ['--verify', 'basic-auth', '--username', 'media', '--password', secret],
+  },
+  'hmac-signature': {
+    verify: hmacSignature({ secret, header: 'x-signature', timestamp: { header: 'x-time' } }),
+    flags: [
+      '--verify',
+      'hmac-signature',
+      '--secret',
+      secret,
+      '--header',
+      'x-signature',
+      '--timestamp-header',
+      'x-time',
+    ],
+  },
+  'standard-webhooks': {
+    verify: standardWebhooks({ secret: standardSecret }),
+    flags: ['--verify', 'standard-webhooks', '--secret', standardSecret],
+  },
+}
+
+interface Finding {
+  readonly check: string
+  readonly verdict: string
+  readonly reason: string
+  readonly mend?: string
+}
+
+/** Examines an endpoint. */
+async function examine(url: string, ...flags: string[]) {
+  const { code, output, errors } = await finish(['doctor', url, ...flags, '--json'])
+  const report: { ok: boolean; requests: number; findings: Finding[] } = JSON.parse(output || '{}')
+  const failed = report.findings.filter(({ verdict }) => verdict === 'failed')
+  return { code, errors, output, ...report, failed: failed.map(({ check }) => check) }
+}
+
+const handlers = { 'encoding.started': () => {} }
+
+describe('doctor, of a receiver of ours', () => {
+  test.each(Object.keys(mounts) as AdapterName[])('finds nothing wrong behind %s', async (name) => {
+    const { receiver, handled } = watchedReceiver({ verify: urlToken({ secret }), handlers })
+    const mounted = await mounts[name](receiver)
+    const { code, failed, findings } = await examine(`${mounted.url}?token=${encodeURIComponent(secret)}`)
+    await mounted.close()
+    expect({ code, failed, handled }).toEqual({ code: 0, failed: [], handled: [] })
+    expect(findings.every(({ verdict }) => verdict === 'ok')).toBe(true)
+  })
+
+  test.each(Object.keys(schemes))('finds nothing wrong with %s', async (name) => {
+    const { verify, flags, query = '' } = schemes[name] as (typeof schemes)[string]
+    const { receiver } = watchedReceiver({ verify, handlers })
+    const { code, failed, requests } = await examine(`${await open(nodeHandler(receiver))}${query}`, ...flags)
+    expect({ code, failed }).toEqual({ code: 0, failed: [] })
+    expect(requests).toBeLessThanOrEqual(maxRequests)
+  })
+
+  test('makes as many requests as it says at the most', async () => {
+    const { verify, flags } = schemes['standard-webhooks'] as (typeof schemes)[string]
+    const { receiver, reports } = watchedReceiver({ verify, handlers })
+    const { requests } = await examine(await open(nodeHandler(receiver)), ...flags)
+    expect(requests).toBe(maxRequests)
+    expect(reports).toHaveLength(maxRequests)
+  })
+
+  test('sends handlers nothing but test events', async () => {
+    const events: boolean[] = []
+    const { receiver } = watchedReceiver({ verify: unverified() })
+    receiver.onAny(({ test }) => void events.push(test))
+    await examine(await open(nodeHandler(receiver)))
+    expect(events.length).toBeGreaterThan(20)
+    expect(events.every((isTest) => isTest)).toBe(true)
+  })
+
+  test('finds that an unverified one can be forged, with the mend, and only warns where that is meant', async () => {
+    const { receiver } = watchedReceiver({ verify: unverified(), handlers })
+    const url = await open(nodeHandler(receiver))
+    const { code, failed, findings } = await examine(url)
+    expect({ code, failed }).toEqual({ code: 1, failed: ['refuses a delivery that nobody signed'] })
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('urlToken({ secret: process.env.')
+
+    const meant = await examine(url, '--verify', 'unverified')
+    expect({ code: meant.code, failed: meant.failed }).toEqual({ code: 0, failed: [] })
+    expect(meant.findings.filter(({ verdict }) => verdict === 'warning')).toHaveLength(1)
+  })
+
+  test('says that it cannot see duplicates where no handler is registered for its events', async () => {
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret }) })
+    const { code, findings } = await examine(
+      await open(nodeHandler(receiver)),
+      '--verify',
+      'url-token',
+      '--secret',
+      secret,
+    )
+    expect(code).toBe(0)
+    expect(findings.find(({ check }) => check.includes('a duplicate'))?.reason).toContain('ignored')
+  })
+
+  test("finds nothing wrong with ack: 'handled'", async () => {
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers, ack: 'handled' })
+    const { failed } = await examine(await open(nodeHandler(receiver)), '--verify', 'url-token', '--secret', secret)
+    expect(failed).toEqual([])
+  })
+})
+
+/** What a receiver written by hand looks at, and how it answers. */
+interface Request {
+  readonly method: string
+  readonly type: string | undefined
+  readonly url: string
+  readonly text: string
+}
+
+/** A receiver that refuses what it should, and accepts all else, with something of it replaced. */
+function handWritten(
+  answer: (request: Request, refusal: number | undefined) => Promise<number> | number,
+): RequestListener {
+  return async (request, response) => {
+    const body = await buffer(request)
+    const { method = '', url = '' } = request
+    const type = request.headers['content-type']
+    const seen = { method, type, url, text: body.toString() }
+    const status = await answer(seen, refusalOf(seen, body))
+    response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere?token=s3cret' } : {}).end()
+  }
+}
+
+function refusalOf({ method, type, url, text }: Request, body: Buffer): number | undefined {
+  if (method !== 'POST') return 405
+  if (type !== 'application/json') return 415
+  if (body.length > 65_536) return 413
+  if (!url.includes('token=s3cret')) return 401
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(body)
+    return typeof JSON.parse(text).media_id === 'string' ? undefined : 400
+  } catch {
+    return 400
+  }
+}
+
+const accepted = (_: Request, refusal = 200) => refusal
+
+describe('doctor, of a receiver written by hand', () => {
+  const examineOne = async (answer: Parameters<typeof handWritten>[0]) =>
+    examine(`${await open(handWritten(answer))}?token=s3cret`)
+
+  test('finds nothing wrong where nothing is', async () => {
+    const { code, failed, findings } = await examineOne(accepted)
+    expect({ code, failed }).toEqual({ code: 0, failed: [] })
+    expect(findings.find(({ check }) => check.includes('a duplicate'))?.reason).toContain('cannot be seen from outside')
+  })
+
+  const seen = new Set<string>()
+
+  test.each<[what: string, answer: Parameters<typeof handWritten>[0], checks: (string | RegExp)[]]>([
+    ['204', (_, refusal = 204) => refusal, [/exactly 200/, /a duplicate/, /duplicates at once/, /20 events/, /still/]],
+    ['forged deliveries', (_, refusal = 200) => (refusal === 401 ? 200 : refusal), [/without what its URL holds/]],
+    [
+      'any JSON',
+      (_, refusal = 200) => (refusal === 400 ? 200 : refusal),
+      [/no JSON/, /empty/, /UTF-8/, /no object/, /media_id/],
+    ],
+    [
+      '500 on bad JSON',
+      (_, refusal = 200) => (refusal === 400 ? 500 : refusal),
+      [/no JSON/, /empty/, /UTF-8/, /no object/, /media_id/],
+    ],
+    ['GET', ({ method }, refusal = 200) => (method === 'GET' ? 200 : refusal), [/a GET/]],
+    ['any method', (_, refusal = 200) => (refusal === 405 ? 200 : refusal), [/a GET/, /a PUT/]],
+    ['any content type', (_, refusal = 200) => (refusal === 415 ? 200 : refusal), [/text\/plain/]],
+    ['any size', (_, refusal = 200) => (refusal === 413 ? 200 : refusal), [/1 MiB/, /1 MiB that does not say/]],
+    [
+      'a redirect for what is forged',
+      (_, refusal = 200) => (refusal === 401 ? 302 : refusal),
+      [/without what its URL/],
+    ],
+    [
+      '409 to a duplicate',
+      ({ text }, refusal) => {
+        if (refusal !== undefined) return refusal
+        return seen.has(text) ? 409 : seen.add(text) && 200
+      },
+      [/a duplicate/, /duplicates at once/],
+    ],
+  ])('finds %s', async (_, answer, checks) => {
+    const { code, failed } = await examineOne(answer)
+    expect(code).toBe(1)
+    expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
+  })
+
+  test('finds that duplicates are handled twice, where the endpoint shows it', async () => {
+    const url = await open(async (request, response) => {
+      const { method = '', url = '', headers } = request
+      const body = await buffer(request)
+      const status = refusalOf({ method, type: headers['content-type'], url, text: body.toString() }, body) ?? 200
+      response.writeHead(status).end('{"status":"accepted"}')
+    })
+    const { failed, findings } = await examine(`${url}?token=s3cret`)
+    expect(failed).toEqual([expect.stringMatching(/a duplicate/), expect.stringMatching(/duplicates at once/)])
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('claimed by its key')
+  })
+
+  test('goes no further where it is redirected, and does not follow', async () => {
+    const urls: string[] = []
+    const { code, findings, output } = await examineOne(({ url }) => {
+      urls.push(url)
+      return 301
+    })
+    expect(code).toBe(1)
+    expect(urls).toHaveLength(1)
+    expect(findings.map(({ verdict }) => verdict)).toEqual(['failed', 'skipped'])
+    expect(findings[0]?.reason).toMatch(/^301 to \/elsewhere\?token=…/)
+    expect(output).not.toContain('s3cret')
+  })
+
+  test('finds that an answer takes more than a second', async () => {
+    let isFirst = true
+    const { failed, findings } = await examineOne(async (request, refusal) => {
+      if (isFirst) await new Promise((resolve) => setTimeout(resolve, 1_050))
+      isFirst = false
+      return accepted(request, refusal)
+    })
+    expect(failed).toEqual(['answers exactly 200 within 1 s'])
+    expect(findings[0]?.mend).toContain('acknowledge first')
+  })
+
+  test('finds that a delivery is not answered at all, within the time of the service', async () => {
+    const { code, failed, findings } = await examineOne((request, refusal) =>
+      request.text === '' && request.method === 'POST' ? new Promise<never>(() => {}) : accepted(request, refusal),
+    )
+    expect(code).toBe(1)
+    expect(failed[0]).toBe('refuses a body that is empty')
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.reason).toBe('no answer within 3 s')
+  })
+
+  test('finds an endpoint that falls over', async () => {
+    let isBroken = false
+    const { failed } = await examine(
+      `${await open((request, response) => {
+        isBroken ||= Number(request.headers['content-length']) > 65_536
+        if (isBroken) request.socket.destroy()
+        else handWritten(accepted)(request, response)
+      })}?token=s3cret`,
+    )
+    expect(failed[0]).toMatch(/1 MiB/)
+    expect(failed.at(-1)).toMatch(/still answers/)
+  })
+
+  test('says how to go on where the endpoint wants a signature', async () => {
+    const receiver = createReceiver({ verify: urlToken({ secret }), logger: silent })
+    const url = await open(nodeHandler(receiver))
+    expect((await examine(url)).findings[0]?.mend).toContain('--verify')
+    const wrong = await examine(url, '--verify', 'url-token', '--secret', 'another one')
+    expect(wrong.findings[0]?.mend).toContain('is it this secret')
+    expect(wrong.output).not.toContain('another one')
+  })
+})
+
+describe('doctor, on the command line', () => {
+  test('prints a line for each finding, and no secret', async () => {
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers })
+    const url = await open(nodeHandler(receiver))
+    const { code, output } = await finish(['doctor', `${url}?token=${encodeURIComponent(secret)}`])
+    expect(code).toBe(0)
+    expect(output).toMatch(/^ok {6}answers exactly 200 within 1 s: 200 in \d+ ms\n/)
+    expect(output).toMatch(/\nAll is well: \d+ ok, 0 warned, 0 failed; \d+ requests\n$/)
+    expect(output).not.toContain('shared')
+  })
+
+  test('fails in a line where nobody listens', async () => {
+    const { code, output } = await finish(['doctor', 'http://127.0.0.1:1/webhooks/media'])
+    expect(code).toBe(1)
+    expect(output).toContain('ECONNREFUSED')
+  })
+
+  test('ends with 130 when it is interrupted', async () => {
+    const url = await open(() => {})
+    const program = start(['doctor', url])
+    program.interrupt()
+    expect(await program.code).toBe(130)
+    expect(program.errors()).toBe('')
+  })
+})

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import { type SigningOptions, signerFor } from '../../src/emulator/sending/signing.ts'
+import * as verifiers from '../../src/index.ts'
+import { encodePayload, makeDelivery, samplePayload } from '../../src/testing/index.ts'
+import { finish, start } from './program.ts'
+import { named, secret, secretOf } from './schemes.ts'
+
+const body = encodePayload(samplePayload('encoding.finished'))
+
+/** Starts `listen` for machines. */
+async function listen(args: readonly string[] = [], env: Record<string, string> = {}) {
+  const program = start(['listen', '--port', '0', '--json', ...args], env)
+  const { url } = JSON.parse(await program.line(/"url"/))
+  return {
+    program,
+    url: `${url}/hook`,
+    /** What it told of the deliveries, once there were so many. */
+    deliveries: async (count: number) => (await program.lines(/^{"at"/, count)).map((line) => JSON.parse(line)),
+  }
+}
+
+async function post(url: string, headers: Record<string, string> = {}, content: Uint8Array = body) {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: Buffer.from(content),
+  }
+  return (await fetch(url, init)).status
+}
+
+/** What a pasted line makes, with the secret in the environment. */
+function paste(line: string, env: Record<string, string>): verifiers.Verifier {
+  const javascript = line.replace('MEDIA_WEBHOOKS_SECRET!', 'MEDIA_WEBHOOKS_SECRET')
+  const names = Object.keys(verifiers)
+  return new Function('process', ...names, `return ${javascript}`)({ env }, ...Object.values(verifiers))
+}
+
+async function isVerified(verifier: verifiers.Verifier, options: SigningOptions) {
+  const { url, headers } = await makeDelivery(body, { sign: signerFor(options, 'msg_1') })
+  return (await verifier.verify({ url, headers, body })).verified
+}
+
+const withWrongSecret = (options: SigningOptions): SigningOptions => {
+  const wrong = 'bm90IHRoZSBzZWNyZXQ='
+  return options.scheme === 'basic-auth' ? { ...options, password: wrong } : { ...options, secret: wrong }
+}
+
+describe('listen, given the secret', () => {
+  test.each(named)('finds the verifier of %s, as a line to paste', async (_, options, flags) => {
+    const env = secretOf(options)
+    const { program, url, deliveries } = await listen([], env)
+    const sent = await finish(['trigger', 'file.received', '--to', url, '--sign', options.scheme, ...flags], env)
+    expect(sent.code).toBe(0)
+    const [{ lines, advice }] = await deliveries(1)
+    expect(advice).toContain('It proves its sender')
+
+    const verifier = paste(lines[0], env)
+    expect(await isVerified(verifier, options)).toBe(true)
+    expect(await isVerified(verifier, withWrongSecret(options))).toBe(false)
+    expect(program.output()).not.toContain(env.MEDIA_WEBHOOKS_SECRET)
+    expect(program.output()).not.toContain(encodeURIComponent(env.MEDIA_WEBHOOKS_SECRET))
+  })
+
+  test('says that a signature was made with another secret', async () => {
+    const { url, deliveries } = await listen(['--secret', secret])
+    await post(url, { 'x-signature': 'a'.repeat(64) })
+    const [{ lines, advice }] = await deliveries(1)
+    expect(lines).toEqual([])
+    expect(advice).toContain('by the header x-signature, but no verifier accepts it with this secret')
+  })
+
+  test('proposes no verifier that covers less than what was signed', async () => {
+    const { url, deliveries } = await listen(['--secret', secret])
+    const { headers } = await makeDelivery(body, {
+      sign: signerFor({ scheme: 'hmac-signature', secret, header: 'x-signature', timestampHeader: 'x-time' }, 'msg_1'),
+    })
+    const get = (name: string) => headers.get(name) ?? ''
+    await post(url, { 'x-signature': get('x-signature'), 'x-time': get('x-time'), 'x-nonce': get('x-time') })
+    const [{ lines }] = await deliveries(1)
+    expect(lines.every((line: string) => line.includes('timestamp: {'))).toBe(true)
+  })
+})
+
+describe('listen, without a secret', () => {
+  test('says that nothing is signed, and proposes urlToken', async () => {
+    const { url, deliveries } = await listen()
+    expect(await post(url)).toBe(200)
+    const [{ advice, lines, headers, event, outcome }] = await deliveries(1)
+    expect(advice).toContain('Nothing is signed')
+    expect(lines).toEqual(['urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! })'])
+    expect(headers).toContainEqual(['content-type', 'application/json'])
+    expect({ outcome, type: event.type, qualities: event.qualities }).toEqual({
+      outcome: 'accepted',
+      type: 'encoding.finished',
+      qualities: ['360p', '720p'],
+    })
+  })
+
+  test('asks for the secret of what may be signed, and masks it', async () => {
+    const { program, url, deliveries } = await listen()
+    const credential = '9f86d081884c7d659a2feaa0c55ad015'
+    await post(`${url}?token=${credential}`, { 'x-signature': `sha256=${credential}`, 'x-thing': credential })
+    const [{ advice, url: shown }] = await deliveries(1)
+    expect(advice).toContain('the header x-signature, the header x-thing, the query parameter token')
+    expect(shown).toBe('/hook?token=…')
+    expect(program.output()).not.toContain(credential)
+  })
+})
+
+describe('listen', () => {
+  test('tells duplicates, malformed and wrong deliveries from each other', async () => {
+    const { url, deliveries } = await listen()
+    await post(url)
+    await post(url)
+    await post(url, {}, Buffer.from('{'))
+    await post(url, { 'content-type': 'text/plain' })
+    const outcomes = (await deliveries(4)).map(({ outcome, status }) => [outcome, status])
+    expect(outcomes).toEqual([
+      ['accepted', 200],
+      ['duplicate', 200],
+      ['malformed', 400],
+      ['unsupported_media_type', 415],
+    ])
+  })
+
+  test('refuses with --verify what is not verified, and says how it could be', async () => {
+    const { url, deliveries } = await listen(['--verify', 'header-token', '--header', 'x-token', '--secret', secret])
+    expect(await post(url, { 'x-token': secret })).toBe(200)
+    expect(await post(url, { 'x-other': secret })).toBe(401)
+    const [right, wrong] = await deliveries(2)
+    expect(right.advice).toBeUndefined()
+    expect(wrong.reason).toBe('header x-token is missing')
+    expect(wrong.lines).toEqual(["headerToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET!, header: 'x-other' })"])
+  })
+
+  test('prints for people what it says, each advice once, and nothing that steers a terminal', async () => {
+    const program = start(['listen', '--port', '0'])
+    const url = /http\S+\d/.exec(await program.line(/^Listening on http/))?.[0] ?? ''
+    for (const media_id of ['1', '2']) {
+      await post(url, {}, encodePayload(samplePayload('file.received', { media_id, title: '\u001b[31mred\u009b' })))
+    }
+    await program.line(/ file\.received {2}2 /)
+    program.interrupt()
+    expect(await program.code).toBe(0)
+    expect(program.output().split('Nothing is signed')).toHaveLength(2)
+    expect(program.output()).toContain("'\\u{1b}[31mred\\u{9b}'")
+    expect(program.output()).not.toContain('\u001b')
+  })
+
+  test('prints for machines nothing that steers a terminal either', async () => {
+    const title = '\u001b[31m\u009b\u202e\u{e0001}'
+    const { program, url, deliveries } = await listen()
+    await post(url, {}, encodePayload(samplePayload('file.received', { title })))
+    const [{ event }] = await deliveries(1)
+    expect(event.title).toBe(title)
+    expect(program.output()).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+  })
+
+  test('says that a port is taken, and how to get another', async () => {
+    const { url } = await listen()
+    const { port } = new URL(url)
+    const second = await finish(['listen', '--port', port])
+    expect(second.code).toBe(1)
+    expect(second.errors).toBe(`media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`)
+  })
+})

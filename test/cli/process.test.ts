@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+const root = new URL('../../', import.meta.url)
+
+// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
+const { PATH } = process.env
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+/** Starts the program as a process of its own. */
+function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
+    cwd: root,
+    env: { PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  cleanups.push(() => child.kill('SIGKILL'))
+  let errors = ''
+  child.stderr.on('data', (chunk) => (errors += chunk))
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, errors }))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return { child, ended, line: async () => (await lines.next()).value as string }
+}
+
+async function serve(answer: Parameters<typeof createServer>[1]): Promise<number> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  cleanups.push(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+describe('The process', () => {
+  test('ends with the exit code, and a line on the standard error', async () => {
+    const { ended } = start(['lsten'])
+    expect(await ended).toEqual({
+      code: 2,
+      signal: null,
+      errors: "media-webhooks: there is no command 'lsten'; did you mean 'listen'? (see 'media-webhooks --help')\n",
+    })
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'of emulate ends with 0 on %s, and prints no secret it was given',
+    async (signal) => {
+      const secrets = { MEDIA_WEBHOOKS_SECRET_KEY: 'from-the-environment' }
+      const { child, ended, line } = start(
+        ['emulate', '--port', '0', '--access-token', 'from-a-flag', '--json'],
+        secrets,
+      )
+      const text = await line()
+      const { url, api, credentials } = JSON.parse(text)
+      expect(api).toBe(`${url}/api`)
+      expect(Object.keys(credentials)).toEqual(['publicKey'])
+      expect(text).not.toMatch(/from-/)
+
+      const headers = { 'stream-public-key': credentials.publicKey, 'stream-secret-key': 'from-the-environment' }
+      expect((await fetch(`${api}/webhooks`, { headers })).status).toBe(200)
+      const bearer = { authorization: 'Bearer from-a-flag' }
+      expect((await fetch(`${api}/webhooks`, { headers: bearer })).status).toBe(200)
+      child.kill(signal)
+      expect(await ended).toEqual({ code: 0, signal: null, errors: '' })
+    },
+  )
+
+  test('of emulate says that its port is taken, and how to get another', async () => {
+    const port = await serve(() => {})
+    const { ended } = start(['emulate', '--port', `${port}`])
+    const errors = `media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`
+    expect(await ended).toEqual({ code: 1, signal: null, errors })
+  })
+
+  test('of listen ends with 0 on SIGINT, a delivery in the middle included', async () => {
+    const { child, ended, line } = start(['listen', '--port', '0', '--json'])
+    const { url } = JSON.parse(await line())
+    const delivery = fetch(url, {
+      method: 'POST',
+      body: new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{')) }),
+      duplex: 'half',
+    }).catch(() => 'cut off')
+    await fetch(url, { method: 'POST', body: '{}' })
+    await line()
+    child.kill('SIGINT')
+    expect(await ended).toEqual({ code: 0, signal: null, errors: '' })
+    expect(await delivery).toBe('cut off')
+  })
+
+  test('of trigger ends with 130 on SIGINT', async () => {
+    let arrived = () => {}
+    const delivered = new Promise<void>((resolve) => {
+      arrived = resolve
+    })
+    const port = await serve(() => arrived())
+    const { child, ended } = start(['trigger', 'file.received', '--to', `http://127.0.0.1:${port}/`])
+    await delivered
+    child.kill('SIGINT')
+    expect(await ended).toEqual({ code: 130, signal: null, errors: '' })
+  })
+
+  test('does not crash when whoever reads its output goes away', async () => {
+    const { child, ended, line } = start(['listen', '--port', '0', '--json'])
+    const { url } = JSON.parse(await line())
+    child.stdout.destroy()
+    // The end of its output is noticed when it is written to.
+    await fetch(url, { method: 'POST', body: '{}' }).catch(() => {})
+    await fetch(url, { method: 'POST', body: '{}' }).catch(() => {})
+    expect(await ended).toEqual({ code: 0, signal: null, errors: '' })
+  })
+})

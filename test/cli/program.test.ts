@@ -1,0 +1,118 @@
+import { createRequire } from 'node:module'
+import { describe, expect, test } from 'vitest'
+import type { Command, CommandGroup } from '../../src/cli/command.ts'
+import { commands } from '../../src/cli/commands/index.ts'
+import { flagName } from '../../src/cli/flags.ts'
+import { run } from '../../src/cli/run.ts'
+import { finish } from './program.ts'
+
+const { version } = createRequire(import.meta.url)('../../package.json')
+
+const everyCommand = commands.flatMap((each): [path: string, command: Command][] =>
+  'commands' in each ? each.commands.map((one) => [`${each.name} ${one.name}`, one]) : [[each.name, each]],
+)
+
+describe('--help', () => {
+  test('of the program names every command and what its exit codes mean', async () => {
+    const { code, output, errors } = await finish(['--help'])
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    for (const { name, summary } of commands) expect(output).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
+    expect(output).toMatch(/^ {2}2 +the command line makes no sense$/m)
+    expect((await finish(['-h'])).output).toBe(output)
+  })
+
+  test.each(
+    commands.filter((each): each is CommandGroup => 'commands' in each).map((each) => [each.name, each] as const),
+  )('of %s names its commands', async (name, group) => {
+    const { code, output } = await finish([name, '--help'])
+    expect(code).toBe(0)
+    for (const each of group.commands) expect(output).toContain(`  ${each.name} `)
+  })
+
+  test.each(everyCommand)(
+    'of %s has every flag, the exit codes and an example that begins so',
+    async (path, command) => {
+      const { code, output } = await finish([...path.split(' '), '--help'])
+      expect(code).toBe(0)
+      for (const name of [...Object.keys(command.flags), 'json', 'help'])
+        expect(output).toContain(`  ${flagName(name)}`)
+      expect(output).toMatch(/^Exit codes:\n {2}0 +\S/m)
+      expect(output).toMatch(new RegExp(`^Examples?:\n  media-webhooks ${path}`, 'm'))
+      expect(output).not.toContain('undefined')
+      // Examples may be as long as they are.
+      const [explained = ''] = output.split('\nExample')
+      expect(explained.split('\n').filter((line) => line.length > 120)).toEqual([])
+    },
+  )
+})
+
+describe('The program', () => {
+  test('prints its version', async () => {
+    expect(await finish(['--version'])).toEqual({ code: 0, output: `${version}\n`, errors: '' })
+  })
+
+  test.each([
+    [[], /give a command: emulate, trigger/],
+    [['emualte'], /there is no command 'emualte'; did you mean 'emulate'\?/],
+    [['something'], /there is no command 'something' \(see 'media-webhooks --help'\)/],
+    [['--port', '1'], /flags come after the command/],
+    [['keys'], /give a command: list, create, rename, delete/],
+    [['keys', 'crate'], /did you mean 'create'\?/],
+    [['listen', '--prot', '1'], /there is no flag --prot; did you mean '--port'\?/],
+    [['listen', '--port'], /--port takes <n>/],
+    [['listen', '--port', '--json'], /--port takes <n>; one that begins with a dash is written --port=-…/],
+    [['listen', '--port', '65536'], /--port takes a whole number from 0 to 65535/],
+    [['listen', '--json=yes'], /--json takes no value/],
+    [['listen', 'now'], /there is an argument too many: 'now'/],
+    [['listen', '--verify', 'hmac'], /--verify takes url-token, header-token/],
+    [['listen', '--header', 'x-a'], /--header goes with --verify header-token, hmac-signature/],
+    [['doctor'], /<url> is missing/],
+    [['doctor', 'ftp://s3cret@example.com'], /<url> takes an http or https URL/],
+    [['doctor', 'http://a/', '--secret', 's3cret'], /--secret goes with --verify url-token, /],
+    [
+      ['doctor', 'http://a/', '--verify', 'url-token'],
+      /--verify url-token needs --secret <text> \(or MEDIA_WEBHOOKS_SE/,
+    ],
+    [
+      ['doctor', 'http://a/', '--verify', 'url-token', '--secret', 's3cret\n'],
+      /urlToken: secret 1 of 1 begins or ends/,
+    ],
+    [['doctor', 'http://a/', '--verify', 'url-token', '--secret='], /--secret was given an empty text/],
+    [['doctor', 'http://a/', '--verify', 'url-token', '--secret', 's3cret', '--algorithm', 'sha1'], /not url-token/],
+    [['doctor', 'http://a/', '--verify', 'standard-webhooks', '--secret', 's3cret'], /a secret is base64/],
+    [['trigger', 'encoding.finish', '--to', 'http://a/'], /did you mean 'encoding\.finished'\?/],
+    [['trigger', 'file.received'], /--to <url> is missing/],
+    [['trigger', 'file.received', '--to', 'http://a/', '--fails'], /--fails goes with lifecycle/],
+    [['trigger', 'lifecycle', '--to', 'http://a/', '--time-scale', 'fast'], /--time-scale takes a number such as 0\.1/],
+    [['emulate', '--profile', 'seen'], /--profile takes documented, observed/],
+    [['emulate', '--port', '0', '--time-scale', '1001'], /timeScale/],
+    [['emulate', '--port', '0', '--secret-key', 's3 cret'], /secretKey/],
+  ])('refuses %j with 2 and a line that says why', async (args, message) => {
+    const { code, output, errors } = await finish(args)
+    expect({ code, output }).toEqual({ code: 2, output: '' })
+    expect(errors).toMatch(message)
+    expect(errors).toMatch(/^media-webhooks: [^\n]+\n$/)
+    expect(errors).not.toMatch(/s3 ?cret/)
+  })
+
+  test('takes the secret from the environment, which is no flag that a scheme has to have a use for', async () => {
+    const env = { MEDIA_WEBHOOKS_SECRET: 's3cret' }
+    const { code } = await finish(['doctor', 'http://127.0.0.1:1/', '--verify', 'unverified'], env)
+    expect(code).toBe(1)
+    const empty = await finish(['doctor', 'http://a/', '--verify', 'url-token'], { MEDIA_WEBHOOKS_SECRET: '' })
+    expect(empty.errors).toContain('needs --secret')
+  })
+
+  test('paints for a terminal, unless NO_COLOR says otherwise', async () => {
+    const outputOf = async (isTTY: boolean, env: Record<string, string> = {}) => {
+      let output = ''
+      const stdout = { isTTY, write: (text: string) => (output += text) }
+      const { signal } = new AbortController()
+      await run(['doctor', 'http://127.0.0.1:1/'], { stdout, stderr: stdout, env, signal })
+      return output
+    }
+    expect(await outputOf(true)).toContain('\u001b[31m')
+    expect(await outputOf(true, { NO_COLOR: '1' })).not.toContain('\u001b')
+    expect(await outputOf(false)).not.toContain('\u001b')
+  })
+})
