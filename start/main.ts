@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { explainPort } from '../src/cli/serving.ts'
 import { paintIf } from '../src/cli/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
 import { createEmulator } from '../src/emulator/index.ts'
@@ -44,7 +45,9 @@ async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
   receiver.onAny(others, { name: 'others' })
 
   const server = await startServer(receiver, port, print.refusedInFront)
-  const emulator = await createEmulator({ port: emulatorPort, timeScale })
+  const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
+    throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
+  })
   const close = async () => {
     await emulator.close()
     await receiver.close()
@@ -107,11 +110,12 @@ function closeOnSignal(close: () => Promise<void>): void {
   }
 }
 
-function fail(error: NodeJS.ErrnoException): void {
+function fail(error: Error): void {
   // The scene that was cut off says so, and the process ends when all is closed.
   if (interrupted.signal.aborted) return
   // A port that is taken is no fault of the program: its stack would tell the user nothing.
-  const isExpected = error.syscall === 'listen' || error.name === 'WebhookError'
+  const listens = [error, error.cause].some((each) => (each as NodeJS.ErrnoException | undefined)?.syscall === 'listen')
+  const isExpected = listens || error.name === 'WebhookError'
   console.error(isExpected ? error.message : error)
   process.exit(1)
 }

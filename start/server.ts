@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { expressHandler } from '../adapters/express.ts'
+import { listenOn } from '../src/cli/serving.ts'
 import type { Receiver } from '../src/index.ts'
 
 const path = '/webhooks/media'
@@ -32,10 +32,9 @@ export async function startServer(receiver: Receiver, port: number, onRefused: (
   })
   app.post(path, expressHandler(receiver))
 
-  const server = createServer(app).listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  const server = createServer(app)
   return {
-    url: new URL(path, `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    url: new URL(path, await listenOn(server, port)),
     refuseNext() {
       refusals += 1
     },

@@ -4,7 +4,9 @@ import { choice, type Flags, required, text, url, whole } from './flags.ts'
 import { UsageError } from './usage-error.ts'
 
 const apiFlags = {
-  baseUrl: required(url("the service's base address, without /api", 'MEDIA_WEBHOOKS_BASE_URL')),
+  baseUrl: required(
+    url("the service's base address, without /api", 'http://127.0.0.1:4010', 'MEDIA_WEBHOOKS_BASE_URL'),
+  ),
   publicKey: text('<key>', 'the public part of an API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
   secretKey: text('<key>', 'its secret part', 'MEDIA_WEBHOOKS_SECRET_KEY'),
   accessToken: text('<token>', 'a bearer token, in the place of a key', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),

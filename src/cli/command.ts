@@ -12,6 +12,8 @@ export interface Input<Of extends Flags = Flags> {
 /** A command of the program. */
 export interface Command<Of extends Flags = Flags> {
   readonly name: string
+  /** A word by which it is looked for, too: it is no name of it, but leads to it. */
+  readonly alsoCalled?: string
   /** What it does, in a line. */
   readonly summary: string
   /** More about it, in the help. */

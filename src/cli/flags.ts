@@ -74,9 +74,9 @@ export const whole = (takes: string, help: string, min = 0, max = Number.MAX_SAF
 })
 
 /** A flag that takes an http or https URL. */
-export const url = (help: string, env?: string): Flag<string> => ({
+export const url = (help: string, example?: string, env?: string): Flag<string> => ({
   ...text('<url>', help, env),
-  read: (given) => readUrl(given).href,
+  read: (given) => readUrl(given, example).href,
 })
 
 /** The same flag, without which the command makes no sense. */
@@ -90,8 +90,8 @@ export const timeScale: Flag<number> = {
   takes: '<factor>',
   help: 'multiplies every pause, so that 0.1 is ten times as fast (default: 1)',
   read: (given) => {
-    if (/^\d+(\.\d+)?$/.test(given)) return Number(given)
-    throw new UsageError('takes a number such as 0.1')
+    if (/^\d+(\.\d+)?$/.test(given) && Number(given) <= 1_000) return Number(given)
+    throw new UsageError('takes a number from 0 to 1000, such as 0.1')
   },
 }
 
@@ -100,9 +100,9 @@ export const port = (standard: number): Flag<number> =>
   whole('<n>', `port on 127.0.0.1, 0 for a free one (default: ${standard})`, 0, 65_535)
 
 /** @throws UsageError that does not quote the text: a URL may hold a secret */
-export function readUrl(given: string): URL {
+export function readUrl(given: string, example = 'http://127.0.0.1:3000/webhooks/media'): URL {
   if (/^https?:\/\//i.test(given) && URL.canParse(given)) return new URL(given)
-  throw new UsageError('takes an http or https URL, such as http://127.0.0.1:3000/webhooks/media')
+  throw new UsageError(`takes an http or https URL, such as ${example}`)
 }
 
 /** The name of a flag on the command line. */

@@ -17,7 +17,7 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
       commands.map(({ name, summary: each }) => [name, each]),
       '  ',
     )}`,
-    `'${path} <command> --help' tells more. ${path === program ? "'--version' prints the version." : ''}`.trimEnd(),
+    `'${path} <command> --help' tells more. ${path === program ? "'--version' (-v) prints the version." : ''}`.trimEnd(),
     exitCodeLines(exitCodes),
     environment,
   ].join('\n\n')

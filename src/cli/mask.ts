@@ -1,21 +1,28 @@
-/** A URL, or the target of a delivery, without what may be a secret: credentials, the values of its query, a token. */
-export function maskedUrl(url: string): string {
-  const [address = '', query] =
-    url
-      .replace(/^(\w+:\/\/)[^/?#]*@/, '$1…@')
-      .split('#', 1)[0]
-      ?.split(/\?(.*)/s) ?? []
-  const end = address.lastIndexOf('/') + 1
-  const path = looksRandom(address.slice(end)) ? `${address.slice(0, end)}…` : address
-  if (query === undefined) return path
-  return `${path}?${[...new URLSearchParams(query).keys()].map((name) => `${name}=…`).join('&')}`
+/**
+ * A URL, or the target of a delivery, without what may be a secret: credentials, the values of its query, tokens in its
+ * path.
+ * @param tokenInPath whether the last segment of the path is known to be one, whatever it looks like
+ */
+export function maskedUrl(url: string, tokenInPath = false): string {
+  const [, origin = '', path = '', query] = /^(\w+:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
+  const segments = path.split('/').map((segment, index, { length }) => {
+    const isToken = looksSecret(segment) || (tokenInPath && index === length - 1 && segment !== '')
+    return isToken ? '…' : segment
+  })
+  const address = `${origin.replace(/\/\/.*@/, '//…@')}${segments.join('/')}`
+  if (query === undefined) return address
+  return `${address}?${[...new URLSearchParams(query).keys()].map((name) => `${name}=…`).join('&')}`
 }
 
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
+/** For the help of a command that prints URLs. */
+export const maskingHelp =
+  'URLs are printed without user, password, the values of the query, and long segments of the path that are not words.\n' +
+  'A short secret in the path looks like a name, and is printed.'
 
-/** Long, in one piece, and with digits among its letters, as secrets are. */
-export const looksRandom = (text: string): boolean =>
-  /^[\w+/=.~-]{16,}$/.test(text) && /\d/.test(text) && /[a-z]/i.test(text) && !uuid.test(text)
+const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
+
+/** Whether a segment of a path may be a secret: it is long, and more than a few words in lower case. */
+export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
 /** A text without a secret, however it is written there. */
 export function withoutSecret(text: string, secret: string | undefined): string {

@@ -5,6 +5,7 @@ import { asksForHelp, readArguments } from './arguments.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { commands } from './commands/index.ts'
 import { commandHelp, listHelp, program } from './help.ts'
+import { inFlags } from './in-flags.ts'
 import { suggestion } from './nearest.ts'
 import { createScreen, type Screen, type Surroundings } from './screen.ts'
 import { plain } from './text.ts'
@@ -20,7 +21,7 @@ const summary =
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const screen = createScreen(surroundings)
   try {
-    if (args[0] === '--version') {
+    if (args[0] === '--version' || args[0] === '-v') {
       screen.print(createRequire(import.meta.url)(`${program}/package.json`).version)
       return 0
     }
@@ -28,7 +29,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   } catch (error) {
     if (surroundings.signal.aborted) return 130
     screen.note(`${program}: ${messageOf(error)}`)
-    return isWrongUsage(error) ? 2 : 1
+    return error instanceof UsageError ? 2 : 1
   }
 }
 
@@ -48,6 +49,7 @@ async function runOneOf(
     screen.print(listHelp(path, summary, commands))
     return 0
   }
+  if (name === 'help') return runOneOf({ path, summary, commands }, [...rest, '--help'], surroundings, screen)
   const chosen = commands.find((each) => each.name === name)
   if (chosen === undefined) throw unknownCommand(path, name, commands)
   const chosenPath = `${path} ${name}`
@@ -59,7 +61,8 @@ async function runOneOf(
   try {
     return await chosen.run(readArguments(chosen, rest, surroundings.env), screen)
   } catch (error) {
-    throw error instanceof UsageError ? new UsageError(`${error.message}${helpHint(chosenPath)}`) : error
+    if (!isWrongUsage(error)) throw error
+    throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })
   }
 }
 
@@ -67,12 +70,14 @@ function unknownCommand(path: string, name: string | undefined, commands: Choice
   const names = commands.map((each) => each.name)
   if (name === undefined) return new UsageError(`give a command: ${names.join(', ')}${helpHint(path)}`)
   if (name.startsWith('-')) return new UsageError(`flags come after the command${helpHint(path)}`)
-  return new UsageError(`there is no command '${name}'${suggestion(name, names)}${helpHint(path)}`)
+  const meant = commands.find((each) => 'alsoCalled' in each && each.alsoCalled === name)
+  const hint = meant === undefined ? suggestion(name, names) : `; did you mean '${meant.name}'?`
+  return new UsageError(`there is no command '${name}'${hint}${helpHint(path)}`)
 }
 
 const helpHint = (path: string): string => ` (see '${path} --help')`
 
-const isWrongUsage = (error: unknown): boolean =>
+const isWrongUsage = (error: unknown): error is Error =>
   error instanceof UsageError ||
   (error instanceof WebhookError && error.code === 'invalid_option') ||
   (error instanceof ApiError && error.code === 'invalid_params')

@@ -68,6 +68,13 @@ export function readScheme(
   return scheme
 }
 
+/** What must not be shown of a scheme. */
+export const secretOf = (scheme: SigningOptions): string => ('password' in scheme ? scheme.password : scheme.secret)
+
+/** Whether the last segment of the URL's path is the secret. */
+export const hasTokenInPath = (scheme: SigningOptions | undefined): boolean =>
+  scheme?.scheme === 'url-token' && scheme.in === 'path'
+
 const schemesWith = (flag: SchemeFlag): string =>
   Object.entries(schemes)
     .filter(([, { needs, takes }]) => [...needs, ...takes].some((each) => each === flag))

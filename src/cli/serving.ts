@@ -11,11 +11,14 @@ export async function listenOn(server: Server, port: number): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The error of a server that could not listen, with the mend where the port is the cause. */
-export function explainPort(error: unknown, port: number): unknown {
+/**
+ * The error of a server that could not listen, with the mend where the port is the cause.
+ * @param flag which gives the port
+ */
+export function explainPort(error: unknown, port: number, flag = '--port'): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') {
-    return new Error(`port ${port} is taken: give another one, or --port 0 for a free one`, { cause: error })
+    return new Error(`port ${port} is taken: give another one, or ${flag} 0 for a free one`, { cause: error })
   }
   if (code === 'EACCES')
     return new Error(`port ${port} is not yours to listen on: give one from 1024 on`, { cause: error })

@@ -14,7 +14,8 @@ export const text = maybe(z.string())
 
 export const flag = maybe(z.boolean())
 
-export const id = z.string().min(1)
+/** Without it nothing could be done with the answer. */
+export const needed = z.string().min(1)
 
 /** Numbers that the service was seen to write as a text. */
 export const wholeNumber = maybe(z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]))

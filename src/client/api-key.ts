@@ -25,6 +25,11 @@ export interface ApiKey {
   readonly lastRequestedAt?: string | undefined
 }
 
+/** An API key in the answer to `create`. */
+export interface CreatedApiKey extends ApiKey {
+  readonly secret: string
+}
+
 export interface CreateApiKeyParams {
   /** 1 to 100 characters. */
   readonly apiKeyName: string
@@ -57,7 +62,10 @@ export interface ListApiKeysParams extends ListAllApiKeysParams {
 /** The API keys of the service. Each method rejects with an {@link ApiError}. */
 export interface ApiKeys {
   /** Creates a key. Its `secret` is in this answer only. */
-  create(params: CreateApiKeyParams, options?: CallOptions): Promise<{ status: string; data: { apiKey: ApiKey } }>
+  create(
+    params: CreateApiKeyParams,
+    options?: CallOptions,
+  ): Promise<{ status: string; data: { apiKey: CreatedApiKey } }>
   /** One page of the keys. */
   list(
     params?: ListApiKeysParams,
@@ -70,8 +78,8 @@ export interface ApiKeys {
   delete(id: string, options?: CallOptions): Promise<Done>
 }
 
-const apiKey = answers.record({
-  id: answers.id,
+const fields = {
+  id: answers.needed,
   name: answers.text,
   publicKey: answers.text,
   secret: answers.text,
@@ -83,7 +91,9 @@ const apiKey = answers.record({
   updatedAt: answers.text,
   expiredAt: answers.text,
   lastRequestedAt: answers.text,
-})
+}
+const apiKey = answers.record(fields)
+const createdApiKey = answers.record({ ...fields, secret: answers.needed })
 
 const ttl = wholeNumber(1, 2_147_483_647)
 
@@ -98,7 +108,7 @@ const endpoints = {
       ttl: ttl.transform(String).optional(),
       type: oneOf('full_access', 'only_upload').optional(),
     }),
-    answer: answers.answerWith({ apiKey }),
+    answer: answers.answerWith({ apiKey: createdApiKey }),
   },
   list: {
     name: 'apiKey.list',

@@ -5,6 +5,7 @@ export type {
   ApiKeys,
   ApiKeyType,
   CreateApiKeyParams,
+  CreatedApiKey,
   ListAllApiKeysParams,
   ListApiKeysParams,
   UpdateApiKeyParams,

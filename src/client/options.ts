@@ -54,7 +54,7 @@ const baseUrl = z
 
 function faultOfBaseUrl(url: URL | undefined, path: string | undefined): string | undefined {
   if (!/^https?:$/.test(url?.protocol ?? '')) return 'has to be an http or https URL, such as https://api.example.com'
-  if (url?.username || url?.password) return 'must not hold credentials: they are the first argument'
+  if (url?.username || url?.password) return 'must not hold credentials: they are given apart from it'
   if (url?.search || url?.hash) return 'must not have a query or a fragment'
   return path?.endsWith('/api') ? 'is given without /api' : undefined
 }

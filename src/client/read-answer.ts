@@ -32,13 +32,15 @@ export function readAnswer<Schema extends z.ZodType>(
     throw failure(request, code, message, { status, serviceMessage: words, retryAfterMs: askedWaitMs(answer) })
   }
   if (status < 200 || status >= 300) {
-    const hint = 'redirects are not followed, as the credentials would go along (is it the http of an https baseUrl?)'
+    const hint = 'redirects are not followed, as the credentials would go along (is it the http of an https base URL?)'
     throw failure(request, 'bad_answer', `the service answered ${status}; ${hint}`, { status })
   }
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const field = result.error.issues[0]?.path.join('.')
-  const fault = field ? `whose ${field} is missing or of another type` : 'that is no JSON object (is baseUrl right?)'
+  const fault = field
+    ? `whose ${field} is missing or of another type`
+    : 'that is no JSON object (is the base URL right?)'
   throw failure(request, 'bad_answer', `the service answered ${status} with a body ${fault}`, { status })
 }
 

@@ -43,11 +43,12 @@ export interface RegistrationReport {
  * @throws ApiError
  */
 export async function registerWebhook(
-  { webhook: api }: Pick<Client, 'webhook'>,
+  client: Pick<Client, 'webhook'>,
   receiver: Pick<Receiver, 'handles'>,
   registration: Registration,
   options?: CallOptions,
 ): Promise<RegistrationReport> {
+  const api = apiOf(client)
   const wanted: Wanted = {
     ...fields.readOptions('registerWebhook', schema, registration),
     ...subscriptionsOf(receiver),
@@ -86,8 +87,20 @@ async function register(
   return adjust(api, wanted, { webhook: oldest, duplicates }, options)
 }
 
+/** @throws WebhookError `invalid_option` for what callers without types may give */
+function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
+  if (typeof client?.webhook?.listAll === 'function') return client.webhook
+  throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client, of createClient()')
+}
+
 /** @throws WebhookError `invalid_option`: the service refuses a webhook without events */
 function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<keyof Subscriptions, boolean> {
+  if (typeof receiver?.handles !== 'function') {
+    throw new WebhookError(
+      'invalid_option',
+      'registerWebhook: the second argument has to be a receiver, of createReceiver()',
+    )
+  }
   const flags = eventTypes.map((type) => [toCamelCase(type.replace('.', '_')), receiver.handles(type)] as const)
   if (flags.some(([, handled]) => handled)) return Object.fromEntries(flags) as Record<keyof Subscriptions, boolean>
   throw new WebhookError('invalid_option', 'registerWebhook: the receiver has no handlers; register them before it')

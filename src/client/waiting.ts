@@ -20,6 +20,8 @@ export function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'header
   // The service's own header comes with every answer; only in a refusal for the rate does it say anything.
   const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (asked === null) return undefined
-  const ms = /^\d+(\.\d+)?$/.test(asked) ? Number(asked) * 1_000 : Date.parse(asked) - Date.now()
+  if (/^\d+(\.\d+)?$/.test(asked)) return Number(asked) * 1_000
+  // By its weekday, since Date.parse finds dates in '-5' and 'soon 5', too.
+  const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(asked) ? Date.parse(asked) - Date.now() : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

@@ -42,7 +42,7 @@ const flagsOf = <Flag>(flag: Flag) => ({
 })
 
 const webhook = answers.record({
-  id: answers.id,
+  id: answers.needed,
   userId: answers.text,
   name: answers.text,
   url: answers.text,

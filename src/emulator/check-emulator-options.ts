@@ -5,8 +5,25 @@ import { profiles } from './sending/profile.ts'
 
 const owner = 'createEmulator'
 
+const known = {
+  port: true,
+  profile: true,
+  timeScale: true,
+  publicKey: true,
+  secretKey: true,
+  accessToken: true,
+  maxWaiting: true,
+  maxRecords: true,
+  clock: true,
+} satisfies Record<keyof EmulatorOptions, true>
+
 /** Checks what the types of the options already say too, for callers without them. */
 export function checkEmulatorOptions(options: EmulatorOptions): void {
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(known, name))
+  // A typo would do nothing.
+  if (unknown.length > 0) {
+    throw invalid(`there is no option ${unknown.join(', ')}; there are ${Object.keys(known).join(', ')}`)
+  }
   const { port = 0, profile = 'documented', timeScale = 1, maxWaiting = 1, maxRecords = 1, clock } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw invalid('port has to be a whole number from 0 to 65535')

@@ -38,9 +38,7 @@ export function createParts(options: EmulatorOptions, closing: AbortSignal): Par
 
   async function check(webhook: Webhook): Promise<DeliveryRecord> {
     const { deliveries } = await outbox.check(webhook, testPayload(userId, clock()), behaviourOf(webhook.id))
-    const [delivery] = deliveries
-    if (delivery === undefined) throw closing.reason
-    return delivery
+    return deliveries[0] as DeliveryRecord
   }
 
   function repeat(sendingId: string, behaviour?: Behaviour) {
@@ -48,11 +46,8 @@ export function createParts(options: EmulatorOptions, closing: AbortSignal): Par
     if (sending === undefined) throw invalid('there is no sending with this id')
     const webhook = webhooks.get(sending.webhookId)
     if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
-    return outbox.repeat(
-      sendingId,
-      webhook,
-      behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour),
-    )
+    const inWhichWay = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
+    return outbox.send(webhook, sending.payload, inWhichWay)
   }
 
   return {

@@ -9,6 +9,16 @@ export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
   error: 'has to be Unicode: half a pair is in it',
 })
 
+/** A whole number in decimal digits. */
+export const digits = (min: number, max: number) => {
+  const error = `has to be a whole number from ${min} to ${max}`
+  return z
+    .string({ error })
+    .regex(/^\d{1,16}$/, { error })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
 /** What is said of something else than an object. */
 export const noObject = { error: 'has to be an object' }
 

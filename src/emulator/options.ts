@@ -32,7 +32,8 @@ export interface EmulatorOptions {
    */
   readonly maxWaiting?: number
   /**
-   * How many finished sendings, and how many media, are kept to be looked at.
+   * How many finished sendings, and how many finished media, are kept to be looked at; and how many media may be encoding
+   * at once: one beyond that is refused with 503.
    * @defaultValue 2_000
    */
   readonly maxRecords?: number
@@ -54,7 +55,7 @@ export interface Emulator extends AsyncDisposable {
   readonly credentials: Credentials
   /**
    * Uploads a media, as it were: its events follow, at the speed that `timeScale` sets.
-   * @throws WebhookError `invalid_option`, or `overloaded` when too many events wait
+   * @throws WebhookError `invalid_option`, or `overloaded` when too many events wait or too many media are encoding
    */
   addMedia(input?: MediaInput): Media
   /**
@@ -66,12 +67,15 @@ export interface Emulator extends AsyncDisposable {
   sendings(): readonly Sending[]
   /**
    * Sends the event of a sending once more, to the webhook as it is now.
-   * @throws WebhookError `invalid_option` when there is no such sending, or its webhook was deleted
+   * @param behaviour for this once; by default that of the webhook
+   * @throws WebhookError `invalid_option` when there is no such sending (any more), its webhook was deleted, or the
+   * behaviour makes no sense; `overloaded` when too many events wait
    */
   repeat(sendingId: string, behaviour?: Behaviour): Sending
   /**
    * Resolves when every media has come to its end and every event has been acknowledged or given up.
-   * @param options.timeoutMs rejects after so long (default: 30 s)
+   * @param options.timeoutMs rejects with `timeout` after so long (default: 30 s)
+   * @throws WebhookError `timeout`, which says what is still going on; `closing` when the emulator closes; `invalid_option`
    */
   settled(options?: { readonly timeoutMs?: number }): Promise<void>
   /** Stops listening and sending. What was on its way is cut off. */

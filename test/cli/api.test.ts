@@ -105,6 +105,12 @@ describe('webhooks', () => {
   })
 })
 
+test('--help of what prints URLs says which secrets it does not know', async () => {
+  for (const path of [['webhooks', 'list'], ['webhooks', 'get'], ['webhooks', 'create'], ['doctor']]) {
+    expect((await command(...path, '--help')).output).toContain('A short secret in the path looks like a name')
+  }
+})
+
 describe('The credentials', () => {
   test('can be a token, and flags come before the environment', async () => {
     const { accessToken } = emulator.credentials
@@ -136,8 +142,20 @@ describe('The credentials', () => {
     [['keys', 'list', '--public-key', 'a', '--access-token', 'b'], /a key or --access-token, not both/],
     [['webhooks', 'create', '--events', 'all'], /--url <url> is missing/],
     [['webhooks', 'create', '--url', 'ftp://s3cret', '--events', 'all'], /--url takes an http or https URL/],
-    [['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'], /--events takes file\.received, /],
-    [['webhooks', 'update', 'an-id'], /empty/],
+    [['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'], /--events takes all, file\.received, /],
+    [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
+    [
+      ['webhooks', 'create', '--url', 'http://a/', '--events', 'all', '--name', ' '],
+      /: --name has to be 1 to 100 char/,
+    ],
+    [['keys', 'rename', 'an-id', '--name', ' '], /: --name has to be 1 to 100 characters/],
+    [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url is given without \/api/],
+    [
+      ['keys', 'list', '--base-url', 'http://a:s3cret@a/'],
+      /: --base-url must not hold credentials: they are given apart/,
+    ],
+    [['keys', 'list', '--base-url', 'a'], /--base-url takes an http or https URL, such as http:\/\/127\.0\.0\.1:4010 /],
+    [['keys', 'list', '--public-key', 'a b'], /: --public-key has to be visible ASCII/],
   ])('%j is refused with 2, before anything is sent', async (args, message) => {
     const { code, errors, output } = await command(...args)
     expect({ code, output }).toEqual({ code: 2, output: '' })

@@ -1,6 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import express from 'express'
 import { describe, expect, test } from 'vitest'
+import { expressHandler } from '../../adapters/express.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import { maxRequests } from '../../src/cli/doctor/examine.ts'
 import {
@@ -8,6 +10,8 @@ import {
   createReceiver,
   headerToken,
   hmacSignature,
+  lruStore,
+  memoryInbox,
   standardWebhooks,
   unverified,
   urlToken,
@@ -62,6 +66,7 @@ interface Finding {
   readonly verdict: string
   readonly reason: string
   readonly mend?: string
+  readonly note?: string
 }
 
 /** Examines an endpoint. */
@@ -94,7 +99,8 @@ describe('doctor, of a receiver of ours', () => {
 
   test('makes as many requests as it says at the most', async () => {
     const { verify, flags } = schemes['standard-webhooks'] as (typeof schemes)[string]
-    const { receiver, reports } = watchedReceiver({ verify, handlers })
+    // The last type that is tried for duplicates.
+    const { receiver, reports } = watchedReceiver({ verify, handlers: { 'encoding.failed': () => {} } })
     const { requests } = await examine(await open(nodeHandler(receiver)), ...flags)
     expect(requests).toBe(maxRequests)
     expect(reports).toHaveLength(maxRequests)
@@ -121,17 +127,94 @@ describe('doctor, of a receiver of ours', () => {
     expect(meant.findings.filter(({ verdict }) => verdict === 'warning')).toHaveLength(1)
   })
 
-  test('says that it cannot see duplicates where no handler is registered for its events', async () => {
-    const { receiver } = watchedReceiver({ verify: urlToken({ secret }) })
-    const { code, findings } = await examine(
-      await open(nodeHandler(receiver)),
-      '--verify',
-      'url-token',
-      '--secret',
-      secret,
+  test('tries duplicates of a type that has a handler, whichever that is', async () => {
+    const types: string[] = []
+    const { receiver } = watchedReceiver({
+      verify: urlToken({ secret }),
+      handlers: { 'encoding.finished': ({ type, test }) => void types.push(`${type} ${test}`) },
+    })
+    const { failed, findings } = await examine(
+      `${await open(nodeHandler(receiver))}?token=${encodeURIComponent(secret)}`,
     )
+    expect(failed).toEqual([])
+    expect(findings.slice(1, 3)).toEqual([
+      {
+        check: 'acknowledges a duplicate, and handles an event once',
+        verdict: 'ok',
+        reason: '200 each time, 1 as duplicate',
+      },
+      {
+        check: 'acknowledges 5 duplicates at once, and handles an event once',
+        verdict: 'ok',
+        reason: '200 each time, 4 as duplicate',
+      },
+    ])
+    expect(types).toEqual(['encoding.finished true', 'encoding.finished true'])
+  })
+
+  test('warns that it did not check duplicates where no type has a handler', async () => {
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers: {} })
+    const { code, findings } = await examine(`${await open(nodeHandler(receiver))}?token=${encodeURIComponent(secret)}`)
     expect(code).toBe(0)
-    expect(findings.find(({ check }) => check.includes('a duplicate'))?.reason).toContain('ignored')
+    expect(findings.filter(({ verdict, check }) => verdict !== 'ok' || check.includes('an event once'))).toEqual([
+      {
+        check: 'handles an event once',
+        verdict: 'warning',
+        reason: expect.stringMatching(/^not checked: no handler is registered for file\.received, .*encoding\.failed$/),
+        mend: 'register one, or onAny, to check',
+      },
+    ])
+  })
+
+  test('names the token in the URL first where a genuine delivery is refused', async () => {
+    const url = await open(nodeHandler(watchedReceiver({ verify: urlToken({ secret }), handlers }).receiver))
+    const mendAt = async (target: string) => (await examine(target)).findings[0]?.mend
+    expect(await mendAt(`${url}?token=wrong`)).toMatch(/^is the token in the URL the endpoint's\? .* --verify <scheme>/)
+    expect(await mendAt(`${url}/0f8fad5b-d9cb-469f-a165-70867728950e`)).toMatch(/^is the token in the URL/)
+    expect(await mendAt(url.replace('//', '//media:wrong@'))).toMatch(/^is the user and password in the URL/)
+    expect(await mendAt(url)).toMatch(/^put the token into the URL/)
+  })
+
+  test('finds nothing wrong with two processes that share a store, one of which does not know yet what became of it', async () => {
+    const store = lruStore()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const processes = [1, 2].map(() => {
+      const inbox = memoryInbox({ store })
+      return nodeHandler(
+        watchedReceiver({ verify: urlToken({ secret }), inbox, handlers: { 'encoding.started': () => held } }).receiver,
+      )
+    })
+    let turn = 0
+    const url = await open((request, response) => processes[turn++ % 2]?.(request, response))
+    const { code, failed, findings } = await examine(`${url}?token=${encodeURIComponent(secret)}`)
+    release()
+    expect({ code, failed }).toEqual({ code: 0, failed: [] })
+    const duplicates = findings.filter(({ check }) => check.includes('duplicate'))
+    expect(duplicates.map(({ reason }) => reason)).toContainEqual(expect.stringMatching(/503 while another process/))
+  })
+
+  test('only warns of the byte that express.json() mends before the receiver sees it', async () => {
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers })
+    // Its environment keeps Express from logging what it refuses.
+    const app = express().set('env', 'test').use(express.json()).use(expressHandler(receiver))
+    const { code, findings } = await examine(`${await open(app)}?token=${encodeURIComponent(secret)}`)
+    expect(code).toBe(0)
+    expect(findings.filter(({ verdict }) => verdict !== 'ok')).toEqual([
+      expect.objectContaining({ check: 'refuses a body that is not UTF-8', verdict: 'warning' }),
+    ])
+  })
+
+  test('says what to do where the secret may be the end of its path, since that may also be a name', async () => {
+    const token = 'a1b2c3d4e5f6a7b8c9d0'
+    const { receiver } = watchedReceiver({ verify: urlToken({ secret: token, in: 'path' }), handlers })
+    const url = await open(nodeHandler(receiver))
+    const { failed, findings } = await examine(`${url}/${token}`)
+    expect(failed).toEqual(['refuses a delivery that nobody signed'])
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('give --verify url-token --in path')
+    expect((await examine(url, '--verify', 'url-token', '--in', 'path', '--secret', token)).failed).toEqual([])
   })
 
   test("finds nothing wrong with ack: 'handled'", async () => {
@@ -185,7 +268,13 @@ describe('doctor, of a receiver written by hand', () => {
   test('finds nothing wrong where nothing is', async () => {
     const { code, failed, findings } = await examineOne(accepted)
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
-    expect(findings.find(({ check }) => check.includes('a duplicate'))?.reason).toContain('cannot be seen from outside')
+    expect(findings.filter(({ check }) => check.includes('an event once'))).toEqual([])
+    const duplicates = findings.filter(({ check }) => check.includes('duplicate'))
+    expect(duplicates.map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ['ok', expect.stringMatching(/^200 in \d+ ms$/)],
+      ['ok', expect.stringMatching(/^200 in \d+ ms$/)],
+    ])
+    for (const { note } of duplicates) expect(note).toBe('whether it was handled once cannot be seen from outside')
   })
 
   const seen = new Set<string>()
@@ -196,7 +285,7 @@ describe('doctor, of a receiver written by hand', () => {
     [
       'any JSON',
       (_, refusal = 200) => (refusal === 400 ? 200 : refusal),
-      [/no JSON/, /empty/, /UTF-8/, /no object/, /media_id/],
+      [/no JSON/, /empty/, /no object/, /media_id/],
     ],
     [
       '500 on bad JSON',
@@ -260,6 +349,48 @@ describe('doctor, of a receiver written by hand', () => {
     })
     expect(failed).toEqual(['answers exactly 200 within 1 s'])
     expect(findings[0]?.mend).toContain('acknowledge first')
+  })
+
+  test('blames nothing on the deliveries in between where the first one failed the same way', async () => {
+    const { findings } = await examineOne((_, refusal = 204) => refusal)
+    const mends = findings.filter(({ check }) => /exactly|20 events|still/.test(check)).map(({ mend }) => mend)
+    expect(mends).toEqual(Array(3).fill('answer 200: the test delivery counts no other status as success'))
+  })
+
+  test('finds that each of a burst takes more than a second', { timeout: 15_000 }, async () => {
+    // The first delivery, and those after the last bad one.
+    let isSlow = true
+    let wasTextPlain = false
+    const { failed, findings } = await examineOne(async (request, refusal) => {
+      if (refusal === undefined && isSlow) await new Promise((resolve) => setTimeout(resolve, 1_050))
+      if (!wasTextPlain) isSlow = wasTextPlain = request.type === 'text/plain'
+      return accepted(request, refusal)
+    })
+    const checks = [/exactly 200/, /^answers 20 events/, /^still answers/]
+    expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
+    const burst = findings.find(({ check }) => check.startsWith('answers 20 events'))
+    expect(burst?.reason).toMatch(/^\d+ were not: 200 in 1\d{3} ms$/)
+    expect(burst?.mend).toContain('acknowledge first')
+  })
+
+  test('says that no TLS is spoken where an https URL leads to an http port', async () => {
+    const url = await open(handWritten(accepted))
+    const { code, findings } = await examine(url.replace('http:', 'https:'))
+    expect(code).toBe(1)
+    expect(findings[0]).toMatchObject({
+      reason: 'no answer: no TLS is spoken there',
+      mend: expect.stringContaining('give the URL with http://'),
+    })
+  })
+
+  test('prints no secret that stands in the path, neither of its URL nor of a redirect', async () => {
+    const url = await open((_, response) => void response.writeHead(301, { location: '/moved/s3cret/s3cret' }).end())
+    const flags = ['--verify', 'url-token', '--in', 'path', '--secret', 's3cret']
+    const { output } = await examine(`${url}/s3cret`, ...flags)
+    expect(output).toContain('301 to /moved/…/…')
+    expect(output).not.toContain('s3cret')
+    // Another one than was given.
+    expect((await examine(`${url}/old-one`, ...flags)).output).not.toContain('old-one')
   })
 
   test('finds that a delivery is not answered at all, within the time of the service', async () => {

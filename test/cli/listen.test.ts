@@ -69,6 +69,24 @@ describe('listen, given the secret', () => {
     expect(advice).toContain('by the header x-signature, but no verifier accepts it with this secret')
   })
 
+  test.each(named.filter(([name]) => /timestamp|standard/.test(name)))(
+    'says of %s that only the time is wrong, where it is',
+    async (_, options, flags) => {
+      const env = secretOf(options)
+      const signer = signerFor(options, 'msg_1', () => Date.now() - 3_600_000)
+      const { headers } = await makeDelivery(body, { sign: signer })
+      for (const verify of [[], ['--verify', options.scheme, ...flags]]) {
+        const { url, deliveries } = await listen(verify, env)
+        await post(url, Object.fromEntries(headers as Headers))
+        const [{ advice, lines }] = await deliveries(1)
+        expect(advice).toMatch(
+          /^It is signed with this secret, but its time differs from this machine's by 36\d\d s\. /,
+        )
+        expect(await isVerified(paste(lines[0], env), options)).toBe(true)
+      }
+    },
+  )
+
   test('proposes no verifier that covers less than what was signed', async () => {
     const { url, deliveries } = await listen(['--secret', secret])
     const { headers } = await makeDelivery(body, {
@@ -96,6 +114,27 @@ describe('listen, without a secret', () => {
     })
   })
 
+  test.each([
+    ['/0f8fad5b-d9cb-469f-a165-70867728950e', '/hook/…', 'the end of the path', "in: 'path' })"],
+    ['?token=abc', '/hook?token=…', 'the query parameter token', 'process.env.MEDIA_WEBHOOKS_SECRET! })'],
+    ['?t=0123456789abcdef', '/hook?t=…', 'the query parameter t', "parameter: 't' })"],
+  ])('says that the end of %s may be a token', async (end, shown, where, line) => {
+    const { url, deliveries } = await listen()
+    await post(`${url}${end}`)
+    const [delivery] = await deliveries(1)
+    expect(delivery).toMatchObject({
+      url: shown,
+      advice: `Its URL may hold a token: ${where}. If it does, accept it with`,
+      lines: [expect.stringContaining(line)],
+    })
+  })
+
+  test('takes no parameter for a token that does not look like one', async () => {
+    const { url, deliveries } = await listen()
+    await post(`${url}/media-webhooks?tenant=5`)
+    expect((await deliveries(1))[0].advice).toContain('Nothing is signed')
+  })
+
   test('asks for the secret of what may be signed, and masks it', async () => {
     const { program, url, deliveries } = await listen()
     const credential = '9f86d081884c7d659a2feaa0c55ad015'
@@ -121,6 +160,13 @@ describe('listen', () => {
       ['malformed', 400],
       ['unsupported_media_type', 415],
     ])
+  })
+
+  test('shows no end of the path where --in path says that it is the token', async () => {
+    const { program, url, deliveries } = await listen(['--verify', 'url-token', '--in', 'path', '--secret', secret])
+    expect(await post(`${url}/other`)).toBe(401)
+    expect((await deliveries(1))[0].url).toBe('/hook/…')
+    expect(program.output()).not.toContain('other')
   })
 
   test('refuses with --verify what is not verified, and says how it could be', async () => {

@@ -106,7 +106,8 @@ describe('The process', () => {
     const { child, ended } = start(['trigger', 'file.received', '--to', `http://127.0.0.1:${port}/`])
     await delivered
     child.kill('SIGINT')
-    expect(await ended).toEqual({ code: 130, signal: null, errors: '' })
+    const errors = 'interrupted: 0 of 1 acknowledged so far\n'
+    expect(await ended).toEqual({ code: 130, signal: null, errors })
   })
 
   test('does not crash when whoever reads its output goes away', async () => {

@@ -18,7 +18,7 @@ describe('--help', () => {
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     for (const { name, summary } of commands) expect(output).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
     expect(output).toMatch(/^ {2}2 +the command line makes no sense$/m)
-    expect((await finish(['-h'])).output).toBe(output)
+    for (const same of ['-h', 'help']) expect(await finish([same])).toEqual({ code, output, errors })
   })
 
   test.each(
@@ -29,26 +29,32 @@ describe('--help', () => {
     for (const each of group.commands) expect(output).toContain(`  ${each.name} `)
   })
 
-  test.each(everyCommand)(
-    'of %s has every flag, the exit codes and an example that begins so',
-    async (path, command) => {
-      const { code, output } = await finish([...path.split(' '), '--help'])
-      expect(code).toBe(0)
-      for (const name of [...Object.keys(command.flags), 'json', 'help'])
-        expect(output).toContain(`  ${flagName(name)}`)
-      expect(output).toMatch(/^Exit codes:\n {2}0 +\S/m)
-      expect(output).toMatch(new RegExp(`^Examples?:\n  media-webhooks ${path}`, 'm'))
-      expect(output).not.toContain('undefined')
-      // Examples may be as long as they are.
-      const [explained = ''] = output.split('\nExample')
-      expect(explained.split('\n').filter((line) => line.length > 120)).toEqual([])
-    },
-  )
+  test.each([['emulate'], ['keys'], ['keys', 'create']])('is what help %s %s prints', async (...path) => {
+    const help = await finish([...path, '--help'])
+    expect(await finish(['help', ...path])).toEqual(help)
+    expect(help.code).toBe(0)
+  })
+
+  test.each(everyCommand)('of %s has every flag, the exit codes and examples that begin so', async (path, command) => {
+    const { code, output } = await finish([...path.split(' '), '--help'])
+    expect(code).toBe(0)
+    for (const name of [...Object.keys(command.flags), 'json', 'help']) expect(output).toContain(`  ${flagName(name)}`)
+    expect(output).toMatch(/^Exit codes:\n {2}0 +\S/m)
+    expect(output).not.toContain('undefined')
+    const [explained = '', examples = ''] = output.split(/\nExamples?:\n/)
+    for (const example of examples.trimEnd().split('\n')) {
+      expect(example).toMatch(new RegExp(`^  media-webhooks ${path}\\b`))
+    }
+    // Examples may be as long as they are.
+    expect(explained.split('\n').filter((line) => line.length > 120)).toEqual([])
+  })
 })
 
 describe('The program', () => {
   test('prints its version', async () => {
-    expect(await finish(['--version'])).toEqual({ code: 0, output: `${version}\n`, errors: '' })
+    for (const flag of ['--version', '-v']) {
+      expect(await finish([flag])).toEqual({ code: 0, output: `${version}\n`, errors: '' })
+    }
   })
 
   test.each([
@@ -58,12 +64,15 @@ describe('The program', () => {
     [['--port', '1'], /flags come after the command/],
     [['keys'], /give a command: list, create, rename, delete/],
     [['keys', 'crate'], /did you mean 'create'\?/],
+    [['keys', 'update', 'an-id'], /there is no command 'update'; did you mean 'rename'\?/],
+    [['help', 'emualte'], /did you mean 'emulate'\?/],
     [['listen', '--prot', '1'], /there is no flag --prot; did you mean '--port'\?/],
     [['listen', '--port'], /--port takes <n>/],
     [['listen', '--port', '--json'], /--port takes <n>; one that begins with a dash is written --port=-…/],
     [['listen', '--port', '65536'], /--port takes a whole number from 0 to 65535/],
     [['listen', '--json=yes'], /--json takes no value/],
-    [['listen', 'now'], /there is an argument too many: 'now'/],
+    [['listen', 's3cret'], /there is an argument too many: it takes none/],
+    [['doctor', 'http://a/', 's3', 'cret'], /it takes <url> \(a text with spaces has to be quoted\)/],
     [['listen', '--verify', 'hmac'], /--verify takes url-token, header-token/],
     [['listen', '--header', 'x-a'], /--header goes with --verify header-token, hmac-signature/],
     [['doctor'], /<url> is missing/],
@@ -83,10 +92,13 @@ describe('The program', () => {
     [['trigger', 'encoding.finish', '--to', 'http://a/'], /did you mean 'encoding\.finished'\?/],
     [['trigger', 'file.received'], /--to <url> is missing/],
     [['trigger', 'file.received', '--to', 'http://a/', '--fails'], /--fails goes with lifecycle/],
-    [['trigger', 'lifecycle', '--to', 'http://a/', '--time-scale', 'fast'], /--time-scale takes a number such as 0\.1/],
+    [
+      ['trigger', 'lifecycle', '--to', 'http://a/', '--time-scale', 'fast'],
+      /--time-scale takes a number from 0 to 1000, such as 0\.1/,
+    ],
     [['emulate', '--profile', 'seen'], /--profile takes documented, observed/],
-    [['emulate', '--port', '0', '--time-scale', '1001'], /timeScale/],
-    [['emulate', '--port', '0', '--secret-key', 's3 cret'], /secretKey/],
+    [['emulate', '--port', '0', '--time-scale', '1001'], /: --time-scale takes a number from 0 to 1000/],
+    [['emulate', '--port', '0', '--secret-key', 's3 cret'], /: --secret-key has to be printable ASCII/],
   ])('refuses %j with 2 and a line that says why', async (args, message) => {
     const { code, output, errors } = await finish(args)
     expect({ code, output }).toEqual({ code: 2, output: '' })

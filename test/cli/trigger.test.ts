@@ -127,6 +127,6 @@ describe('trigger', () => {
     await program.line(/file\.received/)
     program.interrupt()
     expect(await program.code).toBe(130)
-    expect(program.errors()).toBe('')
+    expect(program.errors()).toBe('interrupted: 1 of 5 acknowledged so far\n')
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
 import { failureOf, oneWebhook, type Said, serve } from './fixture.ts'
 
 const apiKey = {
@@ -11,7 +12,11 @@ const apiKey = {
 }
 
 const badAnswers: [string, Said, RegExp][] = [
-  ['HTML', { body: '<h1>the-secret</h1>' }, /answered 200 with a body that is no JSON object \(is baseUrl right\?\)/],
+  [
+    'HTML',
+    { body: '<h1>the-secret</h1>' },
+    /answered 200 with a body that is no JSON object \(is the base URL right\?\)/,
+  ],
   ['a list', { body: ['the-secret'] }, /no JSON object/],
   ['a text', { body: '"the-secret"' }, /no JSON object/],
   ['nothing', { status: 204, body: '' }, /data is missing/],
@@ -83,6 +88,17 @@ describe('an answer', () => {
     const { client } = await serve({ status: 201, body: { status: 'success', data: { api_key } } })
     const { data } = await client.apiKey.create({ apiKeyName: 'n' })
     expect(data.apiKey).toEqual({ id: 'k1', secret: 's3cret', ttl: undefined, createdAt: undefined })
+  })
+
+  test('to the creation of a key is a bad one without its secret, which no other answer has', async () => {
+    const api_key = { id: 'k1', secret: null, public_key: 'the-secret' }
+    const { client } = await serve(
+      { status: 201, body: { status: 'success', data: { api_key } } },
+      { body: { status: 'success', data: { api_keys: [api_key], total: 1 } } },
+    )
+    const error = await failureOf('bad_answer', client.apiKey.create({ apiKeyName: 'n' }))
+    expect(error.message).toContain('whose data.apiKey.secret is missing')
+    expect((await client.apiKey.list()).data.apiKeys[0]?.id).toBe('k1')
   })
 
   test('has an empty list where the service says null', async () => {
@@ -168,6 +184,13 @@ describe('a refusal', () => {
     const { client } = await serve({ status: 403, body: { status: 'fail', message } })
     const error = await failureOf('forbidden', client.webhook.get('w1'))
     expect(error.serviceMessage).toBe('[secret] may not use "[url]".')
+  })
+
+  test('tells no secret that it writes as a URL does either', async () => {
+    const credentials = { publicKey: 'public', secretKey: 'the-secret+/=' }
+    const { baseUrl } = await serve({ status: 403, body: { message: `key=${encodeURIComponent('the-secret+/=')}` } })
+    const error = await failureOf('forbidden', createClient(credentials, { baseUrl }).webhook.get('w1'))
+    expect(error.serviceMessage).toBe('key=[secret]')
   })
 
   test('of any length is cut', async () => {

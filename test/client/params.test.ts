@@ -37,6 +37,9 @@ describe('before anything is sent', () => {
     ['webhook.create', [{ url: 'ftp://example.com' }], /url has to be an http or https URL/],
     ['webhook.create', [{ url: 'example.com' }], /url has to be an http or https URL/],
     ['webhook.create', [{ url: ` ${url}` }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: 'https:example.com' }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: 'https://example.com/\n' }], /url has to be an http or https URL/],
+    ['webhook.create', [{ url: 'https://exam\tple.com' }], /url has to be an http or https URL/],
     ['webhook.create', [{ url, name: '' }], /name has to be 1 to 100 characters/],
     ['webhook.create', [{ url, encodingFinished: 'true' }], /encodingFinished has to be true or false/],
     [
@@ -81,7 +84,7 @@ describe('before anything is sent', () => {
 describe('what is sent', () => {
   const sent = async (call: (client: Awaited<ReturnType<typeof serve>>['client']) => Promise<unknown>) => {
     const { client, requests } = await serve({
-      body: { status: 'success', data: { api_key: { id: 'k1' }, webhook: { id: 'w1' } } },
+      body: { status: 'success', data: { api_key: { id: 'k1', secret: 's1' }, webhook: { id: 'w1' } } },
     })
     await call(client)
     const [{ method, url, headers, body }] = requests as [(typeof requests)[0]]

@@ -134,6 +134,26 @@ describe('registerWebhook', () => {
     expect(JSON.parse(requests[1]?.body ?? '')).toEqual({ file_received: false, encoding_failed: true })
   })
 
+  test('begins again, once, where the webhook it found is deleted before it can be changed', async () => {
+    const { client, all } = await start()
+    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url })
+    const watched: Client['webhook'] = {
+      ...client.webhook,
+      async update(id, params, options) {
+        await client.webhook.delete(id)
+        return client.webhook.update(id, params, options)
+      },
+    }
+    const report = await registerWebhook({ webhook: watched }, handling('encoding.failed'), { url })
+    expect(report).toMatchObject({ action: 'created', webhook: { ...none, encodingFailed: true } })
+    expect(report.webhook.id).not.toBe(webhook.id)
+    expect(await all()).toEqual([report.webhook])
+
+    const { client: lost, requests } = await serve({ status: 404 })
+    await failureOf('not_found', registerWebhook(lost, handling('encoding.failed'), { url }))
+    expect(requests).toHaveLength(2)
+  })
+
   test.each<[string, Receiver, object, RegExp]>([
     ['no handlers', receiverWith(), { url }, /the receiver has no handlers; register them before it/],
     ['no URL', handling('encoding.finished'), {}, /url has to be an http or https URL/],
@@ -152,6 +172,21 @@ describe('registerWebhook', () => {
       expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) }),
     )
     expect(requests).toEqual([])
+  })
+
+  test('is refused with what is no client or no receiver', async () => {
+    const { client } = await serve({})
+    for (const other of [{}, undefined, null] as never[]) {
+      const receiver = handling('encoding.finished')
+      await expect(registerWebhook(client, other, { url })).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: 'registerWebhook: the second argument has to be a receiver, of createReceiver()',
+      })
+      await expect(registerWebhook(other, receiver, { url })).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: 'registerWebhook: the first argument has to be a client, of createClient()',
+      })
+    }
   })
 
   test('fails as the client does, and can be ended', async () => {

@@ -109,6 +109,9 @@ describe('a pause', () => {
 
   test.each([
     [429, { 'retry-after': 'soon' }],
+    [429, { 'retry-after': 'soon 5' }],
+    [429, { 'retry-after': '-5' }],
+    [429, { 'retry-after': 'Fri, the 13th' }],
     [503, { 'x-ratelimit-retry-after': '50' }],
   ])('after %d with %o is our own', async (status, headers) => {
     const { pauses } = await pausesAfter(status, headers as Record<string, string>)

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerError } from '../../src/emulator/answer-error.ts'
@@ -74,4 +76,13 @@ describe('refuses', () => {
     })
     expect(Object.keys(answered.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
   })
+
+  test.each(['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'])(
+    'a request to no host: %j',
+    async (head) => {
+      const socket = connect(server.port, '127.0.0.1')
+      socket.write(head)
+      expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /)
+    },
+  )
 })

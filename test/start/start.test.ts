@@ -95,6 +95,18 @@ describe('npm start', () => {
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 
+  test('closes cleanly on SIGINT in the middle of a scene', async () => {
+    const child = start([])
+    let errors = ''
+    child.stderr.on('data', (chunk) => (errors += chunk))
+    const ended = once(child, 'close')
+    for await (const line of createInterface({ input: child.stdout })) {
+      // Once: a second one ends it at once.
+      if (!child.killed && /delivery {2}accepted/.test(line)) child.kill('SIGINT')
+    }
+    expect([...(await ended), errors]).toEqual([0, null, ''])
+  })
+
   test('listens on the port it is given, and says so when that is taken', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     cleanups.push(() => taken.close())
@@ -103,7 +115,10 @@ describe('npm start', () => {
 
     const refused = await run(['--port', `${port}`, '--exit'])
     expect(refused.status).toBe(1)
-    expect(refused.stderr).toBe(`listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`)
+    expect(refused.stderr).toBe(`port ${port} is taken: give another one, or --port 0 for a free one\n`)
+    const emulator = await run(['--emulator-port', `${port}`, '--exit'])
+    expect(emulator.status).toBe(1)
+    expect(emulator.stderr).toBe(`port ${port} is taken: give another one, or --emulator-port 0 for a free one\n`)
 
     taken.close()
     await once(taken, 'close')

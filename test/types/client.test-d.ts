@@ -4,6 +4,7 @@ import {
   type ApiErrorCode,
   type ApiKey,
   type Client,
+  type CreatedApiKey,
   createClient,
   type Done,
   type RegistrationReport,
@@ -52,7 +53,12 @@ describe('createClient', () => {
 
 describe('the methods', () => {
   test('return what the service answers, in camelCase', () => {
-    expectTypeOf(client.apiKey.create).returns.resolves.toEqualTypeOf<{ status: string; data: { apiKey: ApiKey } }>()
+    expectTypeOf(client.apiKey.create).returns.resolves.toEqualTypeOf<{
+      status: string
+      data: { apiKey: CreatedApiKey }
+    }>()
+    expectTypeOf<CreatedApiKey['secret']>().toEqualTypeOf<string>()
+    expectTypeOf<ApiKey['secret']>().toEqualTypeOf<string | undefined>()
     expectTypeOf(client.apiKey.list).returns.resolves.toEqualTypeOf<{
       status: string
       data: { apiKeys: ApiKey[]; total?: number | undefined }

@@ -1,9 +1,9 @@
 import { defineCommand } from '../command.ts'
-import { createEndpoint } from '../doctor/endpoint.ts'
+import { createEndpoint, shown } from '../doctor/endpoint.ts'
 import { examine, maxRequests } from '../doctor/examine.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { readUrl } from '../flags.ts'
-import { maskedUrl } from '../mask.ts'
+import { maskingHelp } from '../mask.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
 import type { Screen } from '../screen.ts'
 import { UsageError } from '../usage-error.ts'
@@ -15,7 +15,8 @@ export const doctor = defineCommand({
   summary: 'tries a running endpoint as the service would, and says what to mend',
   details:
     `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so that handlers see event.test) and bad\n` +
-    `ones, at most ${maxRequests} requests, to this URL only. Redirects are not followed.`,
+    `ones, at most ${maxRequests} requests, to this URL only. Redirects are not followed. Where encoding.started is ignored,\n` +
+    `duplicates are of a type that is not.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}`,
   positionals: ['<url>'],
   flags: { verify: schemeChoice('how the endpoint verifies deliveries'), ...schemeFlags },
   json: 'print one JSON object: url, ok, requests, findings',
@@ -36,7 +37,7 @@ export const doctor = defineCommand({
     const count = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length
     const fine = count('failed') === 0
     const { requests } = endpoint
-    if (values.json) screen.json({ url: maskedUrl(url), ok: fine, requests, findings })
+    if (values.json) screen.json({ url: shown(url, scheme), ok: fine, requests, findings })
     else {
       const [verdict, style] = fine ? (['All is well', 'green'] as const) : (['Not all is well', 'red'] as const)
       const counts = `${count('ok')} ok, ${count('warning')} warned, ${count('failed')} failed`
@@ -46,9 +47,11 @@ export const doctor = defineCommand({
   },
 })
 
-function printFinding({ check, verdict, reason, mend }: Finding, { print, paint }: Screen): void {
+function printFinding({ check, verdict, reason, mend, note }: Finding, { print, paint }: Screen): void {
   print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
-  if (mend !== undefined) print(`${' '.repeat(8)}${paint('dim', 'mend:')} ${mend}`)
+  for (const [label, text] of Object.entries({ mend, note })) {
+    if (text !== undefined) print(`${' '.repeat(8)}${paint('dim', `${label}:`)} ${text}`)
+  }
 }
 
 function targetOf(text: string): string {

@@ -33,21 +33,22 @@ export const emulate = defineCommand({
     })
     const { url, credentials } = emulator
     const addresses = { url, api: `${url}/api`, page: `${url}/` }
-    const made = Object.entries(credentials).filter(([name]) => given[name as keyof typeof given] === undefined)
-    if (json) screen.json({ ...addresses, profile, credentials: Object.fromEntries(made) })
+    const madeUp: Partial<typeof credentials> = Object.fromEntries(
+      Object.entries(credentials).filter(([name]) => given[name as keyof typeof given] === undefined),
+    )
+    if (json) screen.json({ ...addresses, profile, credentials: madeUp })
     else {
-      const labels = { url: 'base URL', api: 'API', page: 'page' }
-      const keys = Object.entries({ publicKey: 'public key', secretKey: 'secret key', accessToken: 'access token' })
+      const asGiven = '(as given)'
+      const rows = [
+        ['base URL', url],
+        ['API', addresses.api],
+        ['page', addresses.page],
+        ['public key', madeUp.publicKey ?? asGiven],
+        ['secret key', madeUp.secretKey ?? asGiven],
+        ['access token', madeUp.accessToken ?? asGiven],
+      ]
       screen.print(`The service is emulated on this machine, with the profile ${profile} (Ctrl-C ends it).\n`)
-      screen.print(
-        table(
-          [
-            ...Object.entries(labels).map(([name, label]) => [label, addresses[name as keyof typeof addresses]]),
-            ...keys.map(([name, label]) => [label, Object.fromEntries(made)[name] ?? '(as given)']),
-          ],
-          '  ',
-        ),
-      )
+      screen.print(table(rows, '  '))
     }
     await interrupted(screen.signal)
     await emulator.close()

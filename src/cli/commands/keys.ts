@@ -35,6 +35,7 @@ const create = apiCommand({
 
 const rename = apiCommand({
   name: 'rename',
+  alsoCalled: 'update',
   summary: 'renames an API key',
   positionals: ['<id>'],
   flags: { name },

@@ -7,7 +7,7 @@ import { port } from '../flags.ts'
 import { advise } from '../listen/advise.ts'
 import { describe, printReceived } from '../listen/print.ts'
 import { createListener, type Received } from '../listen/received.ts'
-import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
+import { hasTokenInPath, readScheme, schemeChoice, schemeFlags, secretOf } from '../schemes.ts'
 import { interrupted, listenOn, servingExitCodes } from '../serving.ts'
 
 const standardPort = 4020
@@ -28,14 +28,14 @@ export const listen = defineCommand({
   examples: ['listen', 'listen --port 0 --secret s3cret'],
   async run({ values, given }, screen) {
     const scheme = readScheme('--verify', values.verify, { values, given }, ['secret'])
-    const secret = scheme === undefined ? values.secret : 'password' in scheme ? scheme.password : scheme.secret
+    const secret = scheme === undefined ? values.secret : secretOf(scheme)
     let lastAdvice: string | undefined
 
     const tell = async (received: Received) => {
       // A delivery that was verified needs no advice.
       const needed = scheme === undefined || received.report.outcome === 'unauthorized'
       const advice = needed && received.delivery.body.length > 0 ? await advise(received.delivery, secret) : undefined
-      const described = describe(received, secret)
+      const described = describe(received, { secret, tokenInPath: hasTokenInPath(scheme) })
       if (values.json) return screen.json({ ...described, ...(advice && { advice: advice.text, lines: advice.lines }) })
       printReceived(described, screen)
       const text = advice && [advice.text, ...advice.lines].join('\n  ')

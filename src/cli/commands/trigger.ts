@@ -64,6 +64,10 @@ export const trigger = defineCommand({
         outbox.send({ id: 'receiver', url: to }, payloadOf(media, event, systemClock()), behaviour)
       }
       await ended(outbox, screen.signal)
+    } catch (error) {
+      if (screen.signal.aborted)
+        screen.note(`interrupted: ${printer.acknowledged()} of ${events.length} acknowledged so far`)
+      throw error
     } finally {
       await outbox.close()
     }

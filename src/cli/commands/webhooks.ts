@@ -3,14 +3,19 @@ import { eventTypes } from '../../index.ts'
 import { apiCommand, listFlags } from '../api.ts'
 import type { CommandGroup } from '../command.ts'
 import { choice, type Flag, list as listOf, required, text, toggle, url } from '../flags.ts'
-import { maskedUrl } from '../mask.ts'
+import { maskedUrl, maskingHelp } from '../mask.ts'
 import { plain, table } from '../text.ts'
+import { UsageError } from '../usage-error.ts'
 
 type Events = readonly (typeof eventTypes)[number][]
 
 const events = (help: string): Flag<Events> => {
-  const types = listOf('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, eventTypes)
-  return { ...types, read: (given) => (given === 'all' ? eventTypes : types.read(given)) }
+  const words = listOf('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, ['all', ...eventTypes])
+  const read = (given: string): Events => {
+    const chosen = words.read(given)
+    return chosen.includes('all') ? eventTypes : eventTypes.filter((type) => chosen.includes(type))
+  }
+  return { ...words, read }
 }
 const name = text('<text>', 'the name of the webhook')
 const target = url('where its deliveries go; it may hold a secret')
@@ -35,6 +40,7 @@ const guarded = (webhook: Webhook, reveal: true | undefined): Webhook =>
 const list = apiCommand({
   name: 'list',
   summary: 'lists the webhooks, a page of them',
+  details: maskingHelp,
   flags: {
     events: events('only those subscribed to all of these'),
     sortBy: choice(['created_at', 'url', 'name'], 'what they are sorted by (default: created_at)'),
@@ -56,6 +62,7 @@ const list = apiCommand({
 const get = apiCommand({
   name: 'get',
   summary: 'prints a webhook',
+  details: maskingHelp,
   positionals: ['<id>'],
   flags: { reveal },
   examples: ['webhooks get 0f8fad5b-d9cb-469f-a165-70867728950e'],
@@ -68,6 +75,7 @@ const get = apiCommand({
 const create = apiCommand({
   name: 'create',
   summary: 'creates a webhook',
+  details: maskingHelp,
   flags: { url: required(target), events: required(events('what it is sent')), name },
   examples: ["webhooks create --url 'https://example.com/webhooks/media?token=secret' --events all --name production"],
   async ask(client, { values: { url, name, events } }, options) {
@@ -83,8 +91,10 @@ const update = apiCommand({
   positionals: ['<id>'],
   flags: { url: target, events: events('what it is sent from now on, and nothing else'), name },
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
-  ask: (client, { positionals: [id = ''], values: { url, name, events } }, options) =>
-    client.webhook.update(id, { url, name, ...(events && subscription(events)) }, options),
+  async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
+    if ((url ?? name ?? events) === undefined) throw new UsageError('give what to change: --url, --events or --name')
+    return client.webhook.update(id, { url, name, ...(events && subscription(events)) }, options)
+  },
   show: ({ message }) => plain(message ?? 'Updated.'),
 })
 

@@ -3,11 +3,16 @@ import { systemClock } from '../../emulator/clock.ts'
 import { testPayload } from '../../emulator/media/lifecycle.ts'
 import { flatBody } from '../../emulator/payload.ts'
 import { type SigningOptions, signerFor } from '../../emulator/sending/signing.ts'
+import type { EventType } from '../../index.ts'
 import type { Draft, Signer } from '../../testing/signers.ts'
+import { maskedUrl, withoutSecret } from '../mask.ts'
+import { hasTokenInPath, secretOf } from '../schemes.ts'
+import { plain } from '../text.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
-/** An event of the doctor's: the body is that of a test delivery. */
+/** An event of the doctor's: the body is that of a test delivery, the type apart. */
 export interface TestEvent {
+  readonly type: EventType
   readonly id: string
   readonly body: Uint8Array
 }
@@ -24,8 +29,11 @@ interface Target {
 
 /** The endpoint that is tried. */
 export interface Endpoint extends Target {
-  /** An event that was not sent before. */
-  newEvent(): TestEvent
+  /**
+   * An event that was not sent before.
+   * @param type by default that of the service's test delivery
+   */
+  newEvent(type?: EventType): TestEvent
   /** Delivers an event, as the service would unless told otherwise. */
   deliver(event: TestEvent, how?: Manner): Promise<Reply>
   /** How many requests were made. */
@@ -53,19 +61,26 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
     get requests() {
       return requests
     },
-    newEvent() {
+    newEvent(type = 'encoding.started') {
       // Two events of one moment would be one event.
       const now = systemClock()
       last = now > last ? now : last + 1n
-      return { id: randomUUID(), body: new TextEncoder().encode(flatBody(testPayload(userId, last))) }
+      const body = flatBody({ ...testPayload(userId, last), type })
+      return { type, id: randomUUID(), body: new TextEncoder().encode(body) }
     },
     async deliver({ id, body }, { sign = genuine(scheme, id), method = 'POST', contentType, chunked, ...how } = {}) {
       requests += 1
       const headers = { 'Content-Type': contentType ?? 'application/json' }
       const signed: Draft = await sign({ url: how.url ?? url, headers, body })
-      return probe({ method, ...signed, ...(chunked && { chunked }) }, aborted)
+      const reply = await probe({ method, ...signed, ...(chunked && { chunked }) }, aborted)
+      return reply.location === undefined ? reply : { ...reply, location: shown(reply.location, scheme) }
     },
   }
+}
+
+/** A URL of the endpoint, for the user to see. */
+export function shown(url: string, scheme: SigningOptions | undefined): string {
+  return plain(withoutSecret(maskedUrl(url, hasTokenInPath(scheme)), scheme && secretOf(scheme)))
 }
 
 const genuine = (scheme: SigningOptions | undefined, eventId: string): Signer =>

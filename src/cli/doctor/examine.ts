@@ -1,27 +1,20 @@
 import { acknowledges, stillAnswers, takesBurst } from './acknowledges.ts'
-import { handlesConcurrentDuplicates, handlesDuplicates } from './duplicates.ts'
+import { handlesDuplicates } from './duplicates.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Check, Finding } from './finding.ts'
+import { type Check, type Finding, wasAccepted } from './finding.ts'
 import { refusesForgeries } from './forgeries.ts'
 import { refusesBadDeliveries } from './refusals.ts'
 
 /** The most requests that an examination makes. */
-export const maxRequests = 43
+export const maxRequests = 47
 
-const checks: readonly Check[] = [
-  handlesDuplicates,
-  handlesConcurrentDuplicates,
-  refusesForgeries,
-  refusesBadDeliveries,
-  takesBurst,
-  stillAnswers,
-]
+const checks: readonly Check[] = [handlesDuplicates, refusesForgeries, refusesBadDeliveries, takesBurst, stillAnswers]
 
 /** Tries an endpoint as the service would, and as a forger would, and reports as it goes. */
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {
-  const { finding, accepted } = await acknowledges(endpoint)
+  const { finding, reply } = await acknowledges(endpoint)
   yield finding
-  if (accepted) for (const check of checks) yield* check(endpoint)
+  if (wasAccepted(reply)) for (const check of checks) yield* check(endpoint, reply)
   else {
     const reason = 'they mean something only where a genuine delivery is accepted'
     yield { check: 'the other checks', verdict: 'skipped', reason }

@@ -9,10 +9,15 @@ export interface Finding {
   readonly reason: string
   /** What to do about it. */
   readonly mend?: string
+  /** What it does not say. */
+  readonly note?: string
 }
 
-/** Tries something, and reports each thing that it found. */
-export type Check = (endpoint: Endpoint) => AsyncIterable<Finding>
+/**
+ * Tries something, and reports each thing that it found.
+ * @param first the reply to the first delivery, which was accepted
+ */
+export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type SigningOptions, signerFor } from '../../emulator/sending/signing.ts'
 import type { Signer } from '../../testing/signers.ts'
-import { looksRandom } from '../mask.ts'
+import { looksSecret } from '../mask.ts'
 import { type Endpoint, type Manner, unsigned } from './endpoint.ts'
 import { type Finding, refusal } from './finding.ts'
 
@@ -31,7 +31,7 @@ function forgeries({ url, scheme }: Endpoint): Forgery[] {
     const bare = withoutCredentials(url)
     const what = bare === url ? 'that nobody signed' : 'without what its URL holds as credentials'
     const end = new URL(url).pathname.split('/').at(-1) ?? ''
-    return [{ what, how: { url: bare }, mend: looksRandom(end) ? tokenMend + pathMend : tokenMend }]
+    return [{ what, how: { url: bare }, mend: looksSecret(end) ? tokenMend + pathMend : tokenMend }]
   }
   const mend = 'verify each delivery before anything else, and refuse with 401'
   const signed = (sign: Signer, what: string): Forgery => ({ what, how: { sign }, mend })

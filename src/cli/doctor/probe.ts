@@ -1,8 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { deliveryTimeoutMs } from '../../emulator/sending/profile.ts'
-import { maskedUrl } from '../mask.ts'
-import { plain } from '../text.ts'
 
 /** One request to the endpoint. */
 export interface Probe {
@@ -19,13 +17,16 @@ export interface Reply {
   readonly durationMs: number
   /** Absent when there was no whole answer. */
   readonly status?: number
-  /** Where a redirect leads, without what may be a secret. */
+  /** Where a redirect leads, which may hold a secret. */
   readonly location?: string
   /** What became of the delivery, or the code of its refusal, where the answer is one of our receivers. */
   readonly outcome?: string
   /** Why there was no answer. */
   readonly problem?: string
 }
+
+/** The problem of an https URL whose port speaks http. */
+export const noTls = 'no answer: no TLS is spoken there'
 
 /** Makes a request. It follows no redirect, and takes no longer than the service would wait. */
 export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply> {
@@ -34,6 +35,8 @@ export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply>
   const result = await exchange(target, AbortSignal.any([timeout, aborted])).catch((error: NodeJS.ErrnoException) => {
     aborted.throwIfAborted()
     if (timeout.aborted) return { problem: `no answer within ${deliveryTimeoutMs / 1_000} s` }
+    // So OpenSSL calls the beginning of `HTTP/1.1 400`, read as a version, or as a length since OpenSSL 3.2.
+    if (/wrong version number|packet length too long/.test(error.message)) return { problem: noTls }
     return { problem: `no answer: ${error.code ?? error.message}` }
   })
   return { durationMs: performance.now() - begin, ...result }
@@ -56,7 +59,7 @@ async function exchange({ method, url, headers, body, chunked }: Probe, signal: 
   const { location } = answer.headers
   return {
     status: answer.statusCode ?? 0,
-    ...(location && { location: plain(maskedUrl(location)) }),
+    ...(location && { location }),
     ...(outcome && { outcome }),
   }
 }

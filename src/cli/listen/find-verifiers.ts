@@ -11,17 +11,27 @@ export interface ReceivedDelivery extends SignedDelivery {
 /**
  * The schemes whose verifiers accept a delivery with a secret, those that prove more first. What was found is proved:
  * the verifier itself has accepted the delivery.
+ * @param now the clock, in ms since the epoch
  */
-export async function findVerifiers(delivery: ReceivedDelivery, secret: string): Promise<SigningOptions[]> {
+export async function findVerifiers(
+  delivery: ReceivedDelivery,
+  secret: string,
+  now: () => number = Date.now,
+): Promise<SigningOptions[]> {
   // A bound on the work; no sender has as many.
   const fields = delivery.fields.slice(0, 64).map(([name, value]) => [name.toLowerCase(), value] as const)
   const seen = { ...delivery, fields }
   const candidates = finders.flatMap((find) => find(seen, secret))
-  const accepted = await Promise.all(candidates.map((scheme) => accepts(scheme, delivery)))
+  const accepted = await Promise.all(candidates.map((scheme) => accepts({ ...scheme, now }, delivery)))
   return candidates.filter((_, index) => accepted[index])
 }
 
-async function accepts(scheme: SigningOptions, delivery: SignedDelivery): Promise<boolean> {
+/** The times at which a delivery may have been signed, each with its header, in Unix seconds. */
+export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>) =>
+  fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
+
+/** @param scheme with the clock, which those that need one take among their options */
+async function accepts(scheme: SigningOptions & { now: () => number }, delivery: SignedDelivery): Promise<boolean> {
   try {
     return (await verifierFor(scheme).verify(delivery)).verified
   } catch {
@@ -36,9 +46,8 @@ const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', 
 
 /** Where a header ends with an HMAC of the body, or of a time and the body, what stands before it is the prefix. */
 const hmacSignature: Finder = ({ fields, body }, secret) => {
-  const times = fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
   const found: SigningOptions[] = []
-  for (const [timestampHeader, time] of [...times, []]) {
+  for (const [timestampHeader, time] of [...timesIn({ fields }), []]) {
     for (const [algorithm, encoding] of digests) {
       const content = Buffer.concat([Buffer.from(time === undefined ? '' : `${time}.`), body])
       const digest = createHmac(algorithm, secret).update(content).digest(encoding)

@@ -7,13 +7,20 @@ import type { Received } from './received.ts'
 /** A delivery as it is shown: nothing in it is a credential. */
 export type Described = ReturnType<typeof describe>
 
-/** @param secret what must not be shown, wherever it stands */
-export function describe({ delivery, method, report, event }: Received, secret: string | undefined) {
+/** What is known of the sender's secret. */
+interface Known {
+  /** What must not be shown, wherever it stands. */
+  readonly secret: string | undefined
+  /** Whether the end of the path is meant to be it. */
+  readonly tokenInPath: boolean
+}
+
+export function describe({ delivery, method, report, event }: Received, { secret, tokenInPath }: Known) {
   const hide = (text: string): string => withoutSecret(text, secret)
   return {
     at: new Date().toISOString(),
     method,
-    url: hide(maskedUrl(delivery.url)),
+    url: hide(maskedUrl(delivery.url, tokenInPath)),
     outcome: report.outcome,
     status: report.status,
     ...(report.reason !== undefined && { reason: report.reason }),

@@ -8,6 +8,8 @@ import { align, plain } from '../text.ts'
 export interface DeliveryPrinter {
   /** Prints the deliveries of a sending that were not printed yet. */
   printNew(sendingId: string): void
+  /** How many events were acknowledged so far. */
+  acknowledged(): number
   /** Says what came of it all. @returns whether everything that was sent was acknowledged */
   summarize(): boolean
 }
@@ -62,7 +64,10 @@ export function createDeliveryPrinter(
     screen.print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${failure.message}${retry}`)
   }
 
+  const count = (wanted: Sending['state']) => outbox.list().filter(({ state }) => state === wanted).length
+
   return {
+    acknowledged: () => count('acknowledged'),
     printNew(id) {
       const sending = outbox.get(id)
       if (sending === undefined) return
@@ -71,7 +76,6 @@ export function createDeliveryPrinter(
     },
     summarize() {
       const sendings = outbox.list()
-      const count = (state: Sending['state']) => sendings.filter((each) => each.state === state).length
       const failedCopies = sendings
         .flatMap(({ deliveries }) => deliveries)
         .filter(({ copy, failure }) => copy && failure)

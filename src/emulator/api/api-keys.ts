@@ -1,11 +1,11 @@
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
-import { noObject, oneOf, readInput } from '../input.ts'
+import { digits, noObject, oneOf, readInput } from '../input.ts'
 import { apiKeyDefaults, wireNames } from '../undocumented.ts'
 import { apiKeyTypes } from '../workspace/api-key.ts'
 import type { ApiKeys } from '../workspace/api-keys.ts'
 import { readBody } from './body.ts'
-import { digits, listQuery, name, readId, readQuery } from './fields.ts'
+import { listQuery, name, readId, readQuery } from './fields.ts'
 import type { Routes } from './routes.ts'
 
 const ttl = z.preprocess(

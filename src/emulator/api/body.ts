@@ -1,6 +1,6 @@
 import type { HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { readText } from '../read-text.ts'
+import { parseJson, readText } from '../read-body.ts'
 import { fromText } from './fields.ts'
 
 /**
@@ -10,8 +10,9 @@ import { fromText } from './fields.ts'
 export async function readBody(req: HonoRequest): Promise<unknown> {
   const mediaType = req.header('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
   const parse = Object.hasOwn(parsers, mediaType) ? parsers[mediaType] : undefined
-  if (parse === undefined) throw unsupported(`the content type has to be ${Object.keys(parsers).join(' or ')}`)
-  if (req.header('content-encoding') !== undefined) throw unsupported('the body has to be sent as it is, not encoded')
+  if (parse === undefined) {
+    throw new HTTPException(415, { message: `the content type has to be ${Object.keys(parsers).join(' or ')}` })
+  }
   return parse(await readText(req))
 }
 
@@ -19,14 +20,3 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'application/json': parseJson,
   'application/x-www-form-urlencoded': (text) => fromText(new URLSearchParams(text)),
 }
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Its own message quotes from the text.
-    throw new HTTPException(400, { message: text === '' ? 'the body is missing' : 'the body is not JSON' })
-  }
-}
-
-const unsupported = (message: string) => new HTTPException(415, { message })

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import * as z from 'zod'
-import { oneOf, readInput, text } from '../input.ts'
+import { digits, oneOf, readInput, text } from '../input.ts'
 import { nameLimit, urlLimit } from '../undocumented.ts'
 import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhook.ts'
 
@@ -24,16 +24,6 @@ export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, f
   SubscriptionFlag,
   typeof flag
 >
-
-/** A whole number in decimal digits. */
-export const digits = (min: number, max: number) => {
-  const error = `has to be a whole number from ${min} to ${max}`
-  return z
-    .string({ error })
-    .regex(/^\d{1,16}$/, { error })
-    .transform(Number)
-    .pipe(z.number().min(min, { error }).max(max, { error }))
-}
 
 /** The query of a list. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields) => ({

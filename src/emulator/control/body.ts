@@ -1,6 +1,6 @@
 import type { Handler, HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { readText } from '../read-text.ts'
+import { parseJson, readText } from '../read-body.ts'
 
 /** The JSON in the body of a request. */
 export async function jsonBody(request: HonoRequest): Promise<unknown> {
@@ -17,14 +17,7 @@ function parse(request: HonoRequest, text: string): unknown {
   if (!/^application\/json *(;|$)/i.test(request.header('content-type') ?? '')) {
     throw new HTTPException(415, { message: 'the content type of the body has to be application/json' })
   }
-  if (request.header('content-encoding') !== undefined) {
-    throw new HTTPException(415, { message: 'the body has to be sent as it is, not encoded' })
-  }
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new HTTPException(400, { message: 'the body is not JSON' })
-  }
+  return parseJson(text)
 }
 
 /** Answers the methods that a path does not take. */

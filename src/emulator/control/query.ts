@@ -1,19 +1,11 @@
 import * as z from 'zod'
 import { longestWaitMs } from '../../timers.ts'
-import { oneOf, text } from '../input.ts'
+import { digits, oneOf, text } from '../input.ts'
 import { sendingStates } from '../sending/sending.ts'
 
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .transform((text) => (/^\d{1,10}$/.test(text) ? Number(text) : Number.NaN))
-    .refine((value) => value >= min && value <= max, {
-      error: `has to be a whole number from ${min} to ${max}`,
-    })
-
 const page = {
-  offset: whole(0, 1_000_000_000).default(0),
-  limit: whole(1, 100).default(25),
+  offset: digits(0, Number.MAX_SAFE_INTEGER).default(0),
+  limit: digits(1, 100).default(25),
 }
 
 /** Which media to list. */
@@ -30,4 +22,4 @@ export const sendingsQuery = z.strictObject({
 export type SendingsQuery = z.output<typeof sendingsQuery>
 
 /** How long to wait. */
-export const settledQuery = z.strictObject({ timeout_ms: whole(1, longestWaitMs).optional() })
+export const settledQuery = z.strictObject({ timeout_ms: digits(1, longestWaitMs).optional() })

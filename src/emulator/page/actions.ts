@@ -1,10 +1,11 @@
+import { WebhookError } from '../../errors.ts'
 import type { MediaInput } from '../media/media.ts'
 import type { Parts } from '../parts.ts'
 import type { Behaviour, Fault } from '../sending/sending.ts'
 import { wireNames } from '../undocumented.ts'
 import { subscriptionFlags } from '../workspace/webhook.ts'
 import { apiCaller } from './api-caller.ts'
-import { readBehaviourForm } from './behaviour-form.ts'
+import { inWordsOfForm, readBehaviourForm } from './behaviour-form.ts'
 import type { Notice } from './notices.ts'
 import type { View } from './view.ts'
 
@@ -33,7 +34,11 @@ export function createActions(parts: Parts): Readonly<Record<string, Action>> {
       return { text: 'The webhook was saved.' }
     },
     'webhooks/:id/behaviour'(form, id) {
-      parts.behave(id, readBehaviourForm(form))
+      try {
+        parts.behave(id, readBehaviourForm(form))
+      } catch (error) {
+        throw error instanceof WebhookError ? new WebhookError(error.code, inWordsOfForm(error.message)) : error
+      }
       return { text: 'The behaviour was saved.' }
     },
     async 'webhooks/:id/check'(_, id) {

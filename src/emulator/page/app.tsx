@@ -1,9 +1,8 @@
 import { type Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { html } from 'hono/html'
 import { WebhookError } from '../../errors.ts'
 import type { Parts } from '../parts.ts'
-import { bodyLimit as maxSize } from '../undocumented.ts'
+import { readText } from '../read-body.ts'
 import { createActions } from './actions.ts'
 import { assets } from './assets.ts'
 import { Document, sections } from './document.tsx'
@@ -26,7 +25,6 @@ export function createPage(parts: Parts): Hono {
   })
 
   const app = new Hono()
-  app.use('/page/*', bodyLimit({ maxSize }))
   app.route('/page', assets)
   app.get('/', (context) => show(context, { ...stateOf(context), notice: notices.take(context.req.query('notice')) }))
   app.get('/page/sections/:id', (context) => {
@@ -36,7 +34,7 @@ export function createPage(parts: Parts): Hono {
   for (const [path, act] of Object.entries(createActions(parts))) {
     app.post(`/page/${path}`, async (context) => {
       const page = stateOf(context)
-      const typed = new URLSearchParams(await context.req.text())
+      const typed = new URLSearchParams(await readText(context.req))
       try {
         const { change, ...notice } = await act(typed, context.req.param('id') ?? '')
         return context.redirect(addressOf(page.view, { ...change, notice: notices.leave(notice) }), 303)

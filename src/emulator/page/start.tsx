@@ -24,7 +24,7 @@ export function Start({ page: { parts } }: { page: PageState }) {
       <ol class="steps">
         <Step done={created}>
           <a href="#webhooks">Create a webhook</a> with your receiver’s URL. If you have none yet, run this one and give{' '}
-          <code>http://127.0.0.1:3000/webhooks</code>.
+          <code>http://127.0.0.1:3000/webhooks/media</code>.
         </Step>
         <Step done={uploaded}>
           <a href="#media">Upload a media</a>: its events follow, as if the service encoded it.

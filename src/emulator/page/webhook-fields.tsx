@@ -18,7 +18,7 @@ export function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
         name="url"
         inputmode="url"
         required
-        placeholder="http://127.0.0.1:3000/webhooks"
+        placeholder="http://127.0.0.1:3000/webhooks/media"
         value={typed?.get('url') ?? webhook?.url}
       />
       <Field label="Name" name="name" placeholder="optional" value={typed?.get('name') ?? webhook?.name} />

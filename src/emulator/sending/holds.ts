@@ -38,6 +38,8 @@ export class Holds {
    */
   overtake(webhookId: string): (() => void) | undefined {
     const held = this.#held.get(webhookId)
+    // So that the event after the one that overtakes it can be held back in its turn.
+    this.#held.delete(webhookId)
     clearTimeout(held?.timer)
     return held?.letGo
   }

@@ -47,11 +47,6 @@ export interface Outbox {
    * acknowledges it.
    */
   check(target: Target, payload: Payload, behaviour?: Behaviour): Promise<Sending>
-  /**
-   * Sends the event of a sending once more.
-   * @throws WebhookError `invalid_option` also when there is no such sending (any more)
-   */
-  repeat(id: string, target: Target, behaviour?: Behaviour): Sending
   get(id: string): Sending | undefined
   /** Those that are kept, the newest one first. */
   list(): readonly Sending[]
@@ -113,12 +108,6 @@ class ServiceOutbox implements Outbox {
     // It was not its turn before the end.
     if (checked.deliveries.length === 0) throw closing()
     return checked
-  }
-
-  repeat(id: string, target: Target, behaviour?: Behaviour): Sending {
-    const sending = this.get(id)
-    if (sending === undefined) throw new WebhookError('invalid_option', `there is no sending ${id} (any more)`)
-    return this.send(target, sending.payload, behaviour)
   }
 
   get(id: string): Sending | undefined {

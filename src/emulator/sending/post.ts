@@ -55,7 +55,8 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     const fail = (reason: DeliveryFailure['reason'], message: string) => end({ failure: { reason, message } })
 
     // A connection of its own, so that no delivery fails for a kept one that the receiver has just closed.
-    const outgoing = request(to.url, { method: 'POST', headers: to.headers, agent: false, signal })
+    const headers = { ...to.headers, 'Content-Length': length }
+    const outgoing = request(to.url, { method: 'POST', headers, agent: false, signal })
     const timer = setTimeout(() => fail('timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
     // An answer that has begun tells by itself whether it is whole, whatever becomes of the connection behind it.
     let answered = false
@@ -70,7 +71,6 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
       )
     })
 
-    outgoing.setHeader('Content-Length', length)
     if (fault !== 'cut-connection') outgoing.end(body)
     // Once it has left this process, so that the receiver sees the half of it and not nothing.
     else outgoing.write(body, (error) => error ?? fail('connection', 'cut-connection: it broke off in the middle'))

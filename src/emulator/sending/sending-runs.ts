@@ -50,15 +50,17 @@ export class SendingRuns {
     deliver: (run: Run) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
     const abort = new AbortController()
+    const { signal } = abort
+    const madeSoFar = (error: unknown) => {
+      if (!signal.aborted) throw error
+      return (this.#records.get(id) as Sending).deliveries
+    }
     this.#unfinished.add(abort)
     try {
-      const deliveries = await deliver(this.#runOf(id, lane, abort.signal))
+      const deliveries = await deliver(this.#runOf(id, lane, signal)).catch(madeSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
       if (sending.state === 'acknowledged') this.#acknowledged(sending)
       return sending
-    } catch (error) {
-      if (!abort.signal.aborted) throw error
-      return this.#change(id, { state: 'failed' })
     } finally {
       this.#unfinished.delete(abort)
     }

@@ -237,7 +237,7 @@ describe('bad input', () => {
     [404, 'PUT', '/webhooks/nothing/behaviour', { body: {} }, 'there is no webhook with this id'],
     [400, 'PUT', behaviour, { body: { fault: 'x' } }, /^behaviour.fault has to be one of/],
     [400, 'PUT', behaviour, { body: { sign: { scheme: 'standard-webhooks', secret: '?' } } }, /^standardWebhooks: /],
-    [400, 'PUT', behaviour, { body: '', headers: json }, 'the body is not JSON'],
+    [400, 'PUT', behaviour, { body: '', headers: json }, 'the body is missing'],
     [415, 'PUT', behaviour, {}, /^the content type/],
     [405, 'DELETE', behaviour, {}, /takes GET, HEAD, PUT$/],
     [400, 'GET', '/settled?timeout_ms=0', {}, /^query.timeout_ms has to be a whole number from 1/],

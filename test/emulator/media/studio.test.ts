@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Changes } from '../../../src/emulator/changes.ts'
 import type { MediaInput } from '../../../src/emulator/media/media.ts'
 import { createStudio, type StudioOptions } from '../../../src/emulator/media/studio.ts'
@@ -137,6 +137,20 @@ describe('a media', () => {
       'encoding.finished',
     ])
     expect(studio.get(id)?.state).toBe('finished')
+  })
+
+  test('that finds no room asks for it twice a second, however fast the time', () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    let attempts = 0
+    const emit = () => {
+      if (attempts++ > 0) throw new WebhookError('overloaded', 'no room')
+      return []
+    }
+    studioWith({ emit, timeScale: 0 }).studio.add()
+    vi.advanceTimersByTime(10_000)
+    expect(attempts).toBeGreaterThanOrEqual(20)
+    expect(attempts).toBeLessThanOrEqual(22)
   })
 
   test('is refused when there is no room for its first event, and leaves no trace', () => {

@@ -66,6 +66,31 @@ test('an action that is refused shows why, and what was typed', async () => {
 })
 
 test.each([
+  [{ scheme: 'hmac-signature', header: 'x-signature' }, 'Secret is missing'],
+  [{ scheme: 'basic-auth', username: 'a' }, 'Password is missing'],
+  [{ scheme: 'hmac-signature', secret: 's', header: 'x y' }, 'Header has to be the name of a header'],
+  [
+    { scheme: 'hmac-signature', secret: 's', header: 'x', timestampHeader: 'x y' },
+    'Timestamp header has to be the name of a header',
+  ],
+  [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix has to be printable ASCII'],
+  [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],
+  [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret is base64 after'],
+])('a behaviour such as %j is refused in the words of the form', async (form, message) => {
+  const emulator = await emulate()
+  const { id } = await subscribe(emulator, 'http://127.0.0.1:9/')
+  const html = await (await send(`${emulator.url}/page/webhooks/${id}/behaviour`, form)).text()
+  expect(/role="alert".*?<\/span> ([^<]*)/s.exec(html)?.[1]).toMatch(new RegExp(`^${message}`))
+})
+
+test('the receiver of the first steps stands where the form proposes it', async () => {
+  const html = await read((await emulate()).url)
+  expect(html.match(/http:\/\/127\.0\.0\.1:3000\/[\w/]*/g)).toEqual(
+    Array(2).fill('http://127.0.0.1:3000/webhooks/media'),
+  )
+})
+
+test.each([
   'webhooks/nothing/edit',
   'webhooks/nothing/behaviour',
   'api-keys/nothing/delete',

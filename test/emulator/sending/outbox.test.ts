@@ -55,23 +55,17 @@ describe('a sending', () => {
     expect(outbox.get(refused.id)?.state).toBe('failed')
   })
 
-  test('is repeated as a sending of its own, in the way it is told', async () => {
+  test('of an event that was sent before is one of its own, in the way it is told', async () => {
     const { url, received } = await listenAndAnswer(200)
     const outbox = outboxWith()
     const first = outbox.send({ id: 'w1', url }, payloadOf('m1'))
     await outbox.idle()
-    const second = outbox.repeat(first.id, { id: 'w1', url }, { format: 'envelope' })
+    const second = outbox.send({ id: 'w1', url }, first.payload, { format: 'envelope' })
     await outbox.idle()
 
     expect(outbox.list().map(({ id }) => id)).toEqual([second.id, first.id])
     expect(second.payload).toEqual(first.payload)
     expect(JSON.parse(received[1]?.body ?? '')).toMatchObject({ data: { videoId: 'm1' } })
-  })
-
-  test('that is not known cannot be repeated', () => {
-    expect(() => outboxWith().repeat('unknown', { id: 'w1', url: 'http://127.0.0.1' })).toThrow(
-      expect.objectContaining({ code: 'invalid_option', message: 'there is no sending unknown (any more)' }),
-    )
   })
 
   test.each(['ftp://127.0.0.1/?token=geheim', 'geheim'])('to %s is refused without its secret', async (url) => {
@@ -168,13 +162,16 @@ describe('the fault', () => {
     expect(mediaOf(received)).toEqual(['other', 'm2', 'm1'])
   })
 
-  test('reorder, where every event has it, swaps them by twos', async () => {
+  test('reorder, where every event has it, swaps them by twos, however fast they come', async () => {
     const { url, received } = await listenAndAnswer(200)
     const outbox = outboxWith({ timeScale: 1 })
-    for (const media of ['m1', 'm2', 'm3', 'm4']) {
-      outbox.send({ id: 'w1', url }, payloadOf(media), { fault: 'reorder' })
-      if (media === 'm2') await outbox.idle()
-    }
+    const send = (media: string) => outbox.send({ id: 'w1', url }, payloadOf(media), { fault: 'reorder' })
+    send('m1')
+    send('m2')
+    const { id } = send('m3')
+    await expect.poll(() => mediaOf(received)).toEqual(['m2', 'm1'])
+    expect(outbox.get(id)?.state).toBe('waiting')
+    send('m4')
     await outbox.idle()
     expect(mediaOf(received)).toEqual(['m2', 'm1', 'm4', 'm3'])
   })
@@ -213,6 +210,18 @@ describe('the fault', () => {
       await outbox.idle()
       expect(outbox.get(id)).toMatchObject({ state: 'acknowledged', deliveries: [{ attempt: 1 }, { copy: true }] })
     }
+  })
+
+  test('duplicate is waited for, not retried, once its event was acknowledged', async () => {
+    const { url } = await listenAndAnswer(503, 200)
+    const changes = new Changes()
+    const outbox = outboxWith({ changes })
+    const states: unknown[] = []
+    changes.subscribe(({ id }) => states.push(outbox.get(id)?.state))
+    outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'duplicate' })
+    await outbox.idle()
+    const followed = ['waiting', 'delivering', 'retrying', 'delivering', 'waiting', 'delivering', 'acknowledged']
+    expect(states).toEqual(followed)
   })
 
   test('lost-answer is followed by a retry in both profiles', async () => {

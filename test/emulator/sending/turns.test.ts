@@ -69,6 +69,16 @@ describe('turns', () => {
     for (const lane of ['a', 'b', 'c']) expect(running.filter((each) => each === lane)).toHaveLength(3)
   })
 
+  test('are found at once, however many lanes wait for one', async () => {
+    const { started, ask } = takers(new Turns(64))
+    const begin = performance.now()
+    for (let i = 0; i < 20_000; i++) ask(`lane ${i}`)
+    await settled()
+    // Some 50 ms; more than 2 s if each of them looked at all the others.
+    expect(performance.now() - begin).toBeLessThan(1_000)
+    expect(started).toHaveLength(64)
+  })
+
   test('are passed on by whoever no longer wants one', async () => {
     const turns = new Turns(1)
     const stop = new AbortController()

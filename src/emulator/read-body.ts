@@ -5,9 +5,12 @@ import { bodyLimit } from './undocumented.ts'
 /**
  * Reads the body of a request as text. It stops at the limit, whatever the content length is said to be. (Not
  * hono/body-limit: with a server that leaves the global Request alone, it fails for a body without Content-Length.)
- * @throws HTTPException 400 or 413
+ * @throws HTTPException 400, 413, or 415 when it is encoded
  */
 export async function readText({ raw }: HonoRequest): Promise<string> {
+  if (raw.headers.has('content-encoding')) {
+    throw new HTTPException(415, { message: 'the body has to be sent as it is, not encoded' })
+  }
   if (Number(raw.headers.get('content-length')) > bodyLimit) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -19,6 +22,16 @@ export async function readText({ raw }: HonoRequest): Promise<string> {
     chunks.push(chunk.value)
   }
   return decode(Buffer.concat(chunks))
+}
+
+/** @throws HTTPException 400 */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Its own message quotes from the text.
+    throw new HTTPException(400, { message: text === '' ? 'the body is missing' : 'the body is not JSON' })
+  }
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { start } from './program.ts'
+
+test('emulate prints where it is, and the credentials that it made up', async () => {
+  const program = start(['emulate', '--port', '0', '--secret-key', 'the-secret-key'])
+  await program.line(/^ {2}access token {2}\S{20,}$/)
+  program.interrupt()
+  expect(await program.code).toBe(0)
+  const [, url] = /^ {2}base URL {6}(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.output()) ?? []
+  expect(program.output()).toContain(`\n  API           ${url}/api\n  page          ${url}/\n`)
+  expect(program.output()).toMatch(/^ {2}public key {4}\S{20,}\n {2}secret key {4}\(as given\)$/m)
+  expect(program.output()).not.toContain('the-secret-key')
+})

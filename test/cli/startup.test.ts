@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { expect, test } from 'vitest'
+
+/** Every file and package that the program loads before it looks at its command line. */
+async function loadedAtStart(): Promise<string[]> {
+  const { metafile } = await build({
+    entryPoints: ['src/cli/main.ts'],
+    absWorkingDir: fileURLToPath(new URL('../../', import.meta.url)),
+    outdir: 'nowhere',
+    write: false,
+    bundle: true,
+    metafile: true,
+    platform: 'node',
+    format: 'esm',
+    splitting: true,
+    packages: 'external',
+  })
+  const loaded = new Set(['src/cli/main.ts'])
+  for (const file of loaded) {
+    for (const { path, kind } of metafile.inputs[file]?.imports ?? []) if (kind !== 'dynamic-import') loaded.add(path)
+  }
+  return [...loaded]
+}
+
+test('Commands do not wait for what only the emulator needs: its API, its page, and the framework under them', async () => {
+  const loaded = await loadedAtStart()
+  expect(loaded).toContain('src/cli/commands/emulate.ts')
+  expect(loaded.filter((path) => /hono|^src\/emulator\/(api|page|control)\//.test(path))).toEqual([])
+})
