@@ -4,6 +4,8 @@ export default defineConfig({
   entry: [
     'src/index.ts',
     'src/verify/crypto-{node,web}.ts',
+    'src/idempotency/redis.ts',
+    'src/inbox/{sqlite,bullmq}.ts',
     'src/testing/index.ts',
     'src/client/index.ts',
     'src/emulator/index.ts',

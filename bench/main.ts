@@ -3,13 +3,14 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { cores } from './child.ts'
 import { contenders } from './contenders/index.ts'
+import { measureDurable, printDurable } from './durable.ts'
 import { measureHeap, printHeap } from './heap.ts'
 import { measureInProcess, printInProcess } from './in-process.ts'
 import { measureHttp, printHttp } from './rounds.ts'
 import { measureSlowHandlers, printSlowHandlers } from './slow-handlers.ts'
 import { printTargets, type Results } from './targets.ts'
 
-const parts = ['in-process', 'heap', 'slow-handlers']
+const parts = ['in-process', 'heap', 'slow-handlers', 'durable']
 const usage = `npm run bench -- [options]
 
   --rounds <n>     rounds of every contender, 5 by default
@@ -53,12 +54,14 @@ async function main(): Promise<void> {
     inProcess: wanted('in-process') ? await measureInProcess(rounds) : undefined,
     heap: wanted('heap') ? await measureHeap() : undefined,
     slowHandlers: wanted('slow-handlers') ? await measureSlowHandlers() : undefined,
+    durable: wanted('durable') ? await measureDurable(rounds) : undefined,
   }
 
   if (results.http.length > 0) printHttp(results.http)
   if (results.inProcess) printInProcess(results.inProcess)
   if (results.heap) printHeap(results.heap)
   if (results.slowHandlers) printSlowHandlers(results.slowHandlers)
+  if (results.durable) printDurable(results.durable)
   printTargets(results)
   if (flags.json !== undefined) {
     const run = { node: process.version, pinning, rounds, seconds, ...results }

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Inbox } from '../src/index.ts'
 import { path, type SignedDelivery, secret } from './deliveries.ts'
 import { handle } from './tally.ts'
 
@@ -5,6 +9,7 @@ import { handle } from './tally.ts'
 const load = (specifier: string) => import(specifier)
 
 const { createReceiver, hmacSignature }: typeof import('../src/index.ts') = await load('media-webhooks')
+export const { sqliteInbox }: typeof import('../src/inbox/sqlite.ts') = await load('media-webhooks/inbox/sqlite')
 export const { nodeHandler }: typeof import('../adapters/node.ts') = await load('media-webhooks/node')
 export const { expressHandler }: typeof import('../adapters/express.ts') = await load('media-webhooks/express')
 export const { honoHandler }: typeof import('../adapters/hono.ts') = await load('media-webhooks/hono')
@@ -14,8 +19,21 @@ export function receiver() {
   return receiverWith((event) => handle(event.mediaId))
 }
 
-export function receiverWith(handler: (event: { readonly mediaId: string }) => Promise<void>) {
-  const receiver = createReceiver({ verify: hmacSignature({ secret, header: 'x-signature' }) })
+/** The same over a file. */
+export function durableReceiver() {
+  return receiverWith((event) => handle(event.mediaId), sqliteInbox({ path: temporaryFile() }))
+}
+
+/** The path of a file in a folder that goes with the process. */
+export function temporaryFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-inbox-'))
+  process.once('exit', () => rmSync(folder, { recursive: true }))
+  return join(folder, 'inbox.db')
+}
+
+export function receiverWith(handler: (event: { readonly mediaId: string }) => Promise<void>, inbox?: Inbox) {
+  const verify = hmacSignature({ secret, header: 'x-signature' })
+  const receiver = createReceiver({ verify, ...(inbox && { inbox }) })
   receiver.on('encoding.finished', handler)
   return receiver
 }

@@ -1,3 +1,4 @@
+import type { DurableResult } from './durable.ts'
 import type { InProcessResult } from './in-process.ts'
 import { number, printTable } from './report.ts'
 import type { HttpResult } from './rounds.ts'
@@ -9,6 +10,7 @@ export interface Results {
   /** Megabytes after every 100,000 events. */
   readonly heap: readonly number[] | undefined
   readonly slowHandlers: SlowResult | undefined
+  readonly durable: DurableResult | undefined
 }
 
 interface Target {
@@ -20,11 +22,11 @@ interface Target {
   measured(results: Results): number | undefined
 }
 
-const overHttp = (name: string, target: number): Target => ({
+const overHttp = (name: string, target: number, baseline = 'hand-written'): Target => ({
   name: `${name}: deliveries/s`,
   target,
   atLeast: true,
-  unit: 'x hand-written',
+  unit: `x ${baseline}`,
   measured: ({ http }) => http.find((result) => result.name === name)?.ratio?.median,
 })
 
@@ -33,6 +35,7 @@ const targets: readonly Target[] = [
   overHttp('ours/express', 1.15),
   overHttp('ours/node-before-express', 3.5),
   overHttp('ours/hono', 1),
+  overHttp('sqlite/express', 0.75, 'memory inbox'),
   {
     name: 'in process: time per delivery',
     target: 1,
@@ -57,6 +60,19 @@ const targets: readonly Target[] = [
     target: 1.1,
     unit: 'x',
     measured: ({ heap }) => heap && Math.max(...heap) / (heap[0] ?? Number.NaN),
+  },
+  {
+    name: 'sqlite inbox in process: events/s',
+    target: 5,
+    atLeast: true,
+    unit: 'x a transaction each',
+    measured: ({ durable }) => durable?.ratio.median,
+  },
+  {
+    name: 'recovery: until the first of 10,000 events',
+    target: 2_000,
+    unit: 'ms',
+    measured: ({ durable }) => durable?.recovery,
   },
 ]
 

@@ -44,6 +44,7 @@ export type {
   Attempt,
   CloseOptions,
   CloseReport,
+  DeadEvent,
   DeadLetter,
   DeadLetters,
   Handle,
@@ -52,6 +53,8 @@ export type {
   ImmediateResult,
   Inbox,
   InboxStats,
+  ReadRefused,
+  RefusedDelivery,
   UnfinishedEvent,
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'

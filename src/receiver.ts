@@ -8,14 +8,13 @@ import { HandlerRegistry } from './dispatch/registry.ts'
 import { retrySchedule } from './dispatch/retry.ts'
 import { WebhookError } from './errors.ts'
 import type { EventType, MediaEvent } from './events/catalogue.ts'
-import { checkJsonObject, parseJsonObject } from './events/json.ts'
-import { parseEvent } from './events/parse.ts'
 import { guard, readBody } from './guard.ts'
-import type { Inbox } from './inbox/inbox.ts'
+import type { Inbox, ReadRefused } from './inbox/inbox.ts'
 import { memoryInbox } from './inbox/memory.ts'
 import { consoleLogger, unfailing } from './logger.ts'
 import { isPromise } from './maybe-promise.ts'
 import type { Receiver, ReceiverOptions } from './options.ts'
+import { eventReader } from './read-event.ts'
 import { createReporter } from './reporter.ts'
 import { verifyDelivery } from './verify/verify-delivery.ts'
 
@@ -35,6 +34,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
   const registry = new HandlerRegistry(options.handlers ?? {})
   const reporter = createReporter(options.hooks ?? {}, logger)
+  const { readEvent, readRefused } = eventReader(inbox, options.eventKey, (error) =>
+    unfailing(logger).error({ err: error }, 'a genuine delivery that was refused could not be kept'),
+  )
   let closing = false
 
   /** The path of a delivery. What is no promise is not awaited: each await costs as much as parsing the JSON. */
@@ -48,8 +50,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const body = isPromise(read) ? await read : read
       const verified = verifyDelivery(verifier, delivery, body)
       const eventId = isPromise(verified) ? await verified : verified
-      const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
-      const parsed = parseEvent(payload, delivery, eventId, options.eventKey)
+      const parsed = readEvent(delivery, body, eventId)
       event = isPromise(parsed) ? await parsed : parsed
       const taken = registry.handles(event.type) ? take(event, delivery) : 'ignored'
       const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
@@ -72,7 +73,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   // Beyond this point a logger that throws would break what has nothing to do with it.
-  startHandling(options, { inbox, registry, reporter, logger: unfailing(logger), handlerTimeoutMs })
+  startHandling(options, { inbox, readRefused, registry, reporter, logger: unfailing(logger), handlerTimeoutMs })
 
   return withRegistration(registry, {
     inbox,
@@ -86,11 +87,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   })
 }
 
-type HandlingParts = Omit<DispatcherOptions, 'retry'> & { readonly inbox: Inbox }
+type HandlingParts = Omit<DispatcherOptions, 'retry'> & { readonly inbox: Inbox; readonly readRefused: ReadRefused }
 
-function startHandling({ ack, retry }: ReceiverOptions, { inbox, ...parts }: HandlingParts): void {
+function startHandling({ ack, retry }: ReceiverOptions, { inbox, readRefused, ...parts }: HandlingParts): void {
   const handle = createDispatcher({ ...parts, retry: ack === 'handled' ? undefined : retrySchedule(retry) })
-  void Promise.resolve(inbox.start(handle, parts.logger)).catch((error) =>
+  void Promise.resolve(inbox.start(handle, parts.logger, readRefused)).catch((error) =>
     parts.logger.error({ err: error }, 'the inbox could not be started'),
   )
 }

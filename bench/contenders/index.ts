@@ -16,6 +16,7 @@ export interface Contender {
 
 const bare = { does: 'body', scheme: 'x-signature', handles: false } as const
 const whole = { does: 'body, HMAC, schema, dedup, handler', scheme: 'x-signature', handles: true } as const
+const durable = { ...whole, does: 'body, HMAC, schema, dedup, disk, handler' } as const
 const peer = { does: 'body, HMAC, handler', baseline: 'hand-written/node', handles: true } as const
 
 // Each stands next to its baseline: what a shared machine does to one, it then does to the other.
@@ -49,6 +50,12 @@ export const contenders: readonly Contender[] = [
     server: async () => (await import('./ours.ts')).onExpress(),
   },
   {
+    ...durable,
+    name: 'sqlite/express',
+    baseline: 'ours/express',
+    server: async () => (await import('./ours.ts')).onExpressDurably(),
+  },
+  {
     ...whole,
     name: 'ours/node-before-express',
     baseline: 'hand-written/express',
@@ -61,6 +68,12 @@ export const contenders: readonly Contender[] = [
     name: 'ours/hono',
     baseline: 'hand-written/hono',
     server: async () => (await import('./ours.ts')).onHono(),
+  },
+  {
+    ...durable,
+    name: 'sqlite/hono',
+    baseline: 'ours/hono',
+    server: async () => (await import('./ours.ts')).onHonoDurably(),
   },
 ]
 

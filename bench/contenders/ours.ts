@@ -3,8 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import { Hono } from 'hono'
+import type { Receiver } from '../../src/index.ts'
 import { path } from '../deliveries.ts'
-import { expressHandler, honoHandler, nodeHandler, receiver, receiverWith } from '../ours.ts'
+import { durableReceiver, expressHandler, honoHandler, nodeHandler, receiver, receiverWith } from '../ours.ts'
 import { handle } from '../tally.ts'
 
 export const node = () => createServer(nodeHandler(receiver()))
@@ -20,9 +21,12 @@ export const slowNode = () =>
     ),
   )
 
-export function onExpress() {
+export const onExpress = () => expressServer(receiver())
+export const onExpressDurably = () => expressServer(durableReceiver())
+
+function expressServer(receiver: Receiver) {
   const app = express()
-  app.post(path, expressHandler(receiver()))
+  app.post(path, expressHandler(receiver))
   return createServer(app)
 }
 
@@ -33,8 +37,11 @@ export function beforeExpress() {
   return createServer((req, res) => (req.url?.startsWith(path) ? webhooks(req, res) : app(req, res)))
 }
 
-export function onHono() {
+export const onHono = () => honoServer(receiver())
+export const onHonoDurably = () => honoServer(durableReceiver())
+
+function honoServer(receiver: Receiver) {
   const app = new Hono()
-  app.post(path, honoHandler(receiver()))
+  app.post(path, honoHandler(receiver))
   return createServer(getRequestListener(app.fetch))
 }

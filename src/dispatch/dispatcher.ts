@@ -1,4 +1,4 @@
-import type { Handle, HandlerFailure, HandlingResult } from '../inbox/inbox.ts'
+import type { Attempt, Handle, HandlerFailure, HandlingResult } from '../inbox/inbox.ts'
 import type { Logger } from '../logger.ts'
 import { isPromise } from '../maybe-promise.ts'
 import type { Reporter } from '../reporter.ts'
@@ -28,6 +28,8 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     const retryInMs = retry && attempt.number < retry.attempts ? retry.delayAfter(attempt.number) : undefined
     const handlers = registry.handlersFor(event.type)
     const failures: HandlerFailure[] = []
+    // It was accepted, by this process or by one before it that had a handler: it must not be dropped without a word.
+    if (handlers.length === 0) return noHandler(event.type, attempt, retryInMs, logger)
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as Registration
       if (attempt.completed.includes(name)) continue
@@ -35,6 +37,8 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       const failure = await settle(handler, run, deadlines)
       if (failure === undefined) {
         reporter.handled(run)
+        const kept = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
+        if (isPromise(kept)) await kept
       } else {
         failures.push({ handler: name, message: errorText(failure.error) })
         if (attempt.aborted) reporter.notHandled('stopped', run, failure.error)
@@ -47,12 +51,22 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       }
     }
     if (failures.length === 0) return done
-    const completed = completedOf(handlers, failures)
-    return retryInMs === undefined
-      ? { status: 'dead', completed, failures }
-      : { status: 'retry', delayMs: retryInMs, completed }
+    return failed(retryInMs, completedOf(handlers, failures), failures)
   }
 }
+
+function noHandler(type: string, { completed }: Attempt, retryInMs: number | undefined, logger: Logger) {
+  const message = `no handler is registered for ${type}`
+  logger.warn({ type, retryInMs }, message)
+  return failed(retryInMs, completed, [{ handler: 'none', message }])
+}
+
+const failed = (
+  retryInMs: number | undefined,
+  completed: readonly string[],
+  failures: readonly HandlerFailure[],
+): HandlingResult =>
+  retryInMs === undefined ? { status: 'dead', completed, failures } : { status: 'retry', delayMs: retryInMs, completed }
 
 /** Runs a handler to its end, or to that of its time; what it threw, if it did. */
 async function settle(

@@ -24,6 +24,8 @@ export interface Attempt {
   readonly aborted: boolean
   /** Aborted at the same moment. Read only when a handler asks, so that it can be made then. */
   readonly signal: AbortSignal
+  /** Told of a handler that succeeded while others are still to run, where an inbox can keep that through a crash. */
+  readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
 }
 
 /** A handler that failed, and the text of its error. */
@@ -51,9 +53,30 @@ export type HandlingResult =
 /** Runs the handlers of an event. Never rejects. */
 export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => Promise<HandlingResult>
 
-/** An event that could not be handled. */
-export interface DeadLetter extends AcceptedEvent {
+/** A delivery that passed verification and could not be read. */
+export interface RefusedDelivery {
+  /** Why not. */
+  readonly reason: string
+  readonly receivedAt: Date
+  /** Without its query, which may hold a secret. */
+  readonly url: string
+  /** The id that the verifier vouches for, or that of the header which makes the event key. */
+  readonly eventId: string | undefined
+  /** As it was sent, unless another parser had read it: then its JSON. */
+  readonly body: Uint8Array
+}
+
+/** Reads a refused delivery again. Throws or rejects, with a WebhookError `malformed`, while it cannot be read. */
+export type ReadRefused = (refused: RefusedDelivery) => MaybePromise<MediaEvent>
+
+/** An event that could not be handled, or a delivery that could not be read. */
+export interface DeadLetter {
+  /** The event's; that of a refused delivery is made of its body. */
   readonly key: string
+  readonly receivedAt: Date
+  /** `undefined` for a refused delivery. */
+  readonly event: MediaEvent | undefined
+  readonly refused?: RefusedDelivery | undefined
   /** How many attempts were made. */
   readonly attempts: number
   /** Names of the handlers that did succeed; a replay leaves them out. */
@@ -62,14 +85,21 @@ export interface DeadLetter extends AcceptedEvent {
   readonly diedAt: Date
 }
 
-/** The events that could not be handled, newest first. */
+/** A dead letter that is an event. */
+export interface DeadEvent extends DeadLetter {
+  readonly event: MediaEvent
+}
+
+/** What could not be handled, newest first. */
 export interface DeadLetters {
   /** @param options `limit` (100 by default) letters after the first `offset` (0). */
   list(options?: { readonly limit?: number; readonly offset?: number }): MaybePromise<readonly DeadLetter[]>
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
-   * Hands the event to the handlers that had failed, with fresh attempts. `false`: no dead letter has that key.
-   * @throws WebhookError `in_progress`, `overloaded` or `closing` when it cannot be taken; the letter is kept then
+   * Hands the event to the handlers that had failed, with fresh attempts; a refused delivery is read again before.
+   * `false`: no dead letter has that key.
+   * @throws WebhookError `in_progress`, `overloaded` or `closing` when it cannot be taken, `malformed` when it still
+   * cannot be read; the letter is kept then
    */
   replay(key: string): MaybePromise<boolean>
   /** Forgets the event for good. `false`: no dead letter has that key. */
@@ -127,8 +157,16 @@ export interface Inbox {
    * for: `ack: 'handled'` needs it.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
-  /** Begins to hand events to `handle`. Called once, by the receiver. */
-  start(handle: Handle, logger: Logger): MaybePromise<void>
+  /**
+   * Keeps a delivery that passed verification and could not be read among the dead letters, so that a version that can
+   * read it loses nothing. Only where it outlives the process.
+   */
+  refuse?(refused: RefusedDelivery): MaybePromise<void>
+  /**
+   * Begins to hand events to `handle`. Called once, by the receiver.
+   * @param readRefused for the replay of what {@link Inbox.refuse} keeps
+   */
+  start(handle: Handle, logger: Logger, readRefused?: ReadRefused): MaybePromise<void>
   /** Stops accepting, finishes what it can in time, and says what it could not. */
   close(options?: CloseOptions): Promise<CloseReport>
   stats(): MaybePromise<InboxStats>

@@ -4,23 +4,24 @@ import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { Handling } from './handling.ts'
 import type {
   Acceptance,
   AcceptedEvent,
   AcceptOptions,
   CloseOptions,
   CloseReport,
-  DeadLetter,
+  DeadEvent,
   Handle,
   ImmediateResult,
   Inbox,
   InboxStats,
 } from './inbox.ts'
+import { type Before, Job } from './job.ts'
+import { Jobs } from './jobs.ts'
 import { Leases } from './leases.ts'
-import { MemoryDeadLetters } from './memory-dead-letters.ts'
-import { MemoryHandling } from './memory-handling.ts'
-import { type Before, MemoryJob } from './memory-job.ts'
-import { MemoryJobs } from './memory-jobs.ts'
+import { MemoryDeadLetters } from './memory/dead-letters.ts'
+import { MemoryLedger } from './memory/ledger.ts'
 
 export interface MemoryInboxOptions {
   /**
@@ -62,9 +63,10 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
-  readonly #jobs = new MemoryJobs()
+  readonly #jobs = new Jobs()
   readonly #leases: Leases
-  readonly #handling: MemoryHandling
+  readonly #ledger: MemoryLedger
+  readonly #handling: Handling
   #logger: Logger = consoleLogger
   #closing: Promise<CloseReport> | undefined
 
@@ -91,8 +93,8 @@ class MemoryInbox implements Inbox {
       () => this.#logger,
       (key) => this.#leaseLost(key),
     )
-    const { deadLetters } = this
-    this.#handling = new MemoryHandling({ jobs: this.#jobs, leases: this.#leases, deadLetters, concurrency })
+    this.#ledger = new MemoryLedger(this.#leases, this.deadLetters)
+    this.#handling = new Handling({ jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
 
   start(handle: Handle, logger: Logger): void {
@@ -113,7 +115,7 @@ class MemoryInbox implements Inbox {
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     const held = this.#jobs.get(accepted.event.key)
-    const job = held ?? this.#admit(accepted, true, this.#handling.failedBefore(accepted.event.key))
+    const job = held ?? this.#admit(accepted, true, this.#ledger.failedBefore(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.ended()
     const claim = await (held === undefined ? this.#claim(job) : held.claim)
@@ -123,16 +125,16 @@ class MemoryInbox implements Inbox {
   }
 
   /** Takes the event in, unless there is no room. Before the claim: one that had to be undone could be seen. */
-  #admit(accepted: AcceptedEvent, once: boolean, before?: Before): MemoryJob | undefined {
+  #admit(accepted: AcceptedEvent, once: boolean, before?: Before): Job | undefined {
     if (!this.#handling.hasStarted) throw new WebhookError('unavailable', 'the inbox has not been started')
     if (this.#closing !== undefined) throw new WebhookError('closing', 'the inbox is closing')
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
-    const job = new MemoryJob(accepted, once, before)
+    const job = new Job(accepted, { once, before })
     this.#jobs.add(job)
     return job
   }
 
-  #claim(job: MemoryJob, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
+  #claim(job: Job, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
       // Even where the claim fails: the promise resolves at the job's end, whichever it is.
       if (waitUntil !== undefined) {
@@ -151,7 +153,7 @@ class MemoryInbox implements Inbox {
     }
   }
 
-  #claimed(job: MemoryJob, claim: Claim): Claim {
+  #claimed(job: Job, claim: Claim): Claim {
     job.claim = undefined
     if (job.hasEnded) return this.#claimedTooLate(job)
     if (claim === 'claimed') this.#handling.add(job)
@@ -160,17 +162,17 @@ class MemoryInbox implements Inbox {
   }
 
   /** The inbox closed while the event was claimed: the sender is told, and the retry may go elsewhere. */
-  #claimedTooLate({ key }: MemoryJob): never {
+  #claimedTooLate({ key }: Job): never {
     void this.#leases.release(key)
     throw new WebhookError('closing', 'the inbox closed while the event was claimed')
   }
 
-  #claimFailed(job: MemoryJob, error: unknown): never {
+  #claimFailed(job: Job, error: unknown): never {
     this.#jobs.end(job, 'failed')
     throw error
   }
 
-  #replay({ key, event, receivedAt, completed }: DeadLetter): void {
+  #replay({ key, event, receivedAt, completed }: DeadEvent): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
     const job = this.#admit({ event, receivedAt }, false, { attempts: 0, completed })
     if (job === undefined) throw new WebhookError('overloaded', 'the inbox is full')
@@ -198,7 +200,7 @@ class MemoryInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     await this.#jobs.idle(timeoutMs)
     const unfinished = this.#jobs.giveUp()
-    this.#handling.clear()
+    this.#handling.stop(() => {})
     // Their claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
     this.#leases.stop()
     for (const { event, state } of unfinished) {

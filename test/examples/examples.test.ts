@@ -75,6 +75,7 @@ test.each(['express', 'hono-node'])('the example for %s closes once it is asked 
 const sources = [
   ['express', 'server.ts'],
   ['hono-node', 'server.ts'],
+  ['bullmq', 'server.ts'],
   ['workers', 'worker.ts'],
 ] as const
 

@@ -1,7 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { expect, inject, test } from 'vitest'
 
-const entries = ['', '/express', '/hono', '/fetch', '/node', '/testing', '/client', '/emulator']
+const entries = [
+  '',
+  '/express',
+  '/hono',
+  '/fetch',
+  '/node',
+  '/idempotency/redis',
+  '/inbox/sqlite',
+  '/inbox/bullmq',
+  '/testing',
+  '/client',
+  '/emulator',
+]
 
 /** What each entry exports, as one of the two module systems sees it. */
 function exportedNames(load: 'import' | 'require'): Record<string, string[]> {
@@ -49,6 +61,16 @@ test('the exported names grow only where somebody has looked at them', () => {
       ],
       "/hono": [
         "honoHandler",
+      ],
+      "/idempotency/redis": [
+        "redisStore",
+      ],
+      "/inbox/bullmq": [
+        "bullmqInbox",
+      ],
+      "/inbox/sqlite": [
+        "openInboxFile",
+        "sqliteInbox",
       ],
       "/node": [
         "nodeHandler",

@@ -18,8 +18,16 @@ declare module 'vitest' {
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** What a user of the adapters has installed beside the package and its dependencies. */
-const besides = ['express', '@types/node', '@types/express']
+/** What a user of the adapters and inboxes has installed beside the package and its dependencies. */
+const besides = [
+  'express',
+  'bullmq',
+  'ioredis',
+  '@bull-board/api',
+  '@bull-board/express',
+  '@types/node',
+  '@types/express',
+]
 
 /** Builds and packs the package, and installs it as a user would. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {

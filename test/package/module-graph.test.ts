@@ -22,7 +22,7 @@ async function moduleGraph(entry: string) {
   return { modules, external: imports.filter(({ external }) => external) }
 }
 
-test.each(['media-webhooks', 'media-webhooks/fetch', 'media-webhooks/client'])(
+test.each(['media-webhooks', 'media-webhooks/fetch', 'media-webhooks/client', 'media-webhooks/idempotency/redis'])(
   '%s runs without Node: it reaches no built-in',
   async (entry) => {
     const { external } = await moduleGraph(entry)
@@ -34,15 +34,18 @@ test.each(['media-webhooks', 'media-webhooks/fetch', 'media-webhooks/client'])(
   },
 )
 
-test.each(['media-webhooks', 'media-webhooks/fetch', 'media-webhooks/testing', 'media-webhooks/client'])(
-  '%s reaches its dependencies and no peer',
-  async (entry) => {
-    const { modules } = await moduleGraph(entry)
-    const packages = new Set(modules.map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? path))
-    expect([...packages]).toEqual(expect.arrayContaining(['media-webhooks']))
-    expect(['lru-cache', 'media-webhooks', 'zod']).toEqual(expect.arrayContaining([...packages]))
-  },
-)
+test.each([
+  'media-webhooks',
+  'media-webhooks/fetch',
+  'media-webhooks/testing',
+  'media-webhooks/client',
+  'media-webhooks/idempotency/redis',
+])('%s reaches its dependencies and no peer', async (entry) => {
+  const { modules } = await moduleGraph(entry)
+  const packages = new Set(modules.map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? path))
+  expect([...packages]).toEqual(expect.arrayContaining(['media-webhooks']))
+  expect(['lru-cache', 'media-webhooks', 'zod']).toEqual(expect.arrayContaining([...packages]))
+})
 
 test('the default entry reaches neither an adapter nor what only helps to develop', async () => {
   const { modules } = await moduleGraph('media-webhooks')

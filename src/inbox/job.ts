@@ -4,14 +4,16 @@ import type { Timer } from '../timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from './inbox.ts'
 import type { LaneJob } from './lanes.ts'
 
-class MemoryAttempt extends LazyAbort implements Attempt {
+class JobAttempt extends LazyAbort implements Attempt {
   readonly number: number
   readonly completed: readonly string[]
+  succeeded: Attempt['succeeded']
 
   constructor(number: number, completed: readonly string[]) {
     super()
     this.number = number
     this.completed = completed
+    this.succeeded = undefined
   }
 }
 
@@ -22,36 +24,51 @@ export interface Before {
   readonly completed: readonly string[]
 }
 
+/** How an event is taken in. */
+export interface JobOptions {
+  /** Whether it gets one attempt only, whose result somebody waits for. */
+  readonly once?: boolean
+  readonly before?: Before | undefined
+  /** The row of the file that holds it, where one does. */
+  readonly row?: number
+  /** How often its attempt was begun before, where it was read from a file. */
+  readonly begun?: number
+}
+
 /** An event between its acceptance and its end. */
-export class MemoryJob implements LaneJob<MemoryJob> {
+export class Job implements LaneJob<Job> {
   readonly key: string
   readonly lane: string
-  next: MemoryJob | undefined
+  next: Job | undefined
   inItsRequest: boolean
   begin: (() => void) | undefined
   readonly accepted: AcceptedEvent
-  /** Whether it gets one attempt only, whose result somebody waits for. */
   readonly once: boolean
-  /** `recording`: its handlers are done, and the store has yet to learn it. */
+  readonly row: number
+  begun: number | undefined
+  /** `recording`: its handlers are done, and that has yet to be written down. */
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
-  attempt: MemoryAttempt
+  attempt: JobAttempt
   /** The answer to the claim, while it is under way. */
   claim: Promise<Claim> | undefined
   retryTimer: Timer | undefined
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
-  constructor(accepted: AcceptedEvent, once: boolean, before: Before = { attempts: 0, completed: [] }) {
+  constructor(accepted: AcceptedEvent, { once = false, before = nothing, row = 0, begun }: JobOptions = {}) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
     this.once = once
+    this.row = row
+    this.begun = begun
     this.inItsRequest = once
-    this.attempt = new MemoryAttempt(before.attempts + 1, before.completed)
+    this.attempt = new JobAttempt(before.attempts + 1, before.completed)
   }
 
   nextAttempt(completed: readonly string[]): void {
-    this.attempt = new MemoryAttempt(this.attempt.number + 1, completed)
+    this.attempt = new JobAttempt(this.attempt.number + 1, completed)
+    this.begun = undefined
   }
 
   /** Stops what runs and what would run again. */
@@ -74,3 +91,5 @@ export class MemoryJob implements LaneJob<MemoryJob> {
     this.#waiting = undefined
   }
 }
+
+const nothing: Before = { attempts: 0, completed: [] }

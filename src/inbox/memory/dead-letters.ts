@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache'
-import type { DeadLetter, DeadLetters } from './inbox.ts'
+import type { DeadEvent, DeadLetters } from '../inbox.ts'
 
 /** Dead letters in memory: the `max` newest. */
 export class MemoryDeadLetters implements DeadLetters {
-  readonly #letters: LRUCache<string, DeadLetter>
-  readonly #replay: (letter: DeadLetter) => void
+  readonly #letters: LRUCache<string, DeadEvent>
+  readonly #replay: (letter: DeadEvent) => void
 
   /**
    * @param replay throws when the event cannot be taken; the letter is kept then
    * @param onDropped told of a letter that has to make room
    */
-  constructor(max: number, replay: (letter: DeadLetter) => void, onDropped: (letter: DeadLetter) => void) {
+  constructor(max: number, replay: (letter: DeadEvent) => void, onDropped: (letter: DeadEvent) => void) {
     this.#replay = replay
     this.#letters = new LRUCache({
       max,
@@ -24,16 +24,16 @@ export class MemoryDeadLetters implements DeadLetters {
     return this.#letters.size
   }
 
-  add(letter: DeadLetter): void {
+  add(letter: DeadEvent): void {
     this.#letters.set(letter.key, letter)
   }
 
-  list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadLetter[] {
+  list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadEvent[] {
     // The cache iterates from the most recent. Nothing below counts as use, so that is the newest.
     return [...this.#letters.values()].slice(offset, offset + limit)
   }
 
-  get(key: string): DeadLetter | undefined {
+  get(key: string): DeadEvent | undefined {
     return this.#letters.peek(key)
   }
 

@@ -2,27 +2,34 @@ import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
 import { longestWaitMs } from '../timers.ts'
 import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
-import type { MemoryJob } from './memory-job.ts'
+import type { Job } from './job.ts'
 
 /** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
-export class MemoryJobs {
-  readonly #byKey = new ChurnMap<string, MemoryJob>()
+export class Jobs {
+  readonly #byKey = new ChurnMap<string, Job>()
   #onIdle: (() => void) | undefined
 
   get size(): number {
     return this.#byKey.size
   }
 
-  get(key: string): MemoryJob | undefined {
+  get(key: string): Job | undefined {
     return this.#byKey.get(key)
   }
 
-  add(job: MemoryJob): void {
+  add(job: Job): void {
     this.#byKey.set(job.key, job)
   }
 
+  /** The rows of a file that hold them. */
+  rows(): ReadonlySet<number> {
+    const rows = new Set<number>()
+    for (const [, { row }] of this.#byKey) rows.add(row)
+    return rows
+  }
+
   /** Ends a job, and tells those who wait for it how. */
-  end(job: MemoryJob, result: ImmediateResult): void {
+  end(job: Job, result: ImmediateResult): void {
     if (!job.hasEnded) this.#byKey.delete(job.key)
     job.end(result)
     if (this.#byKey.size === 0) this.#onIdle?.()
@@ -40,11 +47,12 @@ export class MemoryJobs {
     })
   }
 
-  /** Stops every job that is left, and says which of the accepted ones had not been handled. */
-  giveUp(): readonly UnfinishedEvent[] {
+  /** Stops the jobs that are left, or those in some states, and says which of the accepted ones had not been handled. */
+  giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const [, job] of this.#byKey) {
       const { state } = job
+      if (states !== undefined && !states.includes(state)) continue
       job.stop(new WebhookError('closing', 'the inbox is closing'))
       if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
       this.end(job, 'failed')

@@ -1,0 +1,73 @@
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import { WebhookError } from '../../errors.ts'
+
+/**
+ * A prepared statement, as node:sqlite and better-sqlite3 have it. Parameters are strings, numbers and, not alone, bytes:
+ * libsql takes an object that is alone for named parameters.
+ */
+export interface SqliteStatement {
+  run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  get(...parameters: unknown[]): unknown
+  all(...parameters: unknown[]): unknown[]
+}
+
+/** The part of a database's interface that is used; those of node:sqlite, libsql and better-sqlite3 have it. */
+export interface SqliteDatabase {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+  close(): unknown
+}
+
+const require = createRequire(import.meta.url)
+
+/**
+ * Opens a file with what there is: node:sqlite, else libsql.
+ * @throws WebhookError `invalid_option` when there is neither
+ */
+export function openDatabase(path: string): SqliteDatabase {
+  const Database = databaseClass()
+  // What is no absolute path a driver may take for a URL, or for a name of memory.
+  return new Database(resolve(path))
+}
+
+function databaseClass(): new (path: string) => SqliteDatabase {
+  try {
+    return require('node:sqlite').DatabaseSync
+  } catch {
+    // Node has it from 22.13 on.
+  }
+  try {
+    return require('libsql')
+  } catch (cause) {
+    const mend = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
+    throw new WebhookError('invalid_option', `the inbox needs SQLite: ${mend}`, { cause })
+  }
+}
+
+/** Runs something in a transaction that is rolled back when it throws. */
+export function inTransaction<T>(database: SqliteDatabase, run: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = run()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    rollBack(database)
+    throw error
+  }
+}
+
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // SQLite has done so itself, as it does when the disk is full.
+  }
+}
+
+/** Whether another connection stood in the way. */
+export const isBusy = (error: unknown): boolean => {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  return code === 'SQLITE_BUSY' || errcode === 5
+}

@@ -1,0 +1,27 @@
+import { basename } from 'node:path'
+import { isBusy, type SqliteDatabase } from './driver.ts'
+
+/**
+ * Takes a file for this process alone, for as long as the connection is open and {@link unlock} is not called. The lock
+ * is the operating system's, on a file beside it: however the process ends, the lock ends with it, and meanwhile others
+ * can still read and replay.
+ */
+export function lock(database: SqliteDatabase, path: string): void {
+  try {
+    database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
+    database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
+    // In this mode a lock, once taken, is kept beyond its transaction.
+    database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
+    database.exec('BEGIN EXCLUSIVE; COMMIT')
+  } catch (error) {
+    if (isBusy(error)) throw new Error('another process, or another inbox of this one, has it open', { cause: error })
+    throw new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+export function unlock(database: SqliteDatabase): void {
+  const attached = database.prepare('PRAGMA database_list').all() as { name: string }[]
+  if (attached.some(({ name }) => name === 'inbox_lock')) database.exec('DETACH inbox_lock')
+}

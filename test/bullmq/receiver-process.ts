@@ -1,0 +1,87 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** What a receiver in a process of its own is to do. */
+export interface ReceiverTask {
+  /** URL of Redis. */
+  readonly redis: string
+  readonly queue: string
+  /**
+   * `effects`: count each run of a handler in the hash of that name, by event key. `held`: a handler that ends at once,
+   * and one that waits to be told. `none`: leave it to others.
+   */
+  readonly handling: 'effects' | 'held' | 'none'
+  readonly leaseMs: number
+}
+
+export type FromReceiver =
+  | { readonly did: 'listen'; readonly port: number }
+  | { readonly did: 'first' | 'second'; readonly key: string }
+  | { readonly did: 'abort'; readonly key: string; readonly reason: string }
+export type ToReceiver = { readonly finish: string }
+
+/** A receiver that can be killed and paused without the test. */
+export class ReceiverProcess {
+  readonly said: FromReceiver[] = []
+  readonly #child: ChildProcess
+  #onNews = () => {}
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+    child.on('message', (message: FromReceiver) => {
+      this.said.push(message)
+      this.#onNews()
+    })
+    child.once('exit', () => this.#onNews())
+  }
+
+  static async start(task: ReceiverTask): Promise<ReceiverProcess> {
+    const program = fileURLToPath(new URL('./receiver-child.ts', import.meta.url))
+    const child = fork(program, [JSON.stringify(task)], {
+      execArgv: ['--import', 'tsx'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    const receiver = new ReceiverProcess(child)
+    await receiver.saying(({ did }) => did === 'listen')
+    return receiver
+  }
+
+  get url(): string {
+    const listening = this.said.find((message) => message.did === 'listen')
+    return `http://127.0.0.1:${listening?.port}/webhooks/media`
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** Waits until it has said something that holds. */
+  async saying(holds: (message: FromReceiver) => boolean): Promise<void> {
+    while (!this.said.some(holds)) {
+      if (this.hasEnded) throw new Error('the receiver ended')
+      await new Promise<void>((resolve) => {
+        this.#onNews = resolve
+      })
+    }
+  }
+
+  tell(message: ToReceiver): void {
+    this.#child.send(message)
+  }
+
+  pause(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT')
+  }
+
+  async kill(): Promise<void> {
+    if (this.hasEnded) return
+    const exit = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await exit
+  }
+}

@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+
+describe.skipIf(!findRedis())('bullmqInbox', () => {
+  let server: RedisServer
+  let subjects = 0
+  beforeAll(async () => {
+    server = await RedisServer.start()
+  })
+  afterAll(() => server?.remove())
+
+  const subject = () => ({
+    inbox: bullmqInbox({ connection: server.url, queue: `subject ${++subjects}` }),
+    ordered: false,
+  })
+  inboxContract(subject, { test, expect })
+})

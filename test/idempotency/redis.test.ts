@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis, type RedisOptions } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type RedisClient, redisStore } from '../../src/idempotency/redis.ts'
+import { createReceiver, memoryInbox, unverified } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { clients } from '../redis/clients.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+
+const lease = 5_000
+
+const isReady = (client: RedisClient) => ('status' in client ? client.status === 'ready' : client.isReady)
+
+describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s', (_, connect) => {
+  let server: RedisServer
+  let client: RedisClient
+  let end: () => void
+  beforeAll(async () => {
+    server = await RedisServer.start()
+    ;({ client, end } = await connect(server))
+  })
+  afterAll(async () => {
+    end?.()
+    await server?.remove()
+  })
+
+  const storeOf = (prefix: string, ttlMs?: number) =>
+    redisStore({ client, prefix, timeoutMs: 300, ...(ttlMs && { ttlMs }) })
+
+  test('lets leases and finished keys run out by the clock of the server', async () => {
+    const store = storeOf('clock:', 50)
+    await store.claim('lease', 'a', 50)
+    await store.claim('done', 'a', lease)
+    await store.complete('done', 'a')
+    await sleep(60)
+    expect(await store.claim('lease', 'b', lease)).toBe('claimed')
+    expect(await store.claim('done', 'b', lease)).toBe('claimed')
+  })
+
+  test('shares keys with stores of its prefix and with no others', async () => {
+    await storeOf('here:').claim('key', 'a', lease)
+    expect(await storeOf('here:').claim('key', 'b', lease)).toBe('in-progress')
+    expect(await storeOf('there:').claim('key', 'b', lease)).toBe('claimed')
+  })
+
+  test('rejects within its time limit while Redis does not answer, and goes on when it does', async () => {
+    const store = storeOf('paused:')
+    await store.claim('key', 'a', lease)
+    server.pause()
+    const startedAt = performance.now()
+    await expect(store.claim('key', 'b', lease)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    server.resume()
+    expect(await store.claim('key', 'b', lease)).toBe('in-progress')
+  })
+
+  test('rejects at once while Redis is gone, and goes on by itself when it is back', async () => {
+    const store = storeOf('gone:')
+    await store.claim('key', 'a', lease * 100)
+    await server.stop('SIGTERM')
+    await expect(store.claim('key', 'b', lease)).rejects.toMatchObject({ code: 'unavailable' })
+    const startedAt = performance.now()
+    for (let i = 0; i < 100; i++) {
+      await expect(store.claim(`key ${i}`, 'b', lease)).rejects.toMatchObject({ code: 'unavailable' })
+    }
+    expect(performance.now() - startedAt).toBeLessThan(200)
+    await server.restart()
+    await vi.waitUntil(() => isReady(client), 5_000)
+    expect(await store.claim('key', 'b', lease)).toBe('in-progress')
+    // What was refused was not kept to be carried out later.
+    expect(await store.claim('key 99', 'c', lease)).toBe('claimed')
+  })
+})
+
+describe.skipIf(!findRedis())('redisStore', () => {
+  /** A server of the test's own, and a client of it. */
+  async function started(options: RedisOptions = {}) {
+    const server = await RedisServer.start()
+    const client = new Redis(server.port, options)
+    onTestFinished(async () => {
+      client.disconnect()
+      await server.remove()
+    })
+    return { server, client }
+  }
+
+  test('waits for a client that still connects', async () => {
+    const { client } = await started()
+    expect(client.status).toBe('connecting')
+    expect(await redisStore({ client }).claim('key', 'a', lease)).toBe('claimed')
+  })
+
+  test('takes a client that connects when it is first used', async () => {
+    const { client } = await started({ lazyConnect: true })
+    expect(await redisStore({ client }).claim('key', 'a', lease)).toBe('claimed')
+  })
+
+  test.each(['accepted', 'handled'] as const)(
+    "keeps two receivers from handling one event where they acknowledge it once it is '%s'",
+    async (ack) => {
+      const { server, client } = await started()
+      const machines = [client, new Redis(server.port)]
+      let runs = 0
+      const receivers = machines.map((client) =>
+        createReceiver({ verify: unverified(), inbox: memoryInbox({ store: redisStore({ client }) }), ack }).onAny(
+          () => void runs++,
+        ),
+      )
+      const payload = samplePayload('encoding.finished')
+      for (const receiver of receivers) {
+        const { status, handled } = await deliver(receiver, payload)
+        expect(status).toBe(200)
+        await handled
+      }
+      expect(runs).toBe(1)
+      for (const receiver of receivers) await receiver.close()
+      machines[1]?.disconnect()
+    },
+  )
+
+  test('keeps a finished key in less than 400 bytes', async () => {
+    const { client } = await started()
+    const store = redisStore({ client, timeoutMs: 20_000 })
+    const used = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
+    // As long as a key is where the sender gives every field.
+    const uuid = '0d4c8f5e-6a3e-4f43-9f6e-'
+    const keyOf = (i: number) =>
+      `["encoding.finished","${uuid}${i + 1e11}","${uuid}${i + 1e11}","2026-03-01T12:00:00.123456789Z","360p,720p,1080p","done"]`
+    const count = 5_000
+    const before = await used()
+    const owner = crypto.randomUUID()
+    await Promise.all(
+      Array.from({ length: count }, async (_, i) => {
+        await store.claim(keyOf(i), owner, lease)
+        await store.complete(keyOf(i), owner)
+      }),
+    )
+    const bytes = ((await used()) - before) / count
+    console.info(`redisStore: ${Math.round(bytes)} bytes per finished key of ${keyOf(0).length} characters`)
+    expect(bytes).toBeLessThan(400)
+  }, 20_000)
+})
+
+test('redisStore refuses options that make no sense', () => {
+  const client = { status: 'ready', eval: async () => 1, once() {} }
+  expect(() => redisStore({ client: {} as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client: undefined as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client, ttlMs: 0 })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client, timeoutMs: 1.5 })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client, prefix: 1 as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+})

@@ -1,0 +1,22 @@
+import { describe, expect, test } from 'vitest'
+import { killRun } from '../bullmq/kill-run.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+
+const concurrency = 16
+
+describe.skipIf(!findRedis())('bullmqInbox', () => {
+  test('loses nothing that was acknowledged while receivers are killed', async () => {
+    const server = await RedisServer.start()
+    try {
+      const report = await killRun(server, 4)
+      console.info('bullmqInbox under kill -9:', report)
+      expect(report.acknowledged).toBeGreaterThan(100)
+      expect(report).toMatchObject({ lost: 0, deadLetters: 0 })
+      // Only what ran in a process that was killed.
+      expect(report.handledAgain).toBeLessThanOrEqual(report.kills * concurrency)
+    } finally {
+      await server.remove()
+    }
+  }, 120_000)
+})

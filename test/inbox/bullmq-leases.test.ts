@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import type { Inbox } from '../../src/inbox/inbox.ts'
+import { eventOf, startInbox, until } from '../../src/testing/contract/handling.ts'
+import { ReceiverProcess, type ReceiverTask } from '../bullmq/receiver-process.ts'
+import { silent } from '../conformance/subject.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+
+const leaseMs = 600
+const queue = 'shared'
+
+describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', () => {
+  let server: RedisServer
+  let held: ReceiverProcess | undefined
+  const inboxes: Inbox[] = []
+  beforeEach(async () => {
+    server = await RedisServer.start()
+  })
+  afterEach(async () => {
+    for (const inbox of inboxes.splice(0)) await inbox.close({ timeoutMs: 100 })
+    await held?.kill()
+    await server?.remove()
+  })
+
+  const open = (options: { handles?: boolean } = {}) => {
+    const inbox = bullmqInbox({ connection: server.url, queue, leaseMs, ...options })
+    inboxes.push(inbox)
+    return inbox
+  }
+
+  /** A process that has begun to handle an event: its handler `first` is done, and `second` waits. */
+  const holding = async (key: string) => {
+    const task: ReceiverTask = { redis: server.url, queue, handling: 'held', leaseMs }
+    held = await ReceiverProcess.start(task)
+    await open({ handles: false }).accept(eventOf(key))
+    await held.saying((message) => message.did === 'second' && message.key === key)
+    return held
+  }
+
+  test('is taken over when the process is killed, without the handler that had succeeded', async () => {
+    const process = await holding('one')
+    await process.kill()
+    const other = open()
+    const calls = await startInbox(other)
+    const call = await calls.next()
+    expect(call.event.key).toBe('one')
+    expect(call.attempt.completed).toEqual(['first'])
+    // It was cut off, and has not failed.
+    expect(call.attempt.number).toBe(1)
+    call.finish()
+    await until(async () => (await other.stats()).running === 0)
+    expect(await other.accept(eventOf('one'))).toBe('duplicate')
+  }, 20_000)
+
+  test('stays with a process that works on it for longer than a lease', async () => {
+    const process = await holding('one')
+    const other = open()
+    const handle = vi.fn()
+    other.start(handle, silent)
+    await sleep(leaseMs * 4)
+    process.tell({ finish: 'one' })
+    await until(async () => (await other.stats()).running === 0)
+    expect(handle).not.toHaveBeenCalled()
+    expect(process.said.filter(({ did }) => did === 'abort')).toEqual([])
+  }, 20_000)
+
+  test('is lost to a process that was paused: its signal is aborted and its completion refused', async () => {
+    const process = await holding('one')
+    process.pause()
+    const other = open()
+    const calls = await startInbox(other)
+    const call = await calls.next()
+    expect(call.event.key).toBe('one')
+    process.resume()
+    await process.saying((message) => message.did === 'abort' && message.reason === 'lease_lost')
+    process.tell({ finish: 'one' })
+    await sleep(leaseMs)
+    expect(await other.stats()).toMatchObject({ running: 1 })
+    expect(call.attempt.aborted).toBe(false)
+    // It would take the retry as well.
+    await process.kill()
+    call.finish({ status: 'retry', delayMs: 10, completed: ['first'] })
+    const again = await calls.next()
+    expect(again.attempt.number).toBe(2)
+    again.finish()
+    await until(async () => (await other.stats()).running === 0)
+  }, 20_000)
+
+  test('is not completed by a process that has not noticed yet that its lease was lost', async () => {
+    const inbox = open()
+    const calls = await startInbox(inbox)
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const redis = new Redis(server.port)
+    const [lock] = (await redis.keys('*:lock')) as [string]
+    await redis.set(lock, 'of another process', 'PX', 60_000)
+    call.finish()
+    await sleep(leaseMs)
+    expect(await inbox.stats()).toMatchObject({ running: 1 })
+    redis.disconnect()
+  })
+
+  test('is lost to the same process when its lease ran out unnoticed, and handled again after that', async () => {
+    const inbox = open()
+    const calls = await startInbox(inbox)
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    const redis = new Redis(server.port)
+    const [job] = (await redis.lrange(`bull:${queue}:active`, 0, -1)) as [string]
+    // What BullMQ does with a job without a lease, before this process comes to renew it.
+    await redis
+      .multi()
+      .del(`bull:${queue}:${job}:lock`)
+      .lrem(`bull:${queue}:active`, 1, job)
+      .rpush(`bull:${queue}:wait`, job)
+      .zadd(`bull:${queue}:marker`, 0, '0')
+      .exec()
+    const second = await calls.next()
+    expect(first.attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
+    expect(second.attempt.number).toBe(1)
+    first.finish()
+    await sleep(leaseMs * 3)
+    expect(second.attempt.aborted).toBe(false)
+    expect(await redis.pttl(`bull:${queue}:${job}:lock`)).toBeGreaterThan(0)
+    expect(await inbox.stats()).toMatchObject({ waiting: 0, running: 1, retrying: 0 })
+    second.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    redis.disconnect()
+  })
+
+  test('is taken over from an inbox that closed before its handler ended', async () => {
+    const first = open()
+    const hanging = await startInbox(first)
+    await first.accept(eventOf('one'))
+    const { attempt } = await hanging.next()
+    const { unfinished } = await first.close({ timeoutMs: 50 })
+    expect(unfinished.map(({ event, state }) => [event.key, state])).toEqual([['one', 'running']])
+    expect(attempt.signal.reason).toMatchObject({ code: 'closing' })
+    const calls = await startInbox(open())
+    const call = await calls.next()
+    expect(call.event.key).toBe('one')
+    calls.finishAll()
+    hanging.finishAll()
+  }, 20_000)
+
+  test('is retried at its time, though the inbox was closed and opened meanwhile', async () => {
+    const first = open()
+    const failing = await startInbox(first)
+    await first.accept(eventOf('one'))
+    const failed = await failing.next()
+    const failedAt = Date.now()
+    failed.finish({ status: 'retry', delayMs: 1_500, completed: ['a'] })
+    await first.close()
+    const second = open()
+    const calls = await startInbox(second)
+    expect(await second.stats()).toMatchObject({ retrying: 1 })
+    const call = await calls.next()
+    expect(Date.now() - failedAt).toBeGreaterThanOrEqual(1_490)
+    expect(call.attempt.number).toBe(2)
+    expect(call.attempt.completed).toEqual(['a'])
+    calls.finishAll()
+  }, 20_000)
+
+  test('is handled once though inboxes close and open under load', async () => {
+    const runs = new Map<string, number>()
+    const openCounting = () => {
+      const inbox = open()
+      inbox.start(async ({ key }) => {
+        await sleep(5)
+        runs.set(key, (runs.get(key) ?? 0) + 1)
+        return { status: 'done' }
+      }, silent)
+      return inbox
+    }
+    const accepted: string[] = []
+    let current = openCounting()
+    let stopped = false
+    const caller = async () => {
+      while (!stopped) {
+        const key = crypto.randomUUID()
+        try {
+          await current.accept(eventOf(key))
+          accepted.push(key)
+        } catch (error) {
+          // Refused, and so not acknowledged.
+          expect(error).toMatchObject({ code: expect.stringMatching(/closing|unavailable/) })
+        }
+      }
+    }
+    const callers = Promise.all(Array.from({ length: 8 }, caller))
+    for (let i = 0; i < 4; i++) {
+      await sleep(150)
+      const leaving = current
+      current = openCounting()
+      expect(await leaving.close()).toEqual({ unfinished: [] })
+    }
+    stopped = true
+    await callers
+    const last = current
+    await until(async () => {
+      const { waiting, running } = await last.stats()
+      return waiting + running === 0
+    })
+    expect(accepted.length).toBeGreaterThan(50)
+    expect(accepted.filter((key) => runs.get(key) !== 1)).toEqual([])
+  }, 20_000)
+})

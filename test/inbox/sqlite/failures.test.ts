@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { openInboxFile } from '../../../src/inbox/sqlite.ts'
+import { eventOf, until } from '../../../src/testing/contract/handling.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { crashed, freshPath, receiverOver, started } from './fixture.ts'
+
+/** A database whose disk can be made full: SQLite itself then fails as on a full disk. */
+async function smallDisk() {
+  const path = await freshPath()
+  const database = openDatabase(path)
+  return {
+    path,
+    database,
+    // It is never below what is used already.
+    fill: () => database.exec('PRAGMA max_page_count = 1'),
+    makeRoom: () => database.exec('PRAGMA max_page_count = 1000000'),
+  }
+}
+
+const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
+
+describe('on a full disk', () => {
+  test('deliveries are answered 503 until there is room, and those that were are accepted then', async () => {
+    const disk = await smallDisk()
+    const receiver = receiverOver({ database: disk.database })
+    const handled: string[] = []
+    receiver.onAny(({ mediaId }) => void handled.push(mediaId))
+    expect((await deliver(receiver, payloadOf('before'))).status).toBe(200)
+    await until(async () => handled.length === 1)
+    disk.fill()
+    const answers: [string, number][] = []
+    for (let i = 0; i < 200; i++) answers.push([`${i}`, (await deliver(receiver, payloadOf(`${i}`))).status])
+    const refused = answers.filter(([, status]) => status === 503).map(([mediaId]) => mediaId)
+    expect(refused.length).toBeGreaterThan(0)
+    disk.makeRoom()
+    for (const mediaId of refused) {
+      expect(await deliver(receiver, payloadOf(mediaId))).toMatchObject({ outcome: 'accepted' })
+    }
+    await until(async () => handled.length === 201)
+    expect(new Set(handled).size).toBe(201)
+  })
+
+  test('every delivery of a commit that fails is refused, and none of them is in the file', async () => {
+    const disk = await smallDisk()
+    const { inbox } = await started({ database: disk.database })
+    disk.fill()
+    const keys = Array.from({ length: 500 }, (_, i) => `key ${i}`)
+    const results = await Promise.allSettled(keys.map(async (key) => inbox.accept(eventOf(key))))
+    expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    disk.makeRoom()
+    expect(await inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+    for (const key of keys) expect(await inbox.accept(eventOf(key))).toBe('accepted')
+  })
+})
+
+/** Another process that writes for longer than the inbox waits. */
+function blocked(path: string) {
+  const other = openDatabase(path)
+  other.exec('BEGIN IMMEDIATE')
+  return {
+    free() {
+      other.exec('COMMIT')
+      other.close()
+    },
+  }
+}
+
+test('a retry that cannot be written down is, as soon as it can be', async () => {
+  const path = await freshPath()
+  const { inbox, calls, lines } = await started({ path })
+  await inbox.accept(eventOf('one'))
+  const call = await calls.next()
+  const blocker = blocked(path)
+  call.finish({ status: 'retry', delayMs: 60_000, completed: ['a'] })
+  await until(async () => lines.includes('the inbox could not write down a retry'))
+  blocker.free()
+  const file = openInboxFile(path)
+  await until(async () => file.stats().retrying === 1)
+  file.close()
+})
+
+test('an event is handled once if its commit succeeded although it seemed to fail', async () => {
+  const database = openDatabase(await freshPath())
+  let isLost = false
+  const exec = (sql: string) => {
+    database.exec(sql)
+    if (isLost && sql === 'COMMIT') throw new Error('disk I/O error')
+  }
+  const prepare = (sql: string) => database.prepare(sql)
+  const { inbox, calls } = await started({ database: { exec, prepare, close: () => database.close() } })
+  isLost = true
+  await expect(inbox.accept(eventOf('one'))).rejects.toThrow('disk I/O error')
+  isLost = false
+  expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  expect((await calls.next()).event.key).toBe('one')
+  expect(await inbox.accept(eventOf('two'))).toBe('accepted')
+  expect((await calls.next()).event.key).toBe('two')
+})
+
+describe('when its end cannot be written down', () => {
+  test('an event is not handled again, and its end is written as soon as it can be', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = await started({ path })
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const blocker = blocked(path)
+    call.finish()
+    await until(async () => (await inbox.stats()).running === 1)
+    await expect(inbox.accept(eventOf('two'))).rejects.toThrow(/locked|busy/)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    blocker.free()
+    await until(async () => (await inbox.stats()).running === 0)
+    const next = await started({ path: await crashed(path) })
+    expect(await next.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+    expect(await next.inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { type Calls, eventOf, until } from '../../../src/testing/contract/handling.ts'
+import { freshPath, started } from './fixture.ts'
+
+function ask(path: string, question: string): number {
+  const database = openDatabase(path)
+  const { answer } = database.prepare(question).get() as { answer: number }
+  database.close()
+  return answer
+}
+
+const keysIn = (path: string) => ask(path, 'SELECT count(*) AS answer FROM inbox_key')
+const pagesOf = (path: string) => ask(path, 'SELECT page_count AS answer FROM pragma_page_count')
+
+async function finish(calls: Calls, count: number) {
+  for (let i = 0; i < count; i++) (await calls.next()).finish()
+}
+
+describe('the keys of what is finished', () => {
+  test('are forgotten after their time, in slices, and no others', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = await started({ path, ttlMs: 1_000 })
+    for (let i = 0; i < 2_000; i += 500) {
+      const events = Array.from({ length: 500 }, (_, j) => eventOf(`old ${i + j}`))
+      await Promise.all(events.map((event) => inbox.accept(event)))
+      await finish(calls, 500)
+    }
+    await inbox.accept(eventOf('running'))
+    await calls.next()
+    await inbox.accept(eventOf('dead'))
+    const dead = await calls.next()
+    dead.finish({ status: 'dead', completed: [], failures: [] })
+    expect(await inbox.accept(eventOf('old 0'))).toBe('duplicate')
+    await until(async () => keysIn(path) === 2)
+    expect(await inbox.accept(eventOf('running'))).toBe('duplicate')
+    expect(await inbox.accept(eventOf('dead'))).toBe('duplicate')
+    expect(await inbox.accept(eventOf('old 0'))).toBe('accepted')
+  })
+
+  test('are forgotten even if the clock was wrong when they came', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = await started({ path, ttlMs: 500 })
+    await inbox.accept(eventOf('of the future'))
+    await finish(calls, 1)
+    await until(async () => (await inbox.stats()).running === 0)
+    const database = openDatabase(path)
+    database.exec('UPDATE inbox_key SET accepted_at = accepted_at + 1000000000')
+    database.close()
+    await until(async () => keysIn(path) === 0)
+  })
+})
+
+test('the file stops growing', async () => {
+  const path = await freshPath()
+  const { inbox, calls } = await started({ path, ttlMs: 1 })
+  const sizeAfter = async (round: number) => {
+    for (let i = 0; i < 20; i++) {
+      const events = Array.from({ length: 50 }, (_, j) => eventOf(`${round} ${i} ${j}`))
+      await Promise.all(events.map((event) => inbox.accept(event)))
+      await finish(calls, 50)
+    }
+    await until(async () => keysIn(path) === 0)
+    return pagesOf(path)
+  }
+  await sizeAfter(0)
+  const before = await sizeAfter(1)
+  const later = [await sizeAfter(2), await sizeAfter(3), await sizeAfter(4)]
+  expect(Math.max(...later)).toBeLessThanOrEqual(before * 1.2)
+}, 20_000)
+
+test('the oldest dead letters make room for newer ones, and that is said', async () => {
+  const path = await freshPath()
+  const { inbox, calls, lines } = await started({ path, maxDeadLetters: 3 })
+  for (const key of ['1', '2', '3', '4', '5']) {
+    await inbox.accept(eventOf(key))
+    const call = await calls.next()
+    call.finish({ status: 'dead', completed: [], failures: [] })
+  }
+  await until(async () => (await inbox.stats()).deadLetters === 3)
+  expect((await inbox.deadLetters.list()).map(({ key }) => key)).toEqual(['5', '4', '3'])
+  expect(lines.filter((line) => line.includes('dropped')).length).toBe(2)
+  expect(await inbox.accept(eventOf('4'))).toBe('duplicate')
+})
+
+test('events that arrive together share a commit, and no more than one of a key is accepted', async () => {
+  const path = await freshPath()
+  const statements: string[] = []
+  const database = openDatabase(path)
+  const { inbox } = await started({
+    database: {
+      exec(sql) {
+        statements.push(sql)
+        return database.exec(sql)
+      },
+      prepare: (sql) => database.prepare(sql),
+      close: () => database.close(),
+    },
+  })
+  statements.length = 0
+  const keys = ['a', 'b', 'a', 'c', 'b', 'a']
+  const acceptances = await Promise.all(keys.map((key) => inbox.accept(eventOf(key))))
+  expect(acceptances).toEqual(['accepted', 'accepted', 'duplicate', 'accepted', 'duplicate', 'duplicate'])
+  expect(statements).toEqual(['BEGIN IMMEDIATE', 'COMMIT'])
+})
+
+test('keys of any text are told apart', async () => {
+  const { inbox } = await started({ path: await freshPath() })
+  for (const key of ['\ud800', '\ud801', '\ufffd', 'a\u0000b', 'a\u0000c']) {
+    expect(await inbox.accept(eventOf(key))).toBe('accepted')
+    expect(await inbox.accept(eventOf(key))).toBe('duplicate')
+  }
+})
+
+test('above the number of events that may wait, deliveries are refused', async () => {
+  const { inbox, calls } = await started({ path: await freshPath(), maxWaiting: 2, concurrency: 1 })
+  await inbox.accept(eventOf('running'))
+  const running = await calls.next()
+  const acceptances = await Promise.all(['1', '2', '3', '4'].map((key) => inbox.accept(eventOf(key))))
+  expect(acceptances).toEqual(['accepted', 'accepted', 'overloaded', 'overloaded'])
+  expect(await inbox.accept(eventOf('1'))).toBe('duplicate')
+  running.finish()
+  await calls.next()
+  await until(async () => (await inbox.stats()).running === 1)
+  expect(await inbox.accept(eventOf('3'))).toBe('accepted')
+})

@@ -1,0 +1,69 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Libsql from 'libsql'
+import { onTestFinished } from 'vitest'
+import { type SqliteDatabase, type SqliteInboxOptions, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
+import { startInbox } from '../../../src/testing/contract/handling.ts'
+import { silent } from '../../dispatch/fixture.ts'
+
+type Open = (path: string) => SqliteDatabase
+
+/** What opens a database on this version of Node. */
+export const drivers: Readonly<Record<string, Open>> = {
+  libsql: (path) => new Libsql(path),
+  ...nodeSqlite(),
+}
+
+function nodeSqlite(): Record<string, Open> {
+  try {
+    const { DatabaseSync } = createRequire(import.meta.url)('node:sqlite')
+    return { 'node:sqlite': (path) => new DatabaseSync(path) }
+  } catch {
+    return {}
+  }
+}
+
+/** A path in a folder of its own. */
+export async function temporaryFile() {
+  const folder = await mkdtemp(join(tmpdir(), 'sqlite-inbox-'))
+  return { path: join(folder, 'inbox.db'), remove: () => rm(folder, { recursive: true }) }
+}
+
+/** A path in a folder that goes away with the test. */
+export async function freshPath(): Promise<string> {
+  const { path, remove } = await temporaryFile()
+  onTestFinished(remove)
+  return path
+}
+
+/** What a crash at this moment would leave: a copy of the file and of its log. */
+export async function crashed(path: string): Promise<string> {
+  const copy = await freshPath()
+  await copyFile(path, copy)
+  await copyFile(`${path}-wal`, `${copy}-wal`)
+  return copy
+}
+
+/** An inbox that is closed with the test, and whose handling is in the test's hands. */
+export async function started(options: SqliteInboxOptions) {
+  const inbox = sqliteInbox(options)
+  const lines: string[] = []
+  const log = (_: object, message: string) => void lines.push(message)
+  const calls = await startInbox(inbox, { debug: log, info: log, warn: log, error: log })
+  onTestFinished(async () => {
+    calls.finishAll()
+    await inbox.close({ timeoutMs: 1_000 })
+  })
+  return { inbox, calls, lines }
+}
+
+/** A receiver over an inbox, closed with the test. */
+export function receiverOver(options: SqliteInboxOptions, receiverOptions: Partial<ReceiverOptions> = {}) {
+  const inbox = sqliteInbox(options)
+  const receiver = createReceiver({ verify: unverified(), inbox, logger: silent, ...receiverOptions })
+  onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
+  return receiver
+}

@@ -1,0 +1,38 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FromChild } from './child.ts'
+
+/** Where the child of an inbox keeps the effects of its handlers. */
+export const effectsPathOf = (path: string) => join(dirname(path), 'effects.db')
+
+/** A process with a receiver over the file of an inbox. */
+export async function startChild(path: string) {
+  const program = fileURLToPath(new URL('./child.ts', import.meta.url))
+  const child: ChildProcess = fork(program, [path, effectsPathOf(path)], { execArgv: ['--import', 'tsx'] })
+  const exit = once(child, 'exit')
+
+  const hear = async (): Promise<FromChild> => {
+    const [message] = await Promise.race([
+      once(child, 'message'),
+      exit.then(() => Promise.reject(new Error('it ended'))),
+    ])
+    return message
+  }
+
+  const { url } = (await hear()) as { url: string }
+  return {
+    url,
+    pid: child.pid as number,
+    /** How many events it has not finished. */
+    async unfinished(): Promise<number> {
+      child.send('how much is left?')
+      return ((await hear()) as { unfinished: number }).unfinished
+    },
+    async kill(): Promise<void> {
+      child.kill('SIGKILL')
+      await exit
+    },
+  }
+}

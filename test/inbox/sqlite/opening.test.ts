@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import Libsql from 'libsql'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { drivers, freshPath, receiverOver, started } from './fixture.ts'
+
+const run = promisify(execFile)
+const withCode = (code: string, message: string | RegExp = '') =>
+  expect.objectContaining({ name: 'WebhookError', code, message: expect.stringMatching(message) })
+
+describe('the file of an inbox', () => {
+  test('is made where there is none', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+  })
+
+  test('is refused to a second inbox until the first is closed', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /inbox\.db.*has it open/))
+    await inbox.close()
+    await started({ path })
+  })
+
+  test('is refused to a second inbox by whichever of its names', async () => {
+    const path = await freshPath()
+    await started({ path })
+    const link = join(dirname(path), 'link.db')
+    await symlink(path, link)
+    expect(() => sqliteInbox({ path: link })).toThrow(withCode('unavailable', /has it open/))
+  })
+
+  test('is on the disk, whatever its name could mean to a driver', async () => {
+    const folder = dirname(await freshPath())
+    const before = process.cwd()
+    process.chdir(folder)
+    onTestFinished(() => process.chdir(before))
+    const name = 'file::memory:'
+    await started({ path: name })
+    expect(await readdir(folder)).toContain(name)
+  })
+
+  test.each(Object.entries(drivers))(
+    'is refused to a connection of %s, and free again when that is let go',
+    async (_, open) => {
+      const path = await freshPath()
+      const database = open(path)
+      const { inbox } = await started({ database })
+      const second = open(path)
+      expect(() => sqliteInbox({ database: second })).toThrow(withCode('unavailable', /has it open/))
+      await inbox.close()
+      await started({ database: second })
+      expect(database.prepare('SELECT 1 AS one').get()).toMatchObject({ one: 1 })
+    },
+  )
+
+  test('is refused when it is no database', async () => {
+    const path = await freshPath()
+    await writeFile(path, 'This is the letter of a friend, and nothing that SQLite would have written. '.repeat(100))
+    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /not a database/))
+  })
+
+  test('is refused when a page of it is spoilt', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    await inbox.close()
+    const database = openDatabase(path)
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    database.close()
+    const spoilt = await freshPath()
+    // The header, and behind it nothing of what it says.
+    await writeFile(spoilt, Buffer.concat([await readStart(path, 100), Buffer.alloc(20_000, 0xff)]))
+    expect(() => sqliteInbox({ path: spoilt })).toThrow(withCode('unavailable', /malformed|not a database/))
+  })
+
+  test('is refused by a receiver when one of its events cannot be read', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    await inbox.accept(eventOf('one'))
+    await inbox.close({ timeoutMs: 0 })
+    const database = openDatabase(path)
+    database.exec("UPDATE inbox_event SET event = '{'")
+    database.close()
+    expect(() => receiverOver({ path })).toThrow(withCode('unavailable', /JSON/))
+  })
+
+  test('is refused when a newer version made it, and left as it is', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    await inbox.close()
+    const database = openDatabase(path)
+    database.exec('UPDATE inbox_schema SET version = 2')
+    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /newer version/))
+    expect(() => openInboxFile(path)).toThrow(withCode('unavailable', /newer version/))
+    expect(database.prepare('SELECT version FROM inbox_schema').all()).toMatchObject([{ version: 2 }])
+    database.exec('UPDATE inbox_schema SET version = 1')
+    await started({ path })
+  })
+
+  test('is refused when it cannot be written', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    await inbox.close()
+    await chmod(path, 0o444)
+    await chmod(dirname(path), 0o555)
+    await expect(openAsNobody(path)).rejects.toThrow(
+      /WebhookError: the inbox file .* cannot be used: .*(cannot be locked|unable to open)/,
+    )
+    await chmod(dirname(path), 0o777)
+    await chmod(`${path}-lock`, 0o666)
+    await expect(openAsNobody(path)).rejects.toThrow(/WebhookError: the inbox file .* cannot be used: .*readonly/)
+  })
+
+  test('holds everything by itself once an inbox has closed', async () => {
+    const path = await freshPath()
+    const { inbox } = await started({ path })
+    await inbox.accept(eventOf('one'))
+    await inbox.close({ timeoutMs: 0 })
+    const copy = await freshPath()
+    await copyFile(path, copy)
+    const file = openInboxFile(copy)
+    expect(file.stats().waiting).toBe(1)
+    file.close()
+  })
+
+  test('is refused where there is no folder, and where it is a folder', async () => {
+    const path = await freshPath()
+    expect(() => sqliteInbox({ path: join(path, 'deeper') })).toThrow(withCode('unavailable', /there is no folder/))
+    await mkdir(path)
+    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /unable to open/i))
+  })
+
+  test('is not made by whoever looks into it', async () => {
+    const path = await freshPath()
+    expect(() => openInboxFile(path)).toThrow(withCode('invalid_option', /no inbox file/))
+    const database = openDatabase(path)
+    database.exec('CREATE TABLE mine (a)')
+    expect(() => openInboxFile(path)).toThrow(withCode('unavailable', /not the file of an inbox/))
+    expect(database.prepare('PRAGMA journal_mode').get()).toMatchObject({ journal_mode: 'delete' })
+    database.close()
+  })
+})
+
+async function readStart(path: string, bytes: number): Promise<Buffer> {
+  return (await readFile(path)).subarray(0, bytes)
+}
+
+/**
+ * Opens an inbox in a process that may not do everything, as root may. It becomes nobody once it has opened another one:
+ * what it runs on may lie where nobody can read.
+ */
+const openAsNobody = (path: string) => {
+  const script = `
+    import { sqliteInbox } from './src/inbox/sqlite.ts'
+    if (process.getuid() === 0) {
+      sqliteInbox({ path: ${JSON.stringify(`${path}-other`)} })
+      process.setgid(65_534)
+      process.setuid(65_534)
+    }
+    sqliteInbox({ path: ${JSON.stringify(path)} })`
+  return run(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+    cwd: join(import.meta.dirname, '../../..'),
+    env: { ...process.env, HOME: dirname(path) },
+  })
+}
+
+describe('the options', () => {
+  const inMemory = (): SqliteDatabase => new Libsql(':memory:')
+
+  test.each([
+    ['nothing', {}],
+    ['an empty path', { path: '' }],
+    ['memory', { path: ':memory:' }],
+    ['both a path and a database', { path: 'inbox.db', database: inMemory() }],
+    ['a database in memory', { database: inMemory() }],
+    ['no database', { database: {} as never }],
+    ['a concurrency of 0', { path: 'inbox.db', concurrency: 0 }],
+    ['room for nothing', { path: 'inbox.db', maxWaiting: 0 }],
+    ['a time that is no number', { path: 'inbox.db', ttlMs: Number.NaN }],
+  ])('%s is refused', (_, options) => {
+    expect(() => sqliteInbox(options)).toThrow(withCode('invalid_option'))
+  })
+})

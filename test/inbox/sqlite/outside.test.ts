@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { openInboxFile } from '../../../src/inbox/sqlite.ts'
+import { eventOf, until } from '../../../src/testing/contract/handling.ts'
+import { freshPath, started } from './fixture.ts'
+
+/** An inbox with a dead letter, and its file opened beside it. */
+async function withDeadLetter() {
+  const path = await freshPath()
+  const { inbox, calls } = await started({ path })
+  await inbox.accept(eventOf('dead'))
+  const call = await calls.next()
+  call.finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'Error: no' }] })
+  await until(async () => (await inbox.stats()).deadLetters === 1)
+  return { path, inbox, calls, file: openInboxFile(path) }
+}
+
+describe('from outside, while an inbox has the file open', () => {
+  test('its events are counted', async () => {
+    const { inbox, calls, file } = await withDeadLetter()
+    await inbox.accept(eventOf('retrying'))
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await inbox.accept(eventOf('running', 'media'))
+    await inbox.accept(eventOf('waiting', 'media'))
+    expect(file.stats()).toEqual({ waiting: 2, retrying: 1, deadLetters: 1 })
+    file.close()
+  })
+
+  test('its dead letters are read', async () => {
+    const { inbox, file } = await withDeadLetter()
+    expect(file.deadLetters.list()).toEqual(await inbox.deadLetters.list())
+    expect(file.deadLetters.get('dead')).toEqual(await inbox.deadLetters.get('dead'))
+    expect(file.deadLetters.list({ offset: 1 })).toEqual([])
+    expect(file.deadLetters.get('unknown')).toBe(undefined)
+    file.close()
+  })
+
+  test('a replayed dead letter is handled once by that inbox', async () => {
+    const { inbox, calls, file } = await withDeadLetter()
+    expect(file.deadLetters.replay('dead')).toBe(true)
+    expect(file.deadLetters.replay('dead')).toBe(false)
+    const call = await calls.next()
+    expect(call).toMatchObject({ ...eventOf('dead'), attempt: { number: 1, completed: ['a'] } })
+    // Whoever writes makes the inbox look again.
+    expect(file.deadLetters.discard('dead')).toBe(false)
+    await inbox.accept(eventOf('next'))
+    expect((await calls.next()).event.key).toBe('next')
+    call.finish()
+    await until(async () => (await inbox.stats()).running === 1)
+    expect(file.stats()).toEqual({ waiting: 1, retrying: 0, deadLetters: 0 })
+    file.close()
+  })
+
+  test('a dead letter is discarded', async () => {
+    const { inbox, file } = await withDeadLetter()
+    expect(file.deadLetters.discard('dead')).toBe(true)
+    expect(await inbox.stats()).toMatchObject({ deadLetters: 0 })
+    expect(await inbox.deadLetters.replay('dead')).toBe(false)
+    file.close()
+  })
+
+  test('a dead letter that was replayed while nobody handles events waits for who does', async () => {
+    const { path, inbox, file } = await withDeadLetter()
+    await inbox.close()
+    expect(file.deadLetters.replay('dead')).toBe(true)
+    expect(file.stats()).toEqual({ waiting: 1, retrying: 0, deadLetters: 0 })
+    file.close()
+    const { calls } = await started({ path })
+    expect((await calls.next()).event.key).toBe('dead')
+  })
+})

@@ -1,0 +1,37 @@
+import { Cluster, Redis } from 'ioredis'
+import { createClient, createCluster } from 'redis'
+import type { RedisClient } from '../../src/idempotency/redis.ts'
+import type { RedisServer } from './redis-server.ts'
+
+export interface ConnectedClient {
+  readonly client: RedisClient
+  end(): void
+}
+
+const ignoreErrors = () => {}
+
+/** The clients that the store takes, connected. */
+export const clients = {
+  async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
+    const client = new Redis(port).on('error', ignoreErrors)
+    return { client, end: () => client.disconnect() }
+  },
+  async 'node-redis'({ url }: RedisServer): Promise<ConnectedClient> {
+    const client = createClient({ url }).on('error', ignoreErrors)
+    await client.connect()
+    return { client, end: () => client.destroy() }
+  },
+}
+
+/** The same, of a cluster. */
+export const clusterClients = {
+  async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
+    const client = new Cluster([{ host: '127.0.0.1', port }]).on('error', ignoreErrors)
+    return { client, end: () => client.disconnect() }
+  },
+  async 'node-redis'({ url }: RedisServer): Promise<ConnectedClient> {
+    const client = createCluster({ rootNodes: [{ url }] }).on('error', ignoreErrors)
+    await client.connect()
+    return { client, end: () => client.destroy() }
+  },
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+
+export interface RedisServerOptions {
+  /** One node that holds every slot of a cluster. */
+  readonly cluster?: boolean
+  /** Settings beside those that a receiver needs, or in their place. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** A redis-server of the test's own, with a folder of its own, which outlasts a restart. */
+export class RedisServer {
+  readonly port: number
+  readonly #folder: string
+  readonly #settings: Readonly<Record<string, string>>
+  #process: ChildProcess | undefined
+
+  private constructor(port: number, folder: string, settings: Readonly<Record<string, string>>) {
+    this.port = port
+    this.#folder = folder
+    this.#settings = settings
+  }
+
+  static async start({ cluster = false, settings = {} }: RedisServerOptions = {}): Promise<RedisServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-redis-'))
+    const ofCluster: Record<string, string> = cluster
+      ? { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1', 'cluster-port': `${await freePort()}` }
+      : {}
+    const server = new RedisServer(await freePort(), folder, { ...ofCluster, ...settings })
+    await server.restart()
+    return server
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  /** Starts it again after it was stopped, on the same port with the same data. */
+  async restart(): Promise<void> {
+    const settings = {
+      port: `${this.port}`,
+      bind: '127.0.0.1',
+      dir: this.#folder,
+      save: '',
+      appendonly: 'yes',
+      appendfsync: 'everysec',
+      ...this.#settings,
+    }
+    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
+    const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#process = child
+    // A test that fails before it can stop the server must not leave it behind.
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
+    const lines: string[] = []
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line)
+      if (line.includes('Ready to accept connections')) break
+    }
+    if (child.exitCode === null) {
+      child.stdout.resume()
+      if ('cluster-enabled' in settings) await takeEverySlot(this.port)
+      return
+    }
+    throw new Error(`redis-server did not start:\n${lines.join('\n')}`)
+  }
+
+  /** Ends it; SIGTERM lets it write what it has. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exit = once(child, 'exit')
+    child.kill(signal)
+    await exit
+  }
+
+  /** Holds it up: connections stay open and nobody answers. */
+  pause(): void {
+    this.#process?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#process?.kill('SIGCONT')
+  }
+
+  async remove(): Promise<void> {
+    await this.stop()
+    await rm(this.#folder, { recursive: true })
+  }
+}
+
+async function takeEverySlot(port: number): Promise<void> {
+  const redis = new Redis(port)
+  // After a restart it has them.
+  await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383').catch(() => {})
+  while (!String(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(20)
+  redis.disconnect()
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis'
+import { redisStore } from '../../src/idempotency/redis.ts'
+import type { StoreSubject } from '../../src/testing/contract/store.ts'
+import type { ConnectedClient } from './clients.ts'
+import type { RedisServer } from './redis-server.ts'
+
+let subjects = 0
+
+/** A store with keys of its own. Its time passes by shortening what its keys have left to live. */
+export async function redisSubject(
+  server: RedisServer,
+  connect: (server: RedisServer) => Promise<ConnectedClient>,
+): Promise<StoreSubject> {
+  const { client, end } = await connect(server)
+  const admin = new Redis(server.port)
+  const prefix = `subject-${++subjects}:`
+  let broken = false
+  return {
+    store: redisStore({ client, prefix, timeoutMs: 500 }),
+    async advance(ms) {
+      for (const key of await admin.keys(`${prefix}*`)) await admin.pexpire(key, (await admin.pttl(key)) - ms)
+    },
+    async breakConnection() {
+      broken = true
+      admin.disconnect()
+      await server.stop()
+    },
+    async close() {
+      end()
+      admin.disconnect()
+      if (broken) await server.restart()
+    },
+  }
+}
