@@ -8,6 +8,8 @@ stay up afterwards: upload media on the emulator's page, and watch the receiver 
 Options:
   --port <n>           port of the receiver (default: a free one)
   --emulator-port <n>  port of the emulator and its page (default: a free one)
+  --inbox <name>       where the receiver keeps events until they are handled: memory or sqlite (default: memory)
+  --inbox-file <path>  the file of the sqlite inbox (default: a temporary one)
   --exit               end after the summary: status 0 if every event was handled exactly once and everything bad was
                        refused, otherwise 1
   --help               print this
@@ -21,6 +23,9 @@ export interface Arguments {
   readonly port: number
   /** 0 for a free one. */
   readonly emulatorPort: number
+  readonly inbox: 'memory' | 'sqlite'
+  /** `undefined` for a temporary one. */
+  readonly inboxFile: string | undefined
   readonly exit: boolean
   readonly help: boolean
 }
@@ -32,12 +37,17 @@ export function readArguments(args: readonly string[]): Arguments {
     options: {
       port: { type: 'string', default: '0' },
       'emulator-port': { type: 'string', default: '0' },
+      inbox: { type: 'string', default: 'memory' },
+      'inbox-file': { type: 'string' },
       exit: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
-  const { port, 'emulator-port': emulatorPort, ...flags } = values
-  return { ...flags, port: readPort('port', port), emulatorPort: readPort('emulator-port', emulatorPort) }
+  const { port, 'emulator-port': emulatorPort, inbox, 'inbox-file': inboxFile, ...flags } = values
+  const ports = { port: readPort('port', port), emulatorPort: readPort('emulator-port', emulatorPort) }
+  if (inbox !== 'memory' && inbox !== 'sqlite') throw new Error(`--inbox takes memory or sqlite, not '${inbox}'`)
+  if (inboxFile !== undefined && inbox !== 'sqlite') throw new Error('--inbox-file goes with --inbox sqlite')
+  return { ...flags, ...ports, inbox, inboxFile }
 }
 
 function readPort(flag: string, value: string): number {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { explainPort } from '../src/cli/serving.ts'
 import { paintIf } from '../src/cli/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
 import { createEmulator } from '../src/emulator/index.ts'
-import { createReceiver, type Inbox, type Logger, urlToken } from '../src/index.ts'
+import { createReceiver, type Logger, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
+import { inboxEmpty, openStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
 import { createPrinter } from './print.ts'
 import { play } from './scenario.ts'
@@ -31,7 +31,8 @@ const options = orUsage(() => readArguments(process.argv.slice(2)))
 if (options.help) console.log(usage)
 else await main(options).catch(fail)
 
-async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
+async function main(options: Arguments): Promise<void> {
+  const { port, emulatorPort, exit } = options
   // With --exit only the verdict makes it a success, not an interruption before it.
   process.exitCode = exit ? 1 : 0
   const paint = paintIf(process.stdout.isTTY && !NO_COLOR)
@@ -41,7 +42,9 @@ async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
     ledger.handled.push(event.payload)
     print.finished(event, work, durationMs)
   })
-  const receiver = createReceiver({ verify: orUsage(() => urlToken({ secret })), handlers, hooks: print, logger })
+  const verify = orUsage(() => urlToken({ secret }))
+  const { inbox, place, remove } = await openStorage(options)
+  const receiver = createReceiver({ verify, inbox, handlers, hooks: print, logger })
   receiver.onAny(others, { name: 'others' })
 
   const server = await startServer(receiver, port, print.refusedInFront)
@@ -50,16 +53,20 @@ async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
   })
   const close = async () => {
     await emulator.close()
-    await receiver.close()
+    const { unfinished } = await receiver.close()
     await server.close()
+    if (unfinished.length === 0) await remove()
   }
   closeOnSignal(close)
-  console.log(`Receiver  ${server.url}\nEmulator  ${emulator.url}  (its page: open it and watch)\n`)
+  console.log(`Receiver  ${server.url}\nInbox     ${place}\nEmulator  ${emulator.url}  (its page: open it and watch)\n`)
 
   const client = createClient(emulator.credentials, { baseUrl: emulator.url })
   const url = withToken(server.url, secret)
   const { webhook } = await registerWebhook(client, receiver, { url, name: 'npm start' })
   print.columnNames()
+  // What an earlier run left in its file is no part of this play.
+  await inboxEmpty(inbox)
+  ledger.handled.length = 0
   await play({
     emulator,
     client,
@@ -68,7 +75,7 @@ async function main({ port, emulatorPort, exit }: Arguments): Promise<void> {
     ledger,
     heading: print.heading,
     refuseNext: server.refuseNext,
-    handled: () => inboxEmpty(receiver.inbox),
+    handled: () => inboxEmpty(inbox),
   })
   ledger.sent.unshift(...emulator.sendings().toReversed())
   const wrong = problems(ledger)
@@ -85,16 +92,6 @@ function withToken(url: URL, token: string): string {
   const webhook = new URL(url)
   webhook.searchParams.set('token', token)
   return webhook.href
-}
-
-/** Resolves when the inbox has nothing to do, or after 5 s: what is missing then shows in the verdict. */
-async function inboxEmpty(inbox: Inbox): Promise<void> {
-  const deadline = performance.now() + 5_000
-  while (performance.now() < deadline) {
-    const { waiting, running, retrying } = await inbox.stats()
-    if (waiting + running + retrying === 0) return
-    await pause(5)
-  }
 }
 
 function curlLine(emulatorUrl: string): string {

@@ -92,10 +92,10 @@ function readValue(
   }
 }
 
-function checkPositionals({ positionals: names = [] }: Command, given: readonly string[]): void {
+function checkPositionals({ positionals: names = [], more }: Command, given: readonly string[]): void {
   const missing = names[given.length]
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
-  if (given.length <= names.length) return
+  if (given.length <= names.length || more !== undefined) return
   // Not quoted: it may be the rest of a secret.
   const taken = names.length === 0 ? 'none' : names.join(' ')
   throw new UsageError(`there is an argument too many: it takes ${taken} (a text with spaces has to be quoted)`)

@@ -20,6 +20,8 @@ export interface Command<Of extends Flags = Flags> {
   readonly details?: string
   /** What it takes beside flags, such as `<url>`. */
   readonly positionals?: readonly string[]
+  /** What it takes any number of after those, such as `[key…]`. */
+  readonly more?: string
   readonly flags: Of
   /** What `--json` prints. */
   readonly json: string

@@ -25,9 +25,10 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
 
 /** The help of a command. */
 export function commandHelp(path: string, command: Command): string {
-  const { positionals = [], flags, summary, details, json, examples } = command
+  const { positionals = [], more, flags, summary, details, json, examples } = command
   const needed = Object.entries(flags).filter(([, { required, env }]) => required && env === undefined)
-  const usage = [path, ...positionals, ...needed.map(([name, flag]) => flagText(name, flag)), '[options]'].join(' ')
+  const arguments_ = more === undefined ? positionals : [...positionals, more]
+  const usage = [path, ...arguments_, ...needed.map(([name, flag]) => flagText(name, flag)), '[options]'].join(' ')
   const rows = Object.entries({ ...flags, ...commonFlags(json) }).map(([name, flag]) => flagRow(name, flag))
   return [
     `Usage: ${usage}`,

@@ -28,3 +28,9 @@ test('Commands do not wait for what only the emulator needs: its API, its page, 
   expect(loaded).toContain('src/cli/commands/emulate.ts')
   expect(loaded.filter((path) => /hono|^src\/emulator\/(api|page|control)\//.test(path))).toEqual([])
 })
+
+test('Only the command that looks into an inbox loads SQLite, when it runs', async () => {
+  const loaded = await loadedAtStart()
+  expect(loaded).toContain('src/cli/commands/inbox.ts')
+  expect(loaded.filter((path) => /sqlite|libsql/.test(path))).toEqual([])
+})

@@ -1,18 +1,25 @@
 import { expect, test } from 'vitest'
 import { readArguments } from '../../start/arguments.ts'
 
-test('without arguments it takes a free port and stays', () => {
-  expect(readArguments([])).toEqual({ port: 0, emulatorPort: 0, exit: false, help: false })
+const standard = { port: 0, emulatorPort: 0, inbox: 'memory', inboxFile: undefined, exit: false, help: false }
+
+test('without arguments it takes a free port, keeps events in memory and stays', () => {
+  expect(readArguments([])).toEqual(standard)
 })
 
 test('takes ports and flags', () => {
-  expect(readArguments(['--port', '8080', '--exit'])).toEqual({ port: 8080, emulatorPort: 0, exit: true, help: false })
+  expect(readArguments(['--port', '8080', '--exit'])).toEqual({ ...standard, port: 8080, exit: true })
   expect(readArguments(['--port=65535', '--emulator-port', '4010', '--help'])).toEqual({
+    ...standard,
     port: 65_535,
     emulatorPort: 4_010,
-    exit: false,
     help: true,
   })
+})
+
+test('takes an inbox and its file', () => {
+  expect(readArguments(['--inbox', 'sqlite'])).toEqual({ ...standard, inbox: 'sqlite' })
+  expect(readArguments(['--inbox=sqlite', '--inbox-file', 'a.db'])).toMatchObject({ inboxFile: 'a.db' })
 })
 
 test.each([
@@ -23,6 +30,8 @@ test.each([
   [['--port', '65536'], "--port takes a number from 0 to 65535, not '65536'"],
   [['--emulator-port', '-1'], 'argument is ambiguous'],
   [['--emulator-port=x'], "--emulator-port takes a number from 0 to 65535, not 'x'"],
+  [['--inbox', 'redis'], "--inbox takes memory or sqlite, not 'redis'"],
+  [['--inbox-file', 'a.db'], '--inbox-file goes with --inbox sqlite'],
   [['--port='], "--port takes a number from 0 to 65535, not ''"],
 ])('refuses %j and says why', (args, message) => {
   expect(() => readArguments(args)).toThrow(message)

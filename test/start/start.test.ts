@@ -1,45 +1,19 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-
-const root = new URL('../../', import.meta.url)
-const secret = "a secret, 'quoted' & 100%"
+import { run, start } from './program.ts'
 
 // Each of these starts Node and the TypeScript loader, on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000 })
-
-const { PATH } = process.env
 
 const cleanups: (() => void)[] = []
 afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup()
 })
-
-/** Starts what `npm start` starts. */
-function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'start/main.ts', ...args], {
-    cwd: root,
-    // Of this process's environment only what a program needs: it may hold colour settings of the test runner.
-    env: { PATH, WEBHOOK_TOKEN: secret, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  cleanups.push(() => child.kill('SIGKILL'))
-  return child
-}
-
-/** Runs it to its end. */
-async function run(args: readonly string[], env?: NodeJS.ProcessEnv) {
-  const child = start(args, env)
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => (output.stdout += chunk))
-  child.stderr.on('data', (chunk) => (output.stderr += chunk))
-  const [status] = await once(child, 'close')
-  return { ...output, status, lines: output.stdout.split('\n') }
-}
 
 describe('npm start -- --exit', () => {
   test('plays every scene, prints a line for each delivery and handling and a summary, and ends with status 0', async () => {

@@ -1,10 +1,11 @@
 import type { Command, CommandGroup } from '../command.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
+import { inbox } from './inbox.ts'
 import { keys } from './keys.ts'
 import { listen } from './listen.ts'
 import { trigger } from './trigger.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Every command, in the order of the help. */
-export const commands: readonly (Command | CommandGroup)[] = [emulate, trigger, listen, doctor, keys, webhooks]
+export const commands: readonly (Command | CommandGroup)[] = [emulate, trigger, listen, doctor, inbox, keys, webhooks]

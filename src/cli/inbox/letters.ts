@@ -1,0 +1,47 @@
+import type { DeadLetter, RefusedDelivery } from '../../index.ts'
+import { maskedUrl } from '../mask.ts'
+import { type Paint, plain, table } from '../text.ts'
+import { shellQuoted } from './shell-quoted.ts'
+
+const columns = ['died', 'type', 'media', 'attempts', 'key']
+
+/** Dead letters for people: a row each, and under it what every handler failed with at last. */
+export function lettersText(letters: readonly DeadLetter[], paint: Paint): string {
+  const [header = '', ...rows] = table([columns, ...letters.map(cells)]).split('\n')
+  const parts = rows.flatMap((row, index) => [row, ...failures(letters[index] as DeadLetter)])
+  return [paint('dim', header), ...parts].join('\n')
+}
+
+const cells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
+  diedAt.toISOString(),
+  plain(event?.type ?? '(refused)'),
+  plain(event?.mediaId ?? '-'),
+  `${attempts}`,
+  // As the last, since most are long.
+  shellQuoted(key),
+]
+
+function failures({ refused, failures }: DeadLetter): string[] {
+  if (refused !== undefined) return [`  could not be read: ${inOneLine(refused.reason)}`]
+  return failures.map(({ handler, message }) => `  ${inOneLine(handler)}: ${inOneLine(message)}`)
+}
+
+const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
+
+/** A dead letter for machines: all that is known of it, but for what may be a secret. */
+export const letterJson = ({ refused, ...letter }: DeadLetter) => ({
+  ...letter,
+  ...(refused && { refused: refusedJson(refused) }),
+})
+
+const refusedJson = ({ url, body, ...refused }: RefusedDelivery) => ({
+  ...refused,
+  url: maskedUrl(url),
+  ...bodyJson(Buffer.from(body)),
+})
+
+/** Bytes that are no UTF-8 would not survive as a text. */
+function bodyJson(bytes: Buffer) {
+  const body = bytes.toString()
+  return Buffer.from(body).equals(bytes) ? { body } : { bodyBase64: bytes.toString('base64') }
+}

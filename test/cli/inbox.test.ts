@@ -1,0 +1,291 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { nodeHandler } from '../../adapters/node.ts'
+import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import { type InboxStats, type MediaEvent, urlToken } from '../../src/index.ts'
+import { until } from '../../src/testing/contract/handling.ts'
+import { samplePayload } from '../../src/testing/index.ts'
+import { open } from '../adapters/opened.ts'
+import { freshPath, receiverOver } from '../inbox/sqlite/fixture.ts'
+import { finish, start } from './program.ts'
+
+const run = promisify(execFile)
+const secret = 'Token-4b81-of-the-URL'
+
+/** A server whose one handler fails until it is mended. The key of an event is its media id. */
+async function serve() {
+  const path = await freshPath()
+  const receiver = receiverOver(
+    { path },
+    {
+      verify: urlToken({ secret, in: 'path' }),
+      eventKey: ({ mediaId }) => mediaId,
+      retry: { attempts: 2, baseMs: 1 },
+    },
+  )
+  let isMended = false
+  const handled: string[] = []
+  const publish = ({ mediaId }: MediaEvent) => {
+    if (!isMended) throw new Error('no room\nfor \u001b[31mit')
+    handled.push(mediaId)
+  }
+  receiver.onAny(publish, { name: 'publish' })
+  const url = new URL(`/media/${secret}?from=here`, await open(nodeHandler(receiver)))
+  const post = (body: string | Uint8Array<ArrayBuffer>) =>
+    fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const deadLetters = async () => ((await receiver.inbox.stats()) as InboxStats).deadLetters
+  return {
+    path,
+    handled,
+    post,
+    mend() {
+      isMended = true
+    },
+    /** Sends events one by one, and waits until each is a dead letter. */
+    async bury(...keys: string[]) {
+      for (const key of keys) {
+        const before = await deadLetters()
+        await post(JSON.stringify(samplePayload('encoding.finished', { media_id: key })))
+        await until(async () => (await deadLetters()) === before + 1)
+      }
+    },
+    inbox: (...args: string[]) => finish(['inbox', path, ...args]),
+  }
+}
+
+/** A delivery that passes verification and cannot be read. */
+const unreadable = '{"type":"encoding.finished","media_id":"m1","title":{"en":"A title"}}'
+
+describe('inbox stats', () => {
+  test('counts what waits, for people and for machines', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1', 'm2')
+    const people = 'waiting       0\nretrying      0\ndead letters  2\n'
+    expect(await inbox('stats')).toEqual({ code: 0, output: people, errors: '' })
+    const { output } = await inbox('stats', '--json')
+    expect(JSON.parse(output)).toEqual({ waiting: 0, retrying: 0, deadLetters: 2 })
+  })
+})
+
+describe('inbox dead-letters', () => {
+  test('lists them with what their handlers failed with, and nothing that would steer a terminal', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1', 'm2 \u001b[31m')
+    const { code, output, errors } = await inbox('dead-letters')
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    const [header, ...lines] = output.split('\n')
+    expect(header).toMatch(/^died +type +media +attempts +key$/)
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+    expect(lines[0]).toMatch(
+      new RegExp(String.raw`^${time}  encoding\.finished  m2 \\u\{1b\}\[31m  2 +\$'m2 \\033\[31m'$`),
+    )
+    expect(lines[1]).toBe('  publish: Error: no room for \\u{1b}[31mit')
+    expect(lines[2]).toMatch(new RegExp(`^${time}  encoding\\.finished  m1 +2 +m1$`))
+    expect(lines.slice(4)).toEqual(['2 of 2 dead letters', ''])
+  })
+
+  test('lists a page of them, the newest first', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1', 'm2', 'm3')
+    const { output } = await inbox('dead-letters', '--limit', '1', '--offset', '1')
+    expect(output).toContain('  m2\n')
+    expect(output).not.toMatch(/m1|m3/)
+    expect(output).toMatch(/\n1 of 3 dead letters\n$/)
+    expect((await inbox('dead-letters', '--offset', '3')).output).toBe('0 of 3 dead letters\n')
+  })
+
+  test('shows refused deliveries with the reason, and their bodies to machines', async () => {
+    const { post, inbox } = await serve()
+    expect((await post(unreadable)).status).toBe(400)
+    expect((await post(new Uint8Array([0x7b, 0xff]))).status).toBe(400)
+    const { output } = await inbox('dead-letters')
+    expect(output).toMatch(
+      / \(refused\) {2}- +0 +refused:[\w-]+\n {2}could not be read: field title: expected a string\n/,
+    )
+
+    const { deadLetters, total } = JSON.parse((await inbox('dead-letters', '--json')).output)
+    expect(total).toBe(2)
+    expect(deadLetters[0].refused).toMatchObject({ bodyBase64: Buffer.from([0x7b, 0xff]).toString('base64') })
+    expect(deadLetters[1].refused).toMatchObject({
+      reason: 'field title: expected a string',
+      url: '/media/…',
+      body: unreadable,
+    })
+    expect(JSON.stringify(deadLetters)).not.toContain(secret)
+  })
+
+  test('gives machines everything that is known of an event', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1')
+    const { deadLetters } = JSON.parse((await inbox('dead-letters', '--json')).output)
+    expect(deadLetters).toMatchObject([
+      {
+        key: 'm1',
+        attempts: 2,
+        failures: [{ handler: 'publish', message: 'Error: no room\nfor \u001b[31mit' }],
+        event: { type: 'encoding.finished', payload: samplePayload('encoding.finished', { media_id: 'm1' }) },
+      },
+    ])
+  })
+
+  test.each([
+    ['two words'],
+    ['["encoding.finished","m1","it\'s","$HOME `id` \\"!"]'],
+    ["\u001b[31m'\\ \u200b7 ü\n"],
+    ['~'],
+    ['*?'],
+  ])('prints the key %j so that a shell passes it on as it is', async (key) => {
+    const { bury, inbox } = await serve()
+    await bury(key)
+    const [, argument] = /attempts +key\n.* 2 {9}(.*)\n/.exec((await inbox('dead-letters')).output) ?? []
+    const { stdout } = await run('bash', ['-c', `printf '%s.' ${argument}`])
+    expect(stdout).toBe(`${key}.`)
+  })
+})
+
+describe('inbox replay', () => {
+  test('has the server that runs handle an event once more, from a process of its own', async () => {
+    const { path, bury, mend, handled, inbox } = await serve()
+    await bury('m1', 'm2')
+    mend()
+    const args = ['--import', 'tsx', 'src/cli/main.ts', 'inbox', path, 'replay', 'm1']
+    const { stdout } = await run(process.execPath, args, { cwd: new URL('../../', import.meta.url) })
+    expect(stdout).toMatch(/^1 dead letter replayed: handled within a second by the server/)
+    await until(async () => handled.length === 1)
+    // Whatever else changes the file makes the server look for replayed events again.
+    await inbox('replay', 'm2')
+    await until(async () => handled.length === 2)
+    expect(handled).toEqual(['m1', 'm2'])
+    const nothingLeft = '{"waiting":0,"retrying":0,"deadLetters":0}\n'
+    await until(async () => (await inbox('stats', '--json')).output === nothingLeft)
+    expect(handled).toHaveLength(2)
+  }, 30_000)
+
+  test('of all has them handled in the order in which they died', async () => {
+    const { bury, mend, handled, inbox } = await serve()
+    await bury('m3', 'm1', 'm2')
+    mend()
+    const { code, output } = await inbox('replay', '--all', '--json')
+    expect({ code, output: JSON.parse(output) }).toEqual({
+      code: 0,
+      output: { replayed: ['m3', 'm1', 'm2'], missing: [] },
+    })
+    await until(async () => handled.length === 3)
+    expect(handled).toEqual(['m3', 'm1', 'm2'])
+    expect(await inbox('replay', '--all')).toEqual({ code: 0, output: '0 dead letters replayed\n', errors: '' })
+  })
+
+  test('finds every page of them', async () => {
+    const { bury, inbox } = await serve()
+    const keys = Array.from({ length: 101 }, (_, i) => `m${i}`)
+    await bury(...keys)
+    const { output } = await inbox('discard', '--all', '--yes', '--json')
+    expect(JSON.parse(output)).toEqual({ discarded: keys, missing: [] })
+  })
+
+  test('ends with 1 where a key is not there, and replays the others', async () => {
+    const { bury, mend, handled, inbox } = await serve()
+    await bury('m1')
+    mend()
+    const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm1')
+    expect({ code, errors }).toEqual({ code: 1, errors: "no dead letter has the key 'no such'\n" })
+    expect(output).toMatch(/^1 dead letter replayed: /)
+    await until(async () => handled.length === 1)
+  })
+})
+
+describe('inbox discard', () => {
+  test('forgets the dead letters it is given', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1', 'm2')
+    expect(await inbox('discard', 'm1')).toEqual({ code: 0, output: '1 dead letter discarded\n', errors: '' })
+    expect((await inbox('discard', 'm1', '--json')).output).toBe('{"discarded":[],"missing":["m1"]}\n')
+    expect((await inbox('stats')).output).toMatch(/^dead letters {2}1$/m)
+  })
+
+  test('forgets all of them only for somebody who means it', async () => {
+    const { bury, inbox } = await serve()
+    await bury('m1', 'm2')
+    const { code, errors } = await inbox('discard', '--all')
+    expect({ code, errors }).toEqual({ code: 2, errors: expect.stringMatching(/add --yes/) })
+    expect((await inbox('discard', '--all', '--yes')).output).toBe('2 dead letters discarded\n')
+  })
+
+  test('takes a key that begins with a dash after --', async () => {
+    const { bury, inbox } = await serve()
+    await bury('-m1')
+    expect((await inbox('discard', '--', '-m1')).output).toBe('1 dead letter discarded\n')
+  })
+})
+
+describe('inbox', () => {
+  test.each([
+    [[], /<file> is missing/],
+    [['a.db'], /<stats\|dead-letters\|replay\|discard> is missing/],
+    [['a.db', 'dead-leters'], /after the file comes one of stats, .*; did you mean 'dead-letters'\?/],
+    [['a.db', 'constructor'], /after the file comes one of/],
+    [['a.db', 'stats', 'm1'], /stats takes no keys/],
+    [['a.db', 'stats', '--all'], /stats has no use for --all/],
+    [['a.db', 'replay', 'm1', '--limit', '1'], /replay has no use for --limit/],
+    [['a.db', 'replay'], /replay takes keys, or --all/],
+    [['a.db', 'discard', 'm1', '--all', '--yes'], /discard takes keys, or --all/],
+    [['a.db', 'dead-letters', '--limit', '0'], /--limit takes a whole number from 1/],
+  ])('refuses %j with 2 and a line that says why', async (args, message) => {
+    const { code, output, errors } = await finish(['inbox', ...args])
+    expect({ code, output }).toEqual({ code: 2, output: '' })
+    expect(errors).toMatch(message)
+    expect(errors).toMatch(/^media-webhooks: [^\n]+\n$/)
+  })
+
+  const files: [string, (path: string) => unknown, RegExp][] = [
+    ['it is empty', (path) => writeFile(path, ''), /cannot be used/],
+    ['it is no database', (path) => writeFile(path, 'a letter of a friend '.repeat(50)), /not a database/],
+    ["it is somebody else's database", (path) => make(path, 'CREATE TABLE mine (a)'), /cannot be used/],
+    [
+      'a newer version made it',
+      (path) => make(path, 'CREATE TABLE inbox_schema (version); INSERT INTO inbox_schema VALUES (99)'),
+      /a newer version of media-webhooks made it/,
+    ],
+  ]
+  test.each(files)(
+    'says in a line that a file cannot be used where %s, and leaves it as it is',
+    async (_, make, why) => {
+      const path = await freshPath()
+      await make(path)
+      const before = await readFile(path)
+      await refused(path, why)
+      expect(await readFile(path)).toEqual(before)
+    },
+  )
+
+  test('says in a line that there is no such file, and makes none', async () => {
+    const path = await freshPath()
+    await refused(path, /there is no inbox file/)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  async function refused(path: string, why: RegExp) {
+    const { code, output, errors } = await finish(['inbox', path, 'stats'])
+    expect({ code, output }).toEqual({ code: 1, output: '' })
+    expect(errors).toMatch(why)
+    expect(errors).toMatch(/^media-webhooks: [^\n]+inbox\.db[^\n]*\n$/)
+  }
+
+  test('can be interrupted between two dead letters', async () => {
+    const { path, bury } = await serve()
+    await bury('m1', 'm2')
+    const program = start(['inbox', path, 'discard', '--all', '--yes'])
+    program.interrupt()
+    expect(await program.code).toBe(130)
+    expect(program.errors()).toBe('cut off: 0 of 2 discarded so far\n')
+  })
+})
+
+function make(path: string, sql: string) {
+  const database = openDatabase(path)
+  database.exec(sql)
+  database.close()
+}

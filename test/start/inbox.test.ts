@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, expect, test, vi } from 'vitest'
+import { openInboxFile } from '../../src/inbox/sqlite.ts'
+import { freshPath } from '../inbox/sqlite/fixture.ts'
+import { run, start } from './program.ts'
+
+// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 })
+
+const verdict = 'Every event was handled exactly once, and everything bad was refused.'
+
+/** `encoding.finished 7c9e6679` for each event that a line of this kind tells of. */
+const eventsIn = (lines: readonly string[], kind: RegExp) =>
+  lines.filter((line) => kind.test(line)).map((line) => /[a-z]+\.[a-z]+ +[\da-f]{8}/.exec(line)?.[0])
+const accepted = / delivery {2}accepted /
+const handled = / handling {2}handled /
+
+describe('npm start -- --inbox sqlite', () => {
+  test('plays the same over a temporary file, which it names and removes', async () => {
+    const { status, stderr, stdout, lines } = await run(['--inbox', 'sqlite', '--exit'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain(verdict)
+    expect(lines.find((line) => line.startsWith('all '))).toMatch(/^all +45 +68 +15 +53 +12 +45$/)
+    const [, path = ''] = /^Inbox +(.+)$/m.exec(stdout) ?? []
+    expect(path).toMatch(/inbox\.db$/)
+    expect(existsSync(dirname(path))).toBe(false)
+  })
+
+  test('leaves a file that it was given, with nothing left to handle', async () => {
+    const path = await freshPath()
+    expect((await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])).status).toBe(0)
+    const file = openInboxFile(path)
+    // Genuine deliveries that could not be read: four were corrupted on their way, one broke off.
+    expect(file.stats()).toEqual({ waiting: 0, retrying: 0, deadLetters: 5 })
+    file.close()
+  })
+
+  test('first handles what a run that was killed had accepted', async () => {
+    const path = await freshPath()
+    const args = ['--inbox', 'sqlite', '--inbox-file', path, '--exit']
+    const child = start(args)
+    const ended = once(child, 'close')
+    const before: string[] = []
+    for await (const line of createInterface({ input: child.stdout })) {
+      before.push(line)
+      if (accepted.test(line)) child.kill('SIGKILL')
+    }
+    expect(await ended).toEqual([null, 'SIGKILL'])
+
+    const { status, stdout, lines } = await run(args)
+    expect(status).toBe(0)
+    expect(stdout).toContain(verdict)
+    const done = eventsIn([...before, ...lines], handled)
+    expect(done).toEqual(expect.arrayContaining(eventsIn(before, accepted)))
+  })
+
+  test('ends with 1 and a line that says why when the file cannot be used', async () => {
+    const path = dirname(await freshPath())
+    const { status, stderr } = await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^the inbox file [^\n]+ cannot be used: [^\n]+\n$/)
+  })
+})

@@ -1,0 +1,33 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterEach } from 'vitest'
+
+const root = new URL('../../', import.meta.url)
+const { PATH } = process.env
+
+const children: ChildProcess[] = []
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+/** Starts what `npm start` starts, until the end of the test at the latest. */
+export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'start/main.ts', ...args], {
+    cwd: root,
+    // Of this process's environment only what a program needs: it may hold colour settings of the test runner.
+    env: { PATH, WEBHOOK_TOKEN: "a secret, 'quoted' & 100%", ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.push(child)
+  return child
+}
+
+/** Runs it to its end. */
+export async function run(args: readonly string[], env?: NodeJS.ProcessEnv) {
+  const child = start(args, env)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  const [status] = await once(child, 'close')
+  return { ...output, status, lines: output.stdout.split('\n') }
+}
