@@ -1,7 +1,7 @@
 import { killRun } from '../test/bullmq/kill-run.ts'
 import { RedisServer } from '../test/redis/redis-server.ts'
 
-const kills = Number(process.argv[2] ?? 60)
+const kills = Number(process.argv[2] ?? 50)
 const server = await RedisServer.start()
 const report = await killRun(server, kills).finally(() => server.remove())
 console.log(`bullmqInbox, three receivers on one queue, kill -9: ${JSON.stringify(report)}`)
