@@ -1,5 +1,6 @@
 import { type ApiKey, apiKeyTypes } from '../workspace/api-key.ts'
 import { ActionForm } from './action-form.tsx'
+import { Deletion } from './deletion.tsx'
 import { Disclosure } from './disclosure.tsx'
 import { Choice, Field } from './field.tsx'
 import { type PageState, typedInto } from './page-state.ts'
@@ -69,14 +70,12 @@ function ApiKeyCard({ page, apiKey }: { page: PageState; apiKey: ApiKey }) {
             <button type="submit">Rename</button>
           </ActionForm>
         </Disclosure>
-        <Disclosure page={page} words="Delete" of={name} action={`api-keys/${id}/delete`}>
-          <ActionForm page={page} action={`api-keys/${id}/delete`}>
-            <p>Requests with it are refused from then on. This cannot be undone.</p>
-            <button type="submit" class="danger">
-              Delete {name}
-            </button>
-          </ActionForm>
-        </Disclosure>
+        <Deletion
+          page={page}
+          name={name}
+          action={`api-keys/${id}/delete`}
+          consequence="Requests with it are refused from then on."
+        />
       </div>
     </li>
   )

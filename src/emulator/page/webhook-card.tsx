@@ -3,6 +3,7 @@ import type { Behaviour } from '../sending/sending.ts'
 import { subscriptionFlags, type Webhook } from '../workspace/webhook.ts'
 import { ActionForm } from './action-form.tsx'
 import { BehaviourFields } from './behaviour-fields.tsx'
+import { Deletion } from './deletion.tsx'
 import { Disclosure } from './disclosure.tsx'
 import { Moment } from './moment.tsx'
 import { type PageState, typedInto } from './page-state.ts'
@@ -50,14 +51,7 @@ export function WebhookCard({ page, webhook }: WebhookCardProps) {
             <button type="submit">Save behaviour</button>
           </ActionForm>
         </Disclosure>
-        <Disclosure page={page} words="Delete" of={name} action={`webhooks/${id}/delete`}>
-          <ActionForm page={page} action={`webhooks/${id}/delete`}>
-            <p>It is sent nothing more. This cannot be undone.</p>
-            <button type="submit" class="danger">
-              Delete {name}
-            </button>
-          </ActionForm>
-        </Disclosure>
+        <Deletion page={page} name={name} action={`webhooks/${id}/delete`} consequence="It is sent nothing more." />
       </div>
     </li>
   )
