@@ -10,7 +10,7 @@ import {
 import { basicAuth } from '../../verify/basic-auth.ts'
 import { headerToken } from '../../verify/header-token.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../../verify/hmac-options.ts'
-import { hmacSignature } from '../../verify/hmac-signature.ts'
+import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-signature.ts'
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
@@ -51,11 +51,8 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
       return signWithHeaderToken(options)
     case 'basic-auth':
       return signWithBasicAuth(options)
-    case 'hmac-signature': {
-      const { timestampHeader, ...rest } = options
-      const timestamp = timestampHeader === undefined ? undefined : { header: timestampHeader }
-      return signWithHmac({ ...rest, now, ...(timestamp && { timestamp }) })
-    }
+    case 'hmac-signature':
+      return signWithHmac({ ...hmacOptions(options), now })
     case 'standard-webhooks':
       return signWithStandardWebhooks({ ...options, now, id: eventId })
   }
@@ -77,11 +74,15 @@ export function verifierFor(options: SigningOptions): Verifier {
       return headerToken(options)
     case 'basic-auth':
       return basicAuth(options)
-    case 'hmac-signature': {
-      const { timestampHeader, ...rest } = options
-      return hmacSignature(timestampHeader === undefined ? rest : { ...rest, timestamp: { header: timestampHeader } })
-    }
+    case 'hmac-signature':
+      return hmacSignature(hmacOptions(options))
     case 'standard-webhooks':
       return standardWebhooks(options)
   }
 }
+
+const hmacOptions = ({
+  timestampHeader,
+  ...options
+}: SigningOptions & { readonly scheme: 'hmac-signature' }): HmacSignatureOptions =>
+  timestampHeader === undefined ? options : { ...options, timestamp: { header: timestampHeader } }
