@@ -52,17 +52,6 @@ export function payloadOf(media: MediaFacts, { type, quality }: LifeEvent, at: b
   }
 }
 
-/** A media whose life is told at once. */
-export interface UploadedMedia extends MediaFacts {
-  /** When its file was received, in nanoseconds since 1970. */
-  readonly receivedAt: bigint
-}
-
-/** The payloads of a media from its upload to its end. */
-export function lifecycle(media: UploadedMedia): Payload[] {
-  return lifeOf(media).map((event, index) => payloadOf(media, event, media.receivedAt + BigInt(index) * step))
-}
-
 /**
  * The payload of the test delivery, which the service sends for `webhook.check`.
  * @param at in nanoseconds since 1970

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { lifecycle } from '../../../src/emulator/media/lifecycle.ts'
 import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { encodePayload } from '../../../src/testing/index.ts'
+import { lifecycle } from '../../emulator/media/told-at-once.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'
 import { type HandledEvent, running, type Subject, silent } from '../subject.ts'
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { lifecycle, testPayload, type UploadedMedia } from '../../../src/emulator/media/lifecycle.ts'
+import { testPayload } from '../../../src/emulator/media/lifecycle.ts'
+import { lifecycle, type UploadedMedia } from './told-at-once.ts'
 
 const media: UploadedMedia = {
   id: 'media-1',
