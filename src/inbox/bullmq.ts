@@ -3,10 +3,11 @@ import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import { within } from '../timers.ts'
-import { BullmqDeadLetters, unreadable } from './bullmq/dead-letters.ts'
+import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqHandling, type BullmqHandlingOptions } from './bullmq/handling.ts'
 import { EventQueue } from './bullmq/queue.ts'
 import { warnOfWeakSettings } from './bullmq/settings.ts'
+import { closingTime } from './closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -18,6 +19,7 @@ import type {
   ReadRefused,
   RefusedDelivery,
 } from './inbox.ts'
+import { unreadable } from './unreadable.ts'
 
 export interface BullmqInboxOptions {
   /** The URL of Redis, or options for ioredis. The inbox makes connections of its own and closes them. */
@@ -145,8 +147,8 @@ class BullmqInbox implements Inbox {
     return { waiting: wait, running: active, retrying: delayed, deadLetters: failed }
   }
 
-  close({ timeoutMs = 10_000 }: CloseOptions = {}): Promise<CloseReport> {
-    if (!(timeoutMs >= 0)) throw new WebhookError('invalid_option', 'close: timeoutMs has to be 0 or more')
+  close(options?: CloseOptions): Promise<CloseReport> {
+    const timeoutMs = closingTime(options)
     this.#closing ??= this.#close(timeoutMs)
     return this.#closing
   }

@@ -4,6 +4,7 @@ import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { closingTime } from './closing.ts'
 import { Handling } from './handling.ts'
 import type {
   Acceptance,
@@ -191,8 +192,8 @@ class MemoryInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
-  close({ timeoutMs = 10_000 }: CloseOptions = {}): Promise<CloseReport> {
-    if (!(timeoutMs >= 0)) throw new WebhookError('invalid_option', 'close: timeoutMs has to be 0 or more')
+  close(options?: CloseOptions): Promise<CloseReport> {
+    const timeoutMs = closingTime(options)
     this.#closing ??= this.#close(timeoutMs)
     return this.#closing
   }

@@ -1,19 +1,14 @@
-import { WebhookError } from '../../errors.ts'
 import type { DeadLetter, DeadLetters, ReadRefused } from '../inbox.ts'
+import { unreadable } from '../unreadable.ts'
 import { letterOf } from './letter.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 import { isRefused, type RefusedData, refusedOf } from './refused.ts'
-
-/** Until an inbox has been started. */
-export const unreadable: ReadRefused = () => {
-  throw new WebhookError('malformed', 'nothing reads it again')
-}
 
 /** Dead letters: the failed jobs of the queue. */
 export class BullmqDeadLetters implements DeadLetters {
   readonly #events: EventQueue
   readonly #ttlMs: number
-  #readRefused = unreadable
+  #readRefused: ReadRefused = unreadable
 
   constructor(events: EventQueue, ttlMs: number) {
     this.#events = events

@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger, type Logger } from '../../logger.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
+import { closingTime } from '../closing.ts'
 import { Handling } from '../handling.ts'
 import type {
   Acceptance,
@@ -16,6 +17,7 @@ import type {
 } from '../inbox.ts'
 import { Job } from '../job.ts'
 import { Jobs } from '../jobs.ts'
+import { unreadable } from '../unreadable.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
 import { hashKey } from './events.ts'
@@ -40,9 +42,7 @@ export class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs()
   readonly #handling: Handling
   readonly #upkeep: SqliteUpkeep
-  #readRefused: ReadRefused = () => {
-    throw new WebhookError('malformed', 'nothing reads it again')
-  }
+  #readRefused: ReadRefused = unreadable
   #logger: Logger = consoleLogger
   /** How many events are on their way to the disk. */
   #pending = 0
@@ -137,8 +137,8 @@ export class SqliteInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
-  close({ timeoutMs = 10_000 }: CloseOptions = {}): Promise<CloseReport> {
-    if (!(timeoutMs >= 0)) throw new WebhookError('invalid_option', 'close: timeoutMs has to be 0 or more')
+  close(options?: CloseOptions): Promise<CloseReport> {
+    const timeoutMs = closingTime(options)
     this.#closing ??= this.#close(timeoutMs)
     return this.#closing
   }
