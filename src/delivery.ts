@@ -1,5 +1,5 @@
 import { WebhookError, type WebhookErrorCode } from './errors.ts'
-import type { MaybePromise } from './maybe-promise.ts'
+import type { MaybePromise } from './internal/maybe-promise.ts'
 
 /** Header lookup as the web's `Headers` does it: any case; several fields of one name are joined with `, `. */
 export interface DeliveryHeaders {

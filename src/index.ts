@@ -58,8 +58,8 @@ export type {
   UnfinishedEvent,
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
-export type { Logger } from './logger.ts'
-export type { MaybePromise } from './maybe-promise.ts'
+export type { Logger } from './internal/logger.ts'
+export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Receiver, ReceiverOptions } from './options.ts'
 export { createReceiver } from './receiver.ts'
 export { anyOf } from './verify/any-of.ts'

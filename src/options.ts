@@ -5,7 +5,7 @@ import type { EventOf, EventType } from './events/catalogue.ts'
 import type { EventKeySource } from './events/parse.ts'
 import type { Hooks } from './hooks.ts'
 import type { CloseOptions, CloseReport, Inbox } from './inbox/inbox.ts'
-import type { Logger } from './logger.ts'
+import type { Logger } from './internal/logger.ts'
 import type { Verifier } from './verify/verifier.ts'
 
 /** The options of `createReceiver`. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { longestWaitMs } from '../timers.ts'
+import { longestWaitMs } from '../internal/timers.ts'
 import { params, parseUrl, readOptions, wholeNumber } from './params.ts'
 
 /** A key pair, or a bearer token; of both, as the emulator gives them, the key pair is used. */

@@ -1,10 +1,10 @@
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { Attempt } from '../inbox/inbox.ts'
-import { type Logger, withDetails } from '../logger.ts'
-import type { Timed } from './deadlines.ts'
+import type { Timed } from '../internal/deadlines.ts'
+import { LazyAbort } from '../internal/lazy-abort.ts'
+import { type Logger, withDetails } from '../internal/logger.ts'
 import type { HandlerContext } from './handler.ts'
-import { LazyAbort } from './lazy-abort.ts'
 
 /** One run of one handler. */
 export class HandlerRun implements Timed {

@@ -1,5 +1,5 @@
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../internal/logger.ts'
 
 /** What a handler is told beside the event. */
 export interface HandlerContext {

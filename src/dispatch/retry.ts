@@ -1,4 +1,4 @@
-import { checkNumbers } from '../check-options.ts'
+import { checkNumbers } from '../internal/check-options.ts'
 
 /** How failed handlers are retried: exponential backoff with full jitter. */
 export interface RetryOptions {

@@ -1,6 +1,6 @@
-import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { within } from '../timers.ts'
+import { checkNumbers } from '../internal/check-options.ts'
+import { within } from '../internal/timers.ts'
 import type { Studio } from './media/studio.ts'
 import type { Outbox } from './sending/outbox.ts'
 

@@ -1,6 +1,6 @@
 import { sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 import type { WireEvent } from './wire.ts'
 

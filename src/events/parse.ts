@@ -1,5 +1,5 @@
 import type { Delivery } from '../delivery.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { MediaEvent, UnknownEventType } from './catalogue.ts'
 import type { JsonObject } from './json.ts'
 import { givenKey, payloadKey } from './key.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { checkNumbers, largestCache } from '../check-options.ts'
-import { ChurnMap } from '../churn-map.ts'
+import { checkNumbers, largestCache } from '../internal/check-options.ts'
+import { ChurnMap } from '../internal/churn-map.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
 
 export interface LruStoreOptions {

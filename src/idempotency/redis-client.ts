@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { redisReach } from '../reach-redis.ts'
+import { redisReach } from '../internal/reach-redis.ts'
 
 /** What is used of an ioredis client, of one server or of a cluster. */
 export interface IoredisClient {

@@ -1,5 +1,5 @@
-import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkNumbers } from '../internal/check-options.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
 

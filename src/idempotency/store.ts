@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** The answer to a claim. */
 export type Claim = 'claimed' | 'in-progress' | 'done'

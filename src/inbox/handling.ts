@@ -1,9 +1,9 @@
-import type { MaybePromise } from '../maybe-promise.ts'
-import { longestWaitMs } from '../timers.ts'
+import { Lanes } from '../internal/lanes.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { longestWaitMs } from '../internal/timers.ts'
 import type { Handle, HandlingResult } from './inbox.ts'
 import type { Job } from './job.ts'
 import type { Jobs } from './jobs.ts'
-import { Lanes } from './lanes.ts'
 
 export type Dead = HandlingResult & { status: 'dead' }
 

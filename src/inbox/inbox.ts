@@ -1,6 +1,6 @@
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { Logger } from '../logger.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { Logger } from '../internal/logger.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** An event on its way into the inbox. */
 export interface AcceptedEvent {

@@ -1,6 +1,6 @@
-import { ChurnMap } from '../churn-map.ts'
 import { WebhookError } from '../errors.ts'
-import { longestWaitMs } from '../timers.ts'
+import { ChurnMap } from '../internal/churn-map.ts'
+import { longestWaitMs } from '../internal/timers.ts'
 import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
 import type { Job } from './job.ts'
 

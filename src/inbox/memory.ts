@@ -1,9 +1,9 @@
-import { checkNumbers, largestCache } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
-import { consoleLogger, type Logger } from '../logger.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { checkNumbers, largestCache } from '../internal/check-options.ts'
+import { consoleLogger, type Logger } from '../internal/logger.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { closingTime } from './closing.ts'
 import { Handling } from './handling.ts'
 import type {

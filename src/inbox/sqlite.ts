@@ -1,5 +1,5 @@
-import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkNumbers } from '../internal/check-options.ts'
 import type { Inbox } from './inbox.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'
 import { openFile, type SqliteFile, useDatabase } from './sqlite/file.ts'

@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxCredentialLength } from './secrets.ts'
 import { refused, type Verification, verified } from './verifier.ts'
 

@@ -1,6 +1,6 @@
 import { hmacKey } from '#crypto'
-import { checkChoice, checkHeaderName, checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkChoice, checkHeaderName, checkNumbers } from '../internal/check-options.ts'
 import type { HashAlgorithm, SignatureEncoding } from './hmac-options.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, verifySignatures } from './signatures.ts'

@@ -1,6 +1,6 @@
 import { sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { equalText } from './equal-text.ts'
 
 /** One secret, or several while a rotation is under way: any of them is accepted. */

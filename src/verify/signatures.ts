@@ -1,5 +1,5 @@
 import { type HmacKey, hmac } from '#crypto'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { equalText } from './equal-text.ts'
 import type { SignatureEncoding } from './hmac-options.ts'
 import { refused, type Verification } from './verifier.ts'

@@ -1,6 +1,6 @@
 import { hmacKey } from '#crypto'
-import { checkNumbers } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkNumbers } from '../internal/check-options.ts'
 import { decodeBase64 } from './encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, verifySignatures } from './signatures.ts'

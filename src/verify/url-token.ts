@@ -1,5 +1,5 @@
-import { checkChoice } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkChoice } from '../internal/check-options.ts'
 import { matchCredential } from './credential.ts'
 import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
 import { refused, type Verifier } from './verifier.ts'

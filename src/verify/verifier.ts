@@ -1,5 +1,5 @@
 import type { DeliveryHeaders } from '../delivery.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** What a verifier looks at. */
 export interface SignedDelivery {

@@ -1,6 +1,6 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Verification, Verifier } from './verifier.ts'
 
 const noBytes = new Uint8Array()

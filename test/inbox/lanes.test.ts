@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type LaneJob, Lanes } from '../../src/inbox/lanes.ts'
+import { type LaneJob, Lanes } from '../../src/internal/lanes.ts'
 
 class Job implements LaneJob<Job> {
   readonly lane: string

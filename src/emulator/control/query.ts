@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { longestWaitMs } from '../../timers.ts'
+import { longestWaitMs } from '../../internal/timers.ts'
 import { digits, oneOf, text } from '../input.ts'
 import { sendingStates } from '../sending/sending.ts'
 

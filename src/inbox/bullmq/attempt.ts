@@ -1,5 +1,5 @@
 import { WaitingError } from 'bullmq'
-import { LazyAbort } from '../../dispatch/lazy-abort.ts'
+import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import { progressOf } from './event.ts'
 import type { EventJob } from './queue.ts'

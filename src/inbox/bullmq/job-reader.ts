@@ -1,6 +1,6 @@
 import { UnrecoverableError } from 'bullmq'
 import type { MediaEvent } from '../../events/catalogue.ts'
-import type { Logger } from '../../logger.ts'
+import type { Logger } from '../../internal/logger.ts'
 import type { AcceptedEvent, ReadRefused, RefusedDelivery } from '../inbox.ts'
 import { acceptedOf, isEvent } from './event.ts'
 import type { EventJob, EventQueue } from './queue.ts'

@@ -1,7 +1,7 @@
 import { type Job, Queue } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
-import { type ReachRedis, redisReach } from '../../reach-redis.ts'
+import { type ReachRedis, redisReach } from '../../internal/reach-redis.ts'
 import type { Acceptance, AcceptedEvent, RefusedDelivery } from '../inbox.ts'
 import { connect } from './connect.ts'
 import { dataOf, type EventData } from './event.ts'

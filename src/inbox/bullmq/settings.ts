@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Logger } from '../../logger.ts'
+import type { Logger } from '../../internal/logger.ts'
 
 /** Warns where Redis is set to forget what was acknowledged. */
 export async function warnOfWeakSettings(client: Redis, logger: Logger): Promise<void> {

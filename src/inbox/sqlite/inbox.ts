@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
-import { consoleLogger, type Logger } from '../../logger.ts'
-import type { MaybePromise } from '../../maybe-promise.ts'
+import { consoleLogger, type Logger } from '../../internal/logger.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { closingTime } from '../closing.ts'
 import { Handling } from '../handling.ts'
 import type {

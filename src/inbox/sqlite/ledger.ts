@@ -1,5 +1,5 @@
-import type { Logger } from '../../logger.ts'
-import { unref } from '../../timers.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { unref } from '../../internal/timers.ts'
 import type { Dead, Ledger } from '../handling.ts'
 import type { Job } from '../job.ts'
 import type { GroupCommit } from './commits.ts'

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
-import type { Logger } from '../../logger.ts'
+import type { Logger } from '../../internal/logger.ts'
 import type { DeadLetter, DeadLetters, ReadRefused, RefusedDelivery } from '../inbox.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import { inTransaction } from './driver.ts'

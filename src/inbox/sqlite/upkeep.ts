@@ -1,5 +1,5 @@
-import type { Logger } from '../../logger.ts'
-import { type Timer, unref } from '../../timers.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { type Timer, unref } from '../../internal/timers.ts'
 import type { SqliteCleanUp } from './clean-up.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'

@@ -1,6 +1,6 @@
 import type { EventType, MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent, Attempt, Handle, HandlingResult, Inbox } from '../../inbox/inbox.ts'
-import type { Logger } from '../../logger.ts'
+import type { Logger } from '../../internal/logger.ts'
 
 /** An attempt that an inbox has begun, and that ends as the test says. */
 export interface Call extends AcceptedEvent {

@@ -1,5 +1,5 @@
 import type { Inbox } from '../../inbox/inbox.ts'
-import type { MaybePromise } from '../../maybe-promise.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { startInbox } from './handling.ts'
 import { checkAccepting } from './inbox-accepting.ts'
 import type { Check } from './inbox-check.ts'

@@ -1,5 +1,5 @@
 import type { IdempotencyStore } from '../../idempotency/store.ts'
-import type { MaybePromise } from '../../maybe-promise.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Runner } from './runner.ts'
 
 /** A store to put to the test. */

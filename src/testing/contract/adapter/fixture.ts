@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../delivery.ts'
 import type { MediaEvent } from '../../../events/catalogue.ts'
-import type { Logger } from '../../../logger.ts'
+import type { Logger } from '../../../internal/logger.ts'
 import type { Receiver, ReceiverOptions } from '../../../options.ts'
 import { createReceiver } from '../../../receiver.ts'
 import { unverified } from '../../../verify/unverified.ts'

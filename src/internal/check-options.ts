@@ -1,4 +1,4 @@
-import { WebhookError } from './errors.ts'
+import { WebhookError } from '../errors.ts'
 import { longestWaitMs } from './timers.ts'
 
 /** The largest cache, in entries: its tables are allocated at once. */

@@ -1,4 +1,4 @@
-import { WebhookError } from './errors.ts'
+import { WebhookError } from '../errors.ts'
 import { within } from './timers.ts'
 
 /** Runs one step that waits for Redis. */

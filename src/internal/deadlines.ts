@@ -1,5 +1,5 @@
-import { ChurnMap } from '../churn-map.ts'
-import { type Timer, unref } from '../timers.ts'
+import { ChurnMap } from './churn-map.ts'
+import { type Timer, unref } from './timers.ts'
 
 /** Something that has a time to finish. */
 export interface Timed {

@@ -1,4 +1,4 @@
-import { ChurnMap } from '../churn-map.ts'
+import { ChurnMap } from './churn-map.ts'
 import { inThisRequest } from './in-this-request.ts'
 
 /** Work that belongs to a lane. */

@@ -1,4 +1,4 @@
-import { unref } from '../timers.ts'
+import { unref } from './timers.ts'
 
 /** How long a platform keeps a request after its answer, in ms; Workers keep it for 30 s. */
 const longestStayMs = 30_000
