@@ -34,7 +34,6 @@ export {
   type UnknownEventType,
 } from './events/catalogue.ts'
 export type { EventKeySource } from './events/parse.ts'
-export type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
 export type { Claim, IdempotencyStore } from './idempotency/store.ts'
 export type {
@@ -60,8 +59,9 @@ export type {
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
-export type { Receiver, ReceiverOptions } from './options.ts'
-export { createReceiver } from './receiver.ts'
+export type { DeliveryReport, HandlingReport, Hooks } from './receiver/hooks.ts'
+export type { Receiver, ReceiverOptions } from './receiver/options.ts'
+export { createReceiver } from './receiver/receiver.ts'
 export { anyOf } from './verify/any-of.ts'
 export { type BasicAuthOptions, basicAuth } from './verify/basic-auth.ts'
 export { type HeaderTokenOptions, headerToken } from './verify/header-token.ts'

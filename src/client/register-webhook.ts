@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { eventTypes } from '../events/catalogue.ts'
-import type { Receiver } from '../options.ts'
+import type { Receiver } from '../receiver/options.ts'
 import { ApiError } from './api-error.ts'
 import type { CallOptions } from './call.ts'
 import type { Client } from './client.ts'

@@ -2,7 +2,7 @@ import type { Attempt, Handle, HandlerFailure, HandlingResult } from '../inbox/i
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import type { Reporter } from '../reporter.ts'
+import type { Reporter } from '../receiver/reporter.ts'
 import type { Handler } from './handler.ts'
 import { HandlerRun } from './handler-run.ts'
 import type { HandlerRegistry, Registration } from './registry.ts'

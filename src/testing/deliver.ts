@@ -1,5 +1,5 @@
 import type { Acknowledgement, Delivery } from '../delivery.ts'
-import type { Receiver } from '../options.ts'
+import type { Receiver } from '../receiver/options.ts'
 import { encodePayload, type Payload } from './samples.ts'
 import type { Signer } from './signers.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { HandlerRegistry } from '../../src/dispatch/registry.ts'
 import type { FailedHandling, Logger } from '../../src/index.ts'
-import { createReporter } from '../../src/reporter.ts'
+import { createReporter } from '../../src/receiver/reporter.ts'
 import { eventOf } from '../../src/testing/contract/handling.ts'
 import { receiverWithReports, signalled, silent } from './fixture.ts'
 

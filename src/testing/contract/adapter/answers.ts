@@ -1,6 +1,6 @@
 import type { Inbox } from '../../../inbox/inbox.ts'
 import { memoryInbox } from '../../../inbox/memory.ts'
-import type { ReceiverOptions } from '../../../options.ts'
+import type { ReceiverOptions } from '../../../receiver/options.ts'
 import { basicAuth } from '../../../verify/basic-auth.ts'
 import { hmacSignature } from '../../../verify/hmac-signature.ts'
 import { urlToken } from '../../../verify/url-token.ts'

@@ -1,10 +1,10 @@
-import type { Delivery, ParsedBody } from './delivery.ts'
-import { WebhookError } from './errors.ts'
-import type { MediaEvent } from './events/catalogue.ts'
-import { checkJsonObject, parseJsonObject } from './events/json.ts'
-import { type EventKeySource, parseEvent } from './events/parse.ts'
-import type { Inbox, ReadRefused } from './inbox/inbox.ts'
-import type { MaybePromise } from './internal/maybe-promise.ts'
+import type { Delivery, ParsedBody } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
+import { checkJsonObject, parseJsonObject } from '../events/json.ts'
+import { type EventKeySource, parseEvent } from '../events/parse.ts'
+import type { Inbox, ReadRefused } from '../inbox/inbox.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** Reads the event of a delivery that passed verification. `eventId`: the id that the verifier vouches for. */
 type Read = (delivery: Delivery, body: Uint8Array | ParsedBody, eventId: string | undefined) => MaybePromise<MediaEvent>

@@ -1,6 +1,6 @@
-import type { Delivery, ParsedBody } from './delivery.ts'
-import { WebhookError } from './errors.ts'
-import { isPromise, type MaybePromise } from './internal/maybe-promise.ts'
+import type { Delivery, ParsedBody } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 
 // `application/json` and `application/…+json`, with or without parameters such as a charset.
 const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i

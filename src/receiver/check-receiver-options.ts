@@ -1,5 +1,5 @@
-import { WebhookError } from './errors.ts'
-import { checkChoice, checkHeaderName } from './internal/check-options.ts'
+import { WebhookError } from '../errors.ts'
+import { checkChoice, checkHeaderName } from '../internal/check-options.ts'
 import type { ReceiverOptions } from './options.ts'
 
 const levels = ['debug', 'info', 'warn', 'error'] as const

@@ -1,12 +1,12 @@
-import type { Acknowledgement, Delivery } from './delivery.ts'
-import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './dispatch/handler.ts'
-import type { RetryOptions } from './dispatch/retry.ts'
-import type { EventOf, EventType } from './events/catalogue.ts'
-import type { EventKeySource } from './events/parse.ts'
+import type { Acknowledgement, Delivery } from '../delivery.ts'
+import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../dispatch/handler.ts'
+import type { RetryOptions } from '../dispatch/retry.ts'
+import type { EventOf, EventType } from '../events/catalogue.ts'
+import type { EventKeySource } from '../events/parse.ts'
+import type { CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
+import type { Logger } from '../internal/logger.ts'
+import type { Verifier } from '../verify/verifier.ts'
 import type { Hooks } from './hooks.ts'
-import type { CloseOptions, CloseReport, Inbox } from './inbox/inbox.ts'
-import type { Logger } from './internal/logger.ts'
-import type { Verifier } from './verify/verifier.ts'
 
 /** The options of `createReceiver`. */
 export interface ReceiverOptions {

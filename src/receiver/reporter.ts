@@ -1,9 +1,9 @@
-import type { Acknowledgement, Outcome } from './delivery.ts'
-import type { HandlerRun } from './dispatch/handler-run.ts'
-import type { MediaEvent } from './events/catalogue.ts'
+import type { Acknowledgement, Outcome } from '../delivery.ts'
+import type { HandlerRun } from '../dispatch/handler-run.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
+import { consoleLogger, type Logger, unfailing } from '../internal/logger.ts'
+import { isPromise } from '../internal/maybe-promise.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
-import { consoleLogger, type Logger, unfailing } from './internal/logger.ts'
-import { isPromise } from './internal/maybe-promise.ts'
 
 type Level = keyof Logger
 type Failure = Exclude<HandlingReport['outcome'], 'handled'>

@@ -1,7 +1,7 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import type { Verification, Verifier } from './verifier.ts'
+import type { Verification, Verifier } from '../verify/verifier.ts'
 
 const noBytes = new Uint8Array()
 

@@ -1,4 +1,4 @@
-import type { Outcome } from './delivery.ts'
+import type { Outcome } from '../delivery.ts'
 
 /** What became of one delivery. Neither the body, the title, a secret nor the URL's query is in it. */
 export interface DeliveryReport {

@@ -1,7 +1,7 @@
-import { WebhookError } from './errors.ts'
-import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from './inbox/inbox.ts'
-import { isPromise, type MaybePromise } from './internal/maybe-promise.ts'
-import { within } from './internal/timers.ts'
+import { WebhookError } from '../errors.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { within } from '../internal/timers.ts'
 
 /**
  * Stores the event in the inbox.
