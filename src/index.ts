@@ -7,15 +7,6 @@ export type {
   ParsedBody,
   RefusalCode,
 } from './delivery.ts'
-export type {
-  ErrorHandler,
-  FailedHandling,
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-  Handlers,
-} from './dispatch/handler.ts'
-export type { RetryOptions } from './dispatch/retry.ts'
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
 export {
   type EncodingFailedEvent,
@@ -34,6 +25,15 @@ export {
   type UnknownEventType,
 } from './events/catalogue.ts'
 export type { EventKeySource } from './events/parse.ts'
+export type {
+  ErrorHandler,
+  FailedHandling,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+  Handlers,
+} from './handlers/handler.ts'
+export type { RetryOptions } from './handlers/retry.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
 export type { Claim, IdempotencyStore } from './idempotency/store.ts'
 export type {

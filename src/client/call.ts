@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { retrySchedule } from '../dispatch/retry.ts'
+import { retrySchedule } from '../handlers/retry.ts'
 import { ApiError } from './api-error.ts'
 import { type Answer, attempt } from './attempt.ts'
 import type { ClientConfig } from './options.ts'

@@ -1,6 +1,6 @@
 import type { Acknowledgement, Outcome } from '../delivery.ts'
-import type { HandlerRun } from '../dispatch/handler-run.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
+import type { HandlerRun } from '../handlers/handler-run.ts'
 import { consoleLogger, type Logger, unfailing } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Handle } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { eventOf } from '../../src/testing/contract/handling.ts'
-import { silent } from '../dispatch/fixture.ts'
+import { silent } from '../handlers/fixture.ts'
 import { answerLost, type Interceptor, interceptedStore } from './intercepted-store.ts'
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

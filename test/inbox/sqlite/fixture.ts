@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { type SqliteDatabase, type SqliteInboxOptions, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
 import { startInbox } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../dispatch/fixture.ts'
+import { silent } from '../../handlers/fixture.ts'
 
 type Open = (path: string) => SqliteDatabase
 

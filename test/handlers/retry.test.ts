@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { retrySchedule } from '../../src/dispatch/retry.ts'
+import { retrySchedule } from '../../src/handlers/retry.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { receiverWithReports } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HandlerRegistry } from '../../src/dispatch/registry.ts'
+import { HandlerRegistry } from '../../src/handlers/registry.ts'
 
 const invalid = (message: RegExp) =>
   expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) })

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
-import { HandlerRegistry } from '../../src/dispatch/registry.ts'
+import { createDispatcher } from '../../src/handlers/dispatcher.ts'
+import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedHandling, Logger } from '../../src/index.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
 import { eventOf } from '../../src/testing/contract/handling.ts'
