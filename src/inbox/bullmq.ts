@@ -7,7 +7,6 @@ import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqHandling, type BullmqHandlingOptions } from './bullmq/handling.ts'
 import { EventQueue } from './bullmq/queue.ts'
 import { warnOfWeakSettings } from './bullmq/settings.ts'
-import { closingTime } from './closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -19,7 +18,8 @@ import type {
   ReadRefused,
   RefusedDelivery,
 } from './inbox.ts'
-import { unreadable } from './unreadable.ts'
+import { closingTime } from './shared/closing.ts'
+import { unreadable } from './shared/unreadable.ts'
 
 export interface BullmqInboxOptions {
   /** The URL of Redis, or options for ioredis. The inbox makes connections of its own and closes them. */

@@ -4,8 +4,6 @@ import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
 import { consoleLogger, type Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { closingTime } from './closing.ts'
-import { Handling } from './handling.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -18,11 +16,13 @@ import type {
   Inbox,
   InboxStats,
 } from './inbox.ts'
-import { type Before, Job } from './job.ts'
-import { Jobs } from './jobs.ts'
-import { Leases } from './leases.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryLedger } from './memory/ledger.ts'
+import { closingTime } from './shared/closing.ts'
+import { Handling } from './shared/handling.ts'
+import { type Before, Job } from './shared/job.ts'
+import { Jobs } from './shared/jobs.ts'
+import { Leases } from './shared/leases.ts'
 
 export interface MemoryInboxOptions {
   /**

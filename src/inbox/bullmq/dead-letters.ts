@@ -1,5 +1,5 @@
 import type { DeadLetter, DeadLetters, ReadRefused } from '../inbox.ts'
-import { unreadable } from '../unreadable.ts'
+import { unreadable } from '../shared/unreadable.ts'
 import { letterOf } from './letter.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 import { isRefused, type RefusedData, refusedOf } from './refused.ts'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Dead, Ledger } from '../handling.ts'
-import type { Before, Job } from '../job.ts'
-import type { Leases } from '../leases.ts'
+import type { Dead, Ledger } from '../shared/handling.ts'
+import type { Before, Job } from '../shared/job.ts'
+import type { Leases } from '../shared/leases.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** How many failed events of `handleNow` are remembered. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import type { Before } from '../job.ts'
+import type { Before } from '../shared/job.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
 /** An event of the file that has not been handled. */

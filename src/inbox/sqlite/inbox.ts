@@ -1,8 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger, type Logger } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { closingTime } from '../closing.ts'
-import { Handling } from '../handling.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -15,9 +13,11 @@ import type {
   RefusedDelivery,
   UnfinishedEvent,
 } from '../inbox.ts'
-import { Job } from '../job.ts'
-import { Jobs } from '../jobs.ts'
-import { unreadable } from '../unreadable.ts'
+import { closingTime } from '../shared/closing.ts'
+import { Handling } from '../shared/handling.ts'
+import { Job } from '../shared/job.ts'
+import { Jobs } from '../shared/jobs.ts'
+import { unreadable } from '../shared/unreadable.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
 import { hashKey } from './events.ts'

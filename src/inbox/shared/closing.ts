@@ -1,5 +1,5 @@
-import { WebhookError } from '../errors.ts'
-import type { CloseOptions } from './inbox.ts'
+import { WebhookError } from '../../errors.ts'
+import type { CloseOptions } from '../inbox.ts'
 
 /**
  * How long closing waits for events to finish, in ms.

@@ -1,7 +1,7 @@
-import { WebhookError } from '../errors.ts'
-import { ChurnMap } from '../internal/churn-map.ts'
-import { longestWaitMs } from '../internal/timers.ts'
-import type { ImmediateResult, UnfinishedEvent } from './inbox.ts'
+import { WebhookError } from '../../errors.ts'
+import { ChurnMap } from '../../internal/churn-map.ts'
+import { longestWaitMs } from '../../internal/timers.ts'
+import type { ImmediateResult, UnfinishedEvent } from '../inbox.ts'
 import type { Job } from './job.ts'
 
 /** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */

@@ -1,9 +1,9 @@
-import { WebhookError } from '../errors.ts'
-import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
-import { ChurnMap } from '../internal/churn-map.ts'
-import type { Logger } from '../internal/logger.ts'
-import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { type Timer, unref, within } from '../internal/timers.ts'
+import { WebhookError } from '../../errors.ts'
+import type { Claim, IdempotencyStore } from '../../idempotency/store.ts'
+import { ChurnMap } from '../../internal/churn-map.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import { type Timer, unref, within } from '../../internal/timers.ts'
 
 interface Lease {
   readonly owner: string

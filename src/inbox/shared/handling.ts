@@ -1,7 +1,7 @@
-import { Lanes } from '../internal/lanes.ts'
-import type { MaybePromise } from '../internal/maybe-promise.ts'
-import { longestWaitMs } from '../internal/timers.ts'
-import type { Handle, HandlingResult } from './inbox.ts'
+import { Lanes } from '../../internal/lanes.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { longestWaitMs } from '../../internal/timers.ts'
+import type { Handle, HandlingResult } from '../inbox.ts'
 import type { Job } from './job.ts'
 import type { Jobs } from './jobs.ts'
 

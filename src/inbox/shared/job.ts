@@ -1,8 +1,8 @@
-import type { Claim } from '../idempotency/store.ts'
-import type { LaneJob } from '../internal/lanes.ts'
-import { LazyAbort } from '../internal/lazy-abort.ts'
-import type { Timer } from '../internal/timers.ts'
-import type { AcceptedEvent, Attempt, ImmediateResult } from './inbox.ts'
+import type { Claim } from '../../idempotency/store.ts'
+import type { LaneJob } from '../../internal/lanes.ts'
+import { LazyAbort } from '../../internal/lazy-abort.ts'
+import type { Timer } from '../../internal/timers.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 
 class JobAttempt extends LazyAbort implements Attempt {
   readonly number: number

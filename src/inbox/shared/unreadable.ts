@@ -1,5 +1,5 @@
-import { WebhookError } from '../errors.ts'
-import type { ReadRefused } from './inbox.ts'
+import { WebhookError } from '../../errors.ts'
+import type { ReadRefused } from '../inbox.ts'
 
 /** Reads refused deliveries for an inbox that was started without a reader: nothing can be made of them. */
 export const unreadable: ReadRefused = () => {
