@@ -1,5 +1,5 @@
-import { killRun } from '../test/bullmq/kill-run.ts'
-import { RedisServer } from '../test/redis/redis-server.ts'
+import { killRun } from '../bullmq/kill-run.ts'
+import { RedisServer } from '../redis/redis-server.ts'
 
 const kills = Number(process.argv[2] ?? 50)
 const server = await RedisServer.start()

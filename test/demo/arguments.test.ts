@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readArguments } from '../../start/arguments.ts'
+import { readArguments } from '../../demo/arguments.ts'
 
 const standard = { port: 0, emulatorPort: 0, inbox: 'memory', inboxFile: undefined, exit: false, help: false }
 

@@ -12,7 +12,7 @@ afterEach(() => {
 
 /** Starts what `npm start` starts, until the end of the test at the latest. */
 export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'start/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args], {
     cwd: root,
     // Of this process's environment only what a program needs: it may hold colour settings of the test runner.
     env: { PATH, WEBHOOK_TOKEN: "a secret, 'quoted' & 100%", ...env },
