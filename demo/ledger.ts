@@ -1,5 +1,5 @@
-import type { Payload } from '../src/emulator/payload.ts'
 import type { DeliveryRecord } from '../src/emulator/sending/sending.ts'
+import type { Payload } from '../src/testing/payload.ts'
 
 /** As far as it tells events apart; the handlers get what was on the wire, so nothing is certain of it. */
 type HandledPayload = { readonly [field in 'type' | 'media_id' | 'emitted_at']?: unknown }

@@ -3,8 +3,8 @@ import type { Client } from '../src/client/index.ts'
 import { systemClock } from '../src/emulator/clock.ts'
 import type { DeliveryRecord, Emulator, Fault, MediaInput } from '../src/emulator/index.ts'
 import { payloadOf } from '../src/emulator/media/lifecycle.ts'
-import { flatBody } from '../src/emulator/payload.ts'
 import { createSender } from '../src/emulator/sending/sender.ts'
+import { flatBody } from '../src/testing/payload.ts'
 import type { Ledger } from './ledger.ts'
 
 /** Where the scenario is played. */

@@ -1,7 +1,7 @@
-import { wordsOf } from '../emulator/media/words.ts'
-import { bodyOf, type Payload } from '../emulator/payload.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
 import { checkChoice } from '../internal/check-options.ts'
+import { bodyOf, type Payload } from './payload.ts'
+import { wordsOf } from './words.ts'
 
 export type { Payload }
 

@@ -1,6 +1,6 @@
 import type { EventType } from '../../events/catalogue.ts'
-import { type Payload, timestamp } from '../payload.ts'
-import { wordsOf } from './words.ts'
+import { type Payload, timestamp } from '../../testing/payload.ts'
+import { wordsOf } from '../../testing/words.ts'
 
 /** What the events of a media tell of it. */
 export interface MediaFacts {

@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
+import { bodyOf, type Payload } from '../../testing/payload.ts'
 import type { Changes } from '../changes.ts'
 import type { Clock } from '../clock.ts'
-import { bodyOf, type Payload } from '../payload.ts'
 import { Records } from '../records.ts'
 import { Holds } from './holds.ts'
 import { type Profile, testTimeoutMs } from './profile.ts'

@@ -1,4 +1,4 @@
-import type { Payload } from '../payload.ts'
+import type { Payload } from '../../testing/payload.ts'
 import type { SigningOptions } from './signing.ts'
 
 /**

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { flatBody, type Payload } from '../../testing/payload.ts'
 import {
   type Signer,
   signWithBasicAuth,
@@ -14,7 +15,6 @@ import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-sign
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
-import { flatBody, type Payload } from '../payload.ts'
 
 /** How deliveries are signed: a scheme for each verifier of the receiver, with the options of that verifier. */
 export type SigningOptions =

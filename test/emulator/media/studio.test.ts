@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Changes } from '../../../src/emulator/changes.ts'
 import type { MediaInput } from '../../../src/emulator/media/media.ts'
 import { createStudio, type StudioOptions } from '../../../src/emulator/media/studio.ts'
-import type { Payload } from '../../../src/emulator/payload.ts'
 import { WebhookError } from '../../../src/index.ts'
+import type { Payload } from '../../../src/testing/payload.ts'
 import { timers } from '../sending/fixture.ts'
 
 const second = 1_000_000_000n

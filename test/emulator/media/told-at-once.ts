@@ -1,5 +1,5 @@
 import { lifeOf, type MediaFacts, payloadOf, step } from '../../../src/emulator/media/lifecycle.ts'
-import type { Payload } from '../../../src/emulator/payload.ts'
+import type { Payload } from '../../../src/testing/payload.ts'
 
 /** A media whose life is told at once. */
 export interface UploadedMedia extends MediaFacts {

@@ -1,5 +1,5 @@
-import type { EventType } from '../../events/catalogue.ts'
-import type { Payload } from '../payload.ts'
+import type { EventType } from '../events/catalogue.ts'
+import type { Payload } from './payload.ts'
 
 /** What the service was seen to write as `status`, by the type of the event. */
 const statuses: Record<EventType, string> = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { envelopeBody, flatBody, type Payload, timestamp } from '../../src/emulator/payload.ts'
+import { envelopeBody, flatBody, type Payload, timestamp } from '../../src/testing/payload.ts'
 
 const payload: Payload = {
   user_id: 'user-1',
