@@ -1,6 +1,5 @@
-import type { ApiError } from './api-error.ts'
+import { type ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
-import { redacted } from './redacted.ts'
 import { type ApiRequest, failure } from './request.ts'
 
 /** An answer, read to its end. */

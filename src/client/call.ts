@@ -5,7 +5,6 @@ import { type Answer, attempt } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
 import { readAnswer } from './read-answer.ts'
 import { type Endpoint, type Input, makeRequest } from './request.ts'
-import { type Pause, pause as pauseFor } from './waiting.ts'
 
 /** What each method of the client takes last. */
 export interface CallOptions {
@@ -51,3 +50,18 @@ function isSafeToRepeat({ method }: Endpoint<z.ZodType>, { code, status = 0 }: A
   if (code === 'rate_limited') return true
   return method !== 'POST' && (code === 'connection' || code === 'timeout' || [502, 503, 504].includes(status))
 }
+
+/** A pause that ends early, without an error, when the signal is aborted. */
+type Pause = (ms: number, signal?: AbortSignal) => Promise<void>
+
+export const pauseFor: Pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+    if (signal?.aborted) end()
+  })

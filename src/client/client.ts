@@ -1,7 +1,7 @@
-import { type ApiKeys, apiKeys } from './api-key.ts'
+import { type ApiKeys, apiKeys } from './api-keys.ts'
 import { type Call, createCall } from './call.ts'
 import { type ClientCredentials, type ClientOptions, readConfig } from './options.ts'
-import { type Webhooks, webhooks } from './webhook.ts'
+import { type Webhooks, webhooks } from './webhooks.ts'
 
 /** The service's management API. */
 export interface Client {

@@ -2,7 +2,6 @@ export type { Done } from './answers.ts'
 export { ApiError, type ApiErrorCode, type ApiErrorDetails, apiErrorCodes } from './api-error.ts'
 export type {
   ApiKey,
-  ApiKeys,
   ApiKeyType,
   CreateApiKeyParams,
   CreatedApiKey,
@@ -10,11 +9,11 @@ export type {
   ListApiKeysParams,
   UpdateApiKeyParams,
 } from './api-key.ts'
+export type { ApiKeys } from './api-keys.ts'
 export type { CallOptions } from './call.ts'
 export { type Client, createClient } from './client.ts'
 export type { ClientCredentials, ClientOptions } from './options.ts'
 export { type Registration, type RegistrationReport, registerWebhook } from './register-webhook.ts'
-export type { Webhooks } from './webhook.ts'
 export type {
   CreateWebhookParams,
   ListAllWebhooksParams,
@@ -22,4 +21,5 @@ export type {
   Subscriptions,
   UpdateWebhookParams,
   Webhook,
-} from './webhook-types.ts'
+} from './webhook.ts'
+export type { Webhooks } from './webhooks.ts'

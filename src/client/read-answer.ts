@@ -1,10 +1,8 @@
 import type * as z from 'zod'
-import type { ApiErrorCode } from './api-error.ts'
+import { type ApiErrorCode, redacted } from './api-error.ts'
 import type { Answer } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
-import { redacted } from './redacted.ts'
 import { type ApiRequest, failure } from './request.ts'
-import { askedWaitMs } from './waiting.ts'
 
 const codes: Readonly<Record<number, ApiErrorCode>> = {
   401: 'unauthorized',
@@ -57,3 +55,14 @@ function parsed(text: string): Record<string, unknown> | undefined {
 /** A webhook's check can answer with the status of the receiver: 202, say, and that it failed. */
 const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
+
+/** How long an answer asks to wait, in ms, if it does: Retry-After in seconds or as a date, or the service's own header. */
+export function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
+  // The service's own header comes with every answer; only in a refusal for the rate does it say anything.
+  const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
+  if (asked === null) return undefined
+  if (/^\d+(\.\d+)?$/.test(asked)) return Number(asked) * 1_000
+  // By its weekday, since Date.parse finds dates in '-5' and 'soon 5', too.
+  const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(asked) ? Date.parse(asked) - Date.now() : Number.NaN
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}

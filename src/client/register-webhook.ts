@@ -6,7 +6,7 @@ import type { CallOptions } from './call.ts'
 import type { Client } from './client.ts'
 import { toCamelCase } from './naming.ts'
 import * as fields from './params.ts'
-import type { Subscriptions, UpdateWebhookParams, Webhook } from './webhook-types.ts'
+import type { Subscriptions, UpdateWebhookParams, Webhook } from './webhook.ts'
 
 /** Where the service is to send its events. */
 export interface Registration {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
+import { pauseFor } from '../../src/client/call.ts'
 import { createClient } from '../../src/client/index.ts'
-import { pause } from '../../src/client/waiting.ts'
 import { after, failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './fixture.ts'
 
 describe('a service that is too slow', () => {
@@ -76,7 +76,7 @@ const timers = () => process.getActiveResourcesInfo().filter((resource) => resou
 test('a pause that was ended leaves neither a timer nor a listener behind', async () => {
   const controller = new AbortController()
   const before = timers()
-  const paused = pause(60_000, controller.signal)
+  const paused = pauseFor(60_000, controller.signal)
   expect(timers()).toBe(before + 1)
   controller.abort()
   await paused

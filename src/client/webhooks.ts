@@ -1,0 +1,107 @@
+import type { Done } from './answers.ts'
+import * as answers from './answers.ts'
+import type { Call, CallOptions } from './call.ts'
+import { everyItem } from './pages.ts'
+import { flag, httpUrl, name, oneOf, paging, params } from './params.ts'
+import type {
+  CreateWebhookParams,
+  ListAllWebhooksParams,
+  ListWebhooksParams,
+  UpdateWebhookParams,
+  Webhook,
+} from './webhook.ts'
+
+/** The webhooks of the service. Each method rejects with an {@link ApiError}. */
+export interface Webhooks {
+  /** Creates a webhook. The service refuses one without any event. */
+  create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
+  get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
+  /** One page of the webhooks. */
+  list(
+    params?: ListWebhooksParams,
+    options?: CallOptions,
+  ): Promise<{ status: string; data: { webhooks: Webhook[]; total?: number | undefined } }>
+  /** Every webhook, page by page, the oldest first unless it is told otherwise. */
+  listAll(params?: ListAllWebhooksParams, options?: CallOptions): AsyncGenerator<Webhook, void, undefined>
+  /** Changes what is given, at least one field. */
+  update(id: string, params: UpdateWebhookParams, options?: CallOptions): Promise<Done>
+  delete(id: string, options?: CallOptions): Promise<Done>
+  /**
+   * Has the service send a test delivery to the webhook's URL. When the receiver does not answer 200 within 1 s it
+   * rejects, and the error's status can be the receiver's: `unauthorized` may mean that your receiver answered 401.
+   */
+  check(id: string, options?: CallOptions): Promise<Done>
+}
+
+const flagsOf = <Flag>(flag: Flag) => ({
+  fileReceived: flag,
+  encodingStarted: flag,
+  partialFinished: flag,
+  encodingFinished: flag,
+  encodingFailed: flag,
+})
+
+const webhook = answers.record({
+  id: answers.needed,
+  userId: answers.text,
+  name: answers.text,
+  url: answers.text,
+  ...flagsOf(answers.flag),
+  createdAt: answers.text,
+  updatedAt: answers.text,
+  lastTriggeredAt: answers.text,
+})
+
+const flags = flagsOf(flag.optional())
+const changes = { url: httpUrl.optional(), name: name.optional(), ...flags }
+
+const endpoints = {
+  create: {
+    name: 'webhook.create',
+    method: 'POST',
+    path: '/api/webhooks',
+    params: params({ ...changes, url: httpUrl }),
+    answer: answers.answerWith({ webhook }),
+  },
+  get: {
+    name: 'webhook.get',
+    method: 'GET',
+    path: '/api/webhooks/{id}',
+    answer: answers.answerWith({ webhook }),
+  },
+  list: {
+    name: 'webhook.list',
+    method: 'GET',
+    path: '/api/webhooks',
+    params: params({ ...paging, sortBy: oneOf('created_at', 'url', 'name').optional(), ...flags }),
+    answer: answers.answerWith({ webhooks: answers.list(webhook), total: answers.wholeNumber }),
+  },
+  update: {
+    name: 'webhook.update',
+    method: 'PATCH',
+    path: '/api/webhooks/{id}',
+    params: params(changes).refine((given) => Object.values(given).some((value) => value !== undefined), {
+      error: `are empty; there are ${Object.keys(changes).join(', ')}`,
+    }),
+    answer: answers.done,
+  },
+  delete: { name: 'webhook.delete', method: 'DELETE', path: '/api/webhooks/{id}', answer: answers.done },
+  check: { name: 'webhook.check', method: 'POST', path: '/api/webhooks/check/{id}', answer: answers.saidSo },
+} as const
+
+export function webhooks(call: Call): Webhooks {
+  const list: Webhooks['list'] = (params = {}, options) => call(endpoints.list, { ...options, params })
+  return {
+    list,
+    create: (params, options) => call(endpoints.create, { ...options, params }),
+    get: (id, options) => call(endpoints.get, { ...options, id }),
+    update: (id, params, options) => call(endpoints.update, { ...options, id, params }),
+    delete: (id, options) => call(endpoints.delete, { ...options, id }),
+    check: (id, options) => call(endpoints.check, { ...options, id }),
+    listAll: (params = {}, options) =>
+      everyItem(async (range) => {
+        const { data } = await list({ sortBy: 'created_at', orderBy: 'asc', ...params, ...range }, options)
+        return { items: data.webhooks, total: data.total }
+      }),
+  }
+}
