@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { explainPort } from '../src/cli/serving.ts'
-import { paintIf } from '../src/cli/text.ts'
+import { explainPort } from '../src/cli/shared/serving.ts'
+import { paintIf } from '../src/cli/shared/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
 import { createEmulator } from '../src/emulator/index.ts'
 import { createReceiver, type Logger, urlToken } from '../src/index.ts'

@@ -1,4 +1,4 @@
-import { align, type Paint } from '../src/cli/text.ts'
+import { align, type Paint } from '../src/cli/shared/text.ts'
 import type { DeliveryReport, HandlingReport, Hooks, MediaEvent } from '../src/index.ts'
 
 const columns = ['time', '', 'outcome', 'status', 'type', 'media', 'took', '']

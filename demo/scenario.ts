@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '../src/client/index.ts'
-import { systemClock } from '../src/emulator/clock.ts'
 import type { DeliveryRecord, Emulator, Fault, MediaInput } from '../src/emulator/index.ts'
 import { payloadOf } from '../src/emulator/media/lifecycle.ts'
 import { createSender } from '../src/emulator/sending/sender.ts'
+import { systemClock } from '../src/emulator/shared/clock.ts'
 import { flatBody } from '../src/testing/payload.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
 import { expressHandler } from '../adapters/express.ts'
-import { listenOn } from '../src/cli/serving.ts'
+import { listenOn } from '../src/cli/shared/serving.ts'
 import type { Receiver } from '../src/index.ts'
 
 const path = '/webhooks/media'

@@ -1,4 +1,4 @@
-import { align, type Paint } from '../src/cli/text.ts'
+import { align, type Paint } from '../src/cli/shared/text.ts'
 import type { SummaryRow } from './ledger.ts'
 
 const counts = ['events', 'deliveries', 'refused', 'acknowledged', 'duplicates', 'handled'] as const

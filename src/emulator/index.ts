@@ -1,6 +1,5 @@
 export { createEmulator } from './emulator.ts'
 export type { Media, MediaInput, TimelineEntry } from './media/media.ts'
-export type { Credentials, Emulator, EmulatorOptions } from './options.ts'
 export type { Profile } from './sending/profile.ts'
 export type {
   Answer,
@@ -13,3 +12,4 @@ export type {
   SentRequest,
 } from './sending/sending.ts'
 export type { SigningOptions } from './sending/signing.ts'
+export type { Credentials, Emulator, EmulatorOptions } from './service/options.ts'

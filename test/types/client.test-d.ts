@@ -11,7 +11,7 @@ import {
   registerWebhook,
   type Webhook,
 } from '../../src/client/index.ts'
-import type { Credentials } from '../../src/emulator/options.ts'
+import type { Credentials } from '../../src/emulator/service/options.ts'
 import type { Receiver } from '../../src/index.ts'
 
 const baseUrl = 'https://api.example.com'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { answerError } from '../answer-error.ts'
+import { answerError } from '../http/answer-error.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { type ApiEnv, identify } from './identity.ts'

@@ -1,6 +1,6 @@
 import type { HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { parseJson, readText } from '../read-body.ts'
+import { parseJson, readText } from '../http/read-body.ts'
 import { fromText } from './fields.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import * as z from 'zod'
-import { digits, oneOf, readInput, text } from '../input.ts'
-import { nameLimit, urlLimit } from '../undocumented.ts'
+import { digits, oneOf, readInput, text } from '../shared/input.ts'
+import { nameLimit, urlLimit } from '../shared/undocumented.ts'
 import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhook.ts'
 
 /** A name that may be left blank. */

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import type { Clock } from '../clock.ts'
-import { requestsPerMinute } from '../undocumented.ts'
+import type { Clock } from '../shared/clock.ts'
+import { requestsPerMinute } from '../shared/undocumented.ts'
 import type { ApiEnv } from './identity.ts'
 
 const minute = 60_000_000_000n

@@ -1,6 +1,6 @@
 import type { Handler, HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { parseJson, readText } from '../read-body.ts'
+import { parseJson, readText } from '../http/read-body.ts'
 
 /** The JSON in the body of a request. */
 export async function jsonBody(request: HonoRequest): Promise<unknown> {

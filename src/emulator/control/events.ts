@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Handler } from 'hono'
 import { streamSSE } from 'hono/streaming'
-import type { Change, Changes } from '../changes.ts'
+import type { Change, Changes } from '../shared/changes.ts'
 
 /** Between two messages, in ms, however much changes. */
 const pauseMs = 200

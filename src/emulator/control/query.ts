@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { longestWaitMs } from '../../internal/timers.ts'
-import { digits, oneOf, text } from '../input.ts'
 import { sendingStates } from '../sending/sending.ts'
+import { digits, oneOf, text } from '../shared/input.ts'
 
 const page = {
   offset: digits(0, Number.MAX_SAFE_INTEGER).default(0),

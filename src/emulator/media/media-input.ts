@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { noObject, readInput, unicode } from '../input.ts'
+import { noObject, readInput, unicode } from '../shared/input.ts'
 import type { MediaInput } from './media.ts'
 
 const longestTitle = 255

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { createApi } from '../api/app.ts'
-import type { Parts } from '../parts.ts'
+import type { Parts } from '../service/parts.ts'
 import type { CreatedApiKey } from '../workspace/api-key.ts'
 
 /** What the page needs of an answer of the API. */

@@ -1,4 +1,4 @@
-import type { Parts } from '../parts.ts'
+import type { Parts } from '../service/parts.ts'
 import type { Notice } from './notices.ts'
 import type { View } from './view.ts'
 

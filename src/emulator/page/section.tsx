@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from 'hono/jsx'
-import type { Change } from '../changes.ts'
+import type { Change } from '../shared/changes.ts'
 
 interface SectionProps {
   readonly id: string

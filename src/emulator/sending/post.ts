@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { type Clock, dateOf, systemClock } from '../clock.ts'
+import { type Clock, dateOf, systemClock } from '../shared/clock.ts'
 import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } from './sending.ts'
 
 /** How a delivery is made. */

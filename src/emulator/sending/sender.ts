@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Signer } from '../../testing/signers.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../shared/clock.ts'
 import { post } from './post.ts'
 import { deliveryTimeoutMs, type Profile, retryPause } from './profile.ts'
 import { requestTo } from './request.ts'

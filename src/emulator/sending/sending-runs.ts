@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, dateOf } from '../clock.ts'
-import type { Records } from '../records.ts'
+import { type Clock, dateOf } from '../shared/clock.ts'
+import type { Records } from '../shared/records.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
 import { Turns } from './turns.ts'
 

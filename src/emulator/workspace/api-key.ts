@@ -1,4 +1,4 @@
-import type { ApiKeyStatus } from '../undocumented.ts'
+import type { ApiKeyStatus } from '../shared/undocumented.ts'
 
 /** What an API key may be used for. Those of type `only_upload` are refused by every endpoint of this API. */
 export const apiKeyTypes = ['full_access', 'only_upload'] as const

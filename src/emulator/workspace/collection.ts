@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
-import type { Change, Changes } from '../changes.ts'
-import { recordLimit } from '../undocumented.ts'
+import type { Change, Changes } from '../shared/changes.ts'
+import { recordLimit } from '../shared/undocumented.ts'
 
 /** All records of one kind, in the order in which they were created. It tells of every change. */
 export class Collection<Item extends { readonly id: string }> {

@@ -1,4 +1,4 @@
-import { foundBy } from '../undocumented.ts'
+import { foundBy } from '../shared/undocumented.ts'
 
 /** What to list, in the words of the API. */
 export interface ListQuery<SortField extends string> {

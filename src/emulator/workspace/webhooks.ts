@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Changes } from '../changes.ts'
-import { apiTimestamp, type Clock } from '../clock.ts'
+import type { Changes } from '../shared/changes.ts'
+import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 import type { SubscriptionFlag, Webhook } from './webhook.ts'

@@ -6,8 +6,8 @@ import { Hono } from 'hono'
 import { afterEach } from 'vitest'
 import { createApi } from '../../../src/emulator/api/app.ts'
 import type { Check } from '../../../src/emulator/api/webhooks.ts'
-import { Changes } from '../../../src/emulator/changes.ts'
 import type { DeliveryRecord } from '../../../src/emulator/sending/sending.ts'
+import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { Workspace } from '../../../src/emulator/workspace/workspace.ts'
 
 export const credentials = { publicKey: 'account-public', secretKey: 'account-secret', accessToken: 'account-token' }

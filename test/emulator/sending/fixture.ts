@@ -4,10 +4,10 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { getActiveResourcesInfo } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { Changes } from '../../../src/emulator/changes.ts'
-import { systemClock } from '../../../src/emulator/clock.ts'
 import { createOutbox, type OutboxOptions } from '../../../src/emulator/sending/outbox.ts'
 import type { DeliveryRecord, Sending } from '../../../src/emulator/sending/sending.ts'
+import { Changes } from '../../../src/emulator/shared/changes.ts'
+import { systemClock } from '../../../src/emulator/shared/clock.ts'
 import { samplePayload } from '../../../src/testing/index.ts'
 
 /** Listens on a free port while the test runs; `url` is its address. */

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { Changes } from '../../../src/emulator/changes.ts'
 import type { Sending } from '../../../src/emulator/sending/sending.ts'
+import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { listen, listenAndAnswer, mediaIdOf, outboxWith, outcomesOf, payloadOf, refusingUrl } from './fixture.ts'
 
 describe('a sending', () => {

@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { getHeapSnapshot } from 'node:v8'
-import { Changes } from '../../../src/emulator/changes.ts'
-import { systemClock } from '../../../src/emulator/clock.ts'
+import { Changes } from '../../../src/emulator/shared/changes.ts'
+import { systemClock } from '../../../src/emulator/shared/clock.ts'
 import { Workspace } from '../../../src/emulator/workspace/workspace.ts'
 
 const sha256 = (secret: string) => createHash('sha256').update(secret).digest('hex')

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { WebhookError } from '../errors.ts'
+import { WebhookError } from '../../errors.ts'
 
 /** A string. */
 export const text = z.string({ error: 'has to be a text' })

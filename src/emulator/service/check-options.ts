@@ -1,7 +1,7 @@
-import { WebhookError } from '../errors.ts'
-import { checkChoice, checkNumbers, largestCache } from '../internal/check-options.ts'
+import { WebhookError } from '../../errors.ts'
+import { checkChoice, checkNumbers, largestCache } from '../../internal/check-options.ts'
+import { profiles } from '../sending/profile.ts'
 import type { EmulatorOptions } from './options.ts'
-import { profiles } from './sending/profile.ts'
 
 const owner = 'createEmulator'
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
-import { WebhookError } from '../errors.ts'
+import { WebhookError } from '../../errors.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 

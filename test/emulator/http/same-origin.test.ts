@@ -2,10 +2,10 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerError } from '../../src/emulator/answer-error.ts'
-import { sameOrigin } from '../../src/emulator/same-origin.ts'
-import { type Listening, listen } from '../../src/emulator/server.ts'
-import { ask } from './ask.ts'
+import { answerError } from '../../../src/emulator/http/answer-error.ts'
+import { sameOrigin } from '../../../src/emulator/http/same-origin.ts'
+import { type Listening, listen } from '../../../src/emulator/http/server.ts'
+import { ask } from '../ask.ts'
 
 let server: Listening
 let url: string

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { readBehaviour } from '../../src/emulator/behaviour.ts'
-import { faults } from '../../src/emulator/sending/sending.ts'
-import { WebhookError } from '../../src/errors.ts'
+import { faults } from '../../../src/emulator/sending/sending.ts'
+import { readBehaviour } from '../../../src/emulator/service/behaviour.ts'
+import { WebhookError } from '../../../src/errors.ts'
 
 const secret = 's3cret'
 

@@ -1,6 +1,6 @@
 import type { HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { bodyLimit } from './undocumented.ts'
+import { bodyLimit } from '../shared/undocumented.ts'
 
 /**
  * Reads the body of a request as text. It stops at the limit, whatever the content length is said to be. (Not

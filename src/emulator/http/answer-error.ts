@@ -1,8 +1,8 @@
 import type { ErrorHandler, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { WebhookError, type WebhookErrorCode } from '../errors.ts'
-import { errorBody } from './undocumented.ts'
+import { WebhookError, type WebhookErrorCode } from '../../errors.ts'
+import { errorBody } from '../shared/undocumented.ts'
 
 const statuses: Partial<Record<WebhookErrorCode, ContentfulStatusCode>> = {
   invalid_option: 400,

@@ -1,4 +1,4 @@
-import { WebhookError } from '../errors.ts'
+import { WebhookError } from '../../errors.ts'
 
 /** What is kept of things that come to an end, and how much of it. */
 export interface RecordsOptions<Item> {

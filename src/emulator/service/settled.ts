@@ -1,8 +1,8 @@
-import { WebhookError } from '../errors.ts'
-import { checkNumbers } from '../internal/check-options.ts'
-import { within } from '../internal/timers.ts'
-import type { Studio } from './media/studio.ts'
-import type { Outbox } from './sending/outbox.ts'
+import { WebhookError } from '../../errors.ts'
+import { checkNumbers } from '../../internal/check-options.ts'
+import { within } from '../../internal/timers.ts'
+import type { Studio } from '../media/studio.ts'
+import type { Outbox } from '../sending/outbox.ts'
 
 interface Settling {
   readonly outbox: Pick<Outbox, 'idle' | 'list'>

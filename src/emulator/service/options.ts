@@ -1,7 +1,7 @@
-import type { Clock } from './clock.ts'
-import type { Media, MediaInput } from './media/media.ts'
-import type { Profile } from './sending/profile.ts'
-import type { Behaviour, Sending } from './sending/sending.ts'
+import type { Media, MediaInput } from '../media/media.ts'
+import type { Profile } from '../sending/profile.ts'
+import type { Behaviour, Sending } from '../sending/sending.ts'
+import type { Clock } from '../shared/clock.ts'
 
 /** The options of {@link createEmulator}. */
 export interface EmulatorOptions {

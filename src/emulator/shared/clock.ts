@@ -1,4 +1,4 @@
-import { timestamp } from '../testing/payload.ts'
+import { timestamp } from '../../testing/payload.ts'
 
 /** Tells the time in nanoseconds since 1970. */
 export type Clock = () => bigint

@@ -1,11 +1,11 @@
-import type { Changes } from './changes.ts'
-import type { Studio } from './media/studio.ts'
+import type { Studio } from '../media/studio.ts'
+import type { Outbox } from '../sending/outbox.ts'
+import type { Profile } from '../sending/profile.ts'
+import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
+import type { Changes } from '../shared/changes.ts'
+import type { Webhook } from '../workspace/webhook.ts'
+import type { Workspace } from '../workspace/workspace.ts'
 import type { Emulator } from './options.ts'
-import type { Outbox } from './sending/outbox.ts'
-import type { Profile } from './sending/profile.ts'
-import type { Behaviour, DeliveryRecord } from './sending/sending.ts'
-import type { Webhook } from './workspace/webhook.ts'
-import type { Workspace } from './workspace/workspace.ts'
 
 /**
  * What an emulator is made of, as its own HTTP interface and its page use it. What the methods of {@link Emulator} take

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { noObject, oneOf, readInput, unicode } from './input.ts'
-import { type Behaviour, faults } from './sending/sending.ts'
-import { verifierFor } from './sending/signing.ts'
+import { type Behaviour, faults } from '../sending/sending.ts'
+import { verifierFor } from '../sending/signing.ts'
+import { noObject, oneOf, readInput, unicode } from '../shared/input.ts'
 
 // A line break in a header would be refused at each delivery, by Node.
 const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })

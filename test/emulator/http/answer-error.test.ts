@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { expect, test, vi } from 'vitest'
-import { answerError } from '../../src/emulator/answer-error.ts'
-import { WebhookError } from '../../src/errors.ts'
+import { answerError } from '../../../src/emulator/http/answer-error.ts'
+import { WebhookError } from '../../../src/errors.ts'
 
 async function answerTo(error: Error) {
   const app = new Hono().onError(answerError).get('/', () => {
