@@ -1,7 +1,7 @@
-import { commonFlags } from './arguments.ts'
-import type { Command, CommandGroup } from './command.ts'
-import { type Flag, flagName } from './flags.ts'
-import { table } from './text.ts'
+import { commonFlags } from './shared/arguments.ts'
+import type { Command, CommandGroup } from './shared/command.ts'
+import { type Flag, flagName } from './shared/flags.ts'
+import { table } from './shared/text.ts'
 
 /** The name of the program. */
 export const program = 'media-webhooks'

@@ -1,15 +1,14 @@
 import { createRequire } from 'node:module'
 import { ApiError } from '../client/index.ts'
 import { WebhookError } from '../errors.ts'
-import { asksForHelp, readArguments } from './arguments.ts'
-import type { Command, CommandGroup } from './command.ts'
 import { commands } from './commands/index.ts'
 import { commandHelp, listHelp, program } from './help.ts'
-import { inFlags } from './in-flags.ts'
-import { suggestion } from './nearest.ts'
-import { createScreen, type Screen, type Surroundings } from './screen.ts'
-import { plain } from './text.ts'
-import { UsageError } from './usage-error.ts'
+import { asksForHelp, readArguments } from './shared/arguments.ts'
+import type { Command, CommandGroup } from './shared/command.ts'
+import { flagName, UsageError } from './shared/flags.ts'
+import { createScreen, type Screen, type Surroundings } from './shared/screen.ts'
+import { suggestion } from './shared/suggestion.ts'
+import { plain } from './shared/text.ts'
 
 const summary =
   "develop and run receivers of a media service's webhooks: an emulator of the service, its API, and tools"
@@ -85,3 +84,14 @@ const isWrongUsage = (error: unknown): error is Error =>
 /** In one line, whoever wrote it. */
 const messageOf = (error: unknown): string =>
   plain((error instanceof Error ? error.message || error.name : String(error)).replace(/\s*\n\s*/g, ' '))
+
+/**
+ * A message of the client or the emulator in the words of the command line: `createClient: baseUrl has to be …` is
+ * `--base-url has to be …`.
+ */
+function inFlags(message: string, { flags }: Command): string {
+  const [, parameter = '', rest] =
+    /^(?:createClient|createEmulator|(?:apiKey|webhook)\.\w+): (\w+) (.*)$/s.exec(message) ?? []
+  const name = parameter === 'apiKeyName' ? 'name' : parameter
+  return Object.hasOwn(flags, name) ? `${flagName(name)} ${rest}` : message
+}

@@ -4,7 +4,7 @@ import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { expressHandler } from '../../adapters/express.ts'
 import { nodeHandler } from '../../adapters/node.ts'
-import { maxRequests } from '../../src/cli/doctor/examine.ts'
+import { maxRequests } from '../../src/cli/commands/doctor/examine.ts'
 import {
   basicAuth,
   createReceiver,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maskedUrl } from '../../src/cli/mask.ts'
+import { maskedUrl } from '../../src/cli/shared/mask.ts'
 
 test.each([
   [

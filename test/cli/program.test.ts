@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import type { Command, CommandGroup } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands/index.ts'
-import { flagName } from '../../src/cli/flags.ts'
 import { run } from '../../src/cli/run.ts'
+import type { Command, CommandGroup } from '../../src/cli/shared/command.ts'
+import { flagName } from '../../src/cli/shared/flags.ts'
 import { finish } from './program.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json')

@@ -1,12 +1,11 @@
-import { defineCommand } from '../command.ts'
-import { createEndpoint, shown } from '../doctor/endpoint.ts'
-import { examine, maxRequests } from '../doctor/examine.ts'
-import type { Finding } from '../doctor/finding.ts'
-import { readUrl } from '../flags.ts'
-import { maskingHelp } from '../mask.ts'
-import { readScheme, schemeChoice, schemeFlags } from '../schemes.ts'
-import type { Screen } from '../screen.ts'
-import { UsageError } from '../usage-error.ts'
+import { defineCommand } from '../shared/command.ts'
+import { readUrl, UsageError } from '../shared/flags.ts'
+import { maskingHelp } from '../shared/mask.ts'
+import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
+import type { Screen } from '../shared/screen.ts'
+import { createEndpoint, shown } from './doctor/endpoint.ts'
+import { examine, maxRequests } from './doctor/examine.ts'
+import type { Finding } from './doctor/finding.ts'
 
 const styles = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const
 

@@ -1,9 +1,9 @@
 import { profiles } from '../../emulator/sending/profile.ts'
 import { WebhookError } from '../../index.ts'
-import { defineCommand } from '../command.ts'
-import { choice, port, text, timeScale } from '../flags.ts'
-import { explainPort, interrupted, servingExitCodes } from '../serving.ts'
-import { table } from '../text.ts'
+import { defineCommand } from '../shared/command.ts'
+import { choice, port, text, timeScale } from '../shared/flags.ts'
+import { explainPort, interrupted, servingExitCodes } from '../shared/serving.ts'
+import { table } from '../shared/text.ts'
 
 const standardPort = 4010
 

@@ -1,14 +1,12 @@
 import type { InboxFile } from '../../inbox/sqlite.ts'
 import { WebhookError } from '../../index.ts'
-import { defineCommand, type Input } from '../command.ts'
-import { flagName, toggle, whole } from '../flags.ts'
-import { eachLetter, everyKey } from '../inbox/each-letter.ts'
-import { letterJson, lettersText } from '../inbox/letters.ts'
-import { shellQuoted } from '../inbox/shell-quoted.ts'
-import { suggestion } from '../nearest.ts'
-import type { Screen } from '../screen.ts'
-import { table } from '../text.ts'
-import { UsageError } from '../usage-error.ts'
+import { defineCommand, type Input } from '../shared/command.ts'
+import { flagName, toggle, UsageError, whole } from '../shared/flags.ts'
+import type { Screen } from '../shared/screen.ts'
+import { suggestion } from '../shared/suggestion.ts'
+import { table } from '../shared/text.ts'
+import { eachLetter, everyKey } from './inbox/each-dead-letter.ts'
+import { letterJson, lettersText, shellQuoted } from './inbox/print.ts'
 
 const flags = {
   limit: whole('<n>', 'dead-letters: at most so many, the newest (default: 100)', 1),

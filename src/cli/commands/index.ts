@@ -1,4 +1,4 @@
-import type { Command, CommandGroup } from '../command.ts'
+import type { Command, CommandGroup } from '../shared/command.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
 import { inbox } from './inbox.ts'

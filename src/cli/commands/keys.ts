@@ -1,8 +1,8 @@
 import type { ApiKey } from '../../client/index.ts'
-import { apiCommand, listFlags } from '../api.ts'
-import type { CommandGroup } from '../command.ts'
-import { choice, required, text, whole } from '../flags.ts'
-import { plain, table } from '../text.ts'
+import { apiCommand, listFlags } from '../shared/api-command.ts'
+import type { CommandGroup } from '../shared/command.ts'
+import { choice, required, text, whole } from '../shared/flags.ts'
+import { plain, table } from '../shared/text.ts'
 
 const name = required(text('<text>', 'the name of the key'))
 

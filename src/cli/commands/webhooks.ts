@@ -1,11 +1,10 @@
 import type { Webhook } from '../../client/index.ts'
 import { eventTypes } from '../../index.ts'
-import { apiCommand, listFlags } from '../api.ts'
-import type { CommandGroup } from '../command.ts'
-import { choice, type Flag, list as listOf, required, text, toggle, url } from '../flags.ts'
-import { maskedUrl, maskingHelp } from '../mask.ts'
-import { plain, table } from '../text.ts'
-import { UsageError } from '../usage-error.ts'
+import { apiCommand, listFlags } from '../shared/api-command.ts'
+import type { CommandGroup } from '../shared/command.ts'
+import { choice, type Flag, list as listOf, required, text, toggle, UsageError, url } from '../shared/flags.ts'
+import { maskedUrl, maskingHelp } from '../shared/mask.ts'
+import { plain, table } from '../shared/text.ts'
 
 type Events = readonly (typeof eventTypes)[number][]
 

@@ -3,7 +3,7 @@ import { handlesDuplicates } from './duplicates.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Check, type Finding, wasAccepted } from './finding.ts'
 import { refusesForgeries } from './forgeries.ts'
-import { refusesBadDeliveries } from './refusals.ts'
+import { refusesBadDeliveries } from './rejections.ts'
 
 /** The most requests that an examination makes. */
 export const maxRequests = 47

@@ -1,8 +1,8 @@
-import type { Outbox } from '../../emulator/sending/outbox.ts'
-import type { DeliveryRecord, Sending } from '../../emulator/sending/sending.ts'
-import { withoutSecret } from '../mask.ts'
-import type { Screen } from '../screen.ts'
-import { align, plain } from '../text.ts'
+import type { Outbox } from '../../../emulator/sending/outbox.ts'
+import type { DeliveryRecord, Sending } from '../../../emulator/sending/sending.ts'
+import { withoutSecret } from '../../shared/mask.ts'
+import type { Screen } from '../../shared/screen.ts'
+import { align, plain } from '../../shared/text.ts'
 
 /** Prints deliveries as they are made. */
 export interface DeliveryPrinter {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type SigningOptions, signerFor } from '../../emulator/sending/signing.ts'
-import type { Signer } from '../../testing/signers.ts'
-import { looksSecret } from '../mask.ts'
+import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
+import type { Signer } from '../../../testing/signers.ts'
+import { looksSecret } from '../../shared/mask.ts'
 import { type Endpoint, type Manner, unsigned } from './endpoint.ts'
 import { type Finding, refusal } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import { eventTypes } from '../../index.ts'
+import { eventTypes } from '../../../index.ts'
 import { isPrompt } from './acknowledges.ts'
 import type { Endpoint, TestEvent } from './endpoint.ts'
 import { type Finding, failed, ok, told } from './finding.ts'

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, RequestListener } from 'node:http'
-import { nodeHandler } from '../../../adapters/node.ts'
-import { parseJsonObject } from '../../events/json.ts'
-import { parseEvent } from '../../events/parse.ts'
+import { nodeHandler } from '../../../../adapters/node.ts'
+import { parseEvent } from '../../../events/parse.ts'
 import {
   createReceiver,
   type Delivery,
@@ -10,7 +9,8 @@ import {
   type Logger,
   type MediaEvent,
   type Verifier,
-} from '../../index.ts'
+} from '../../../index.ts'
+import { parseJsonObject } from '../../../internal/json.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
 /** A delivery, and what the receiver made of it. */

@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Command, Input } from './command.ts'
-import { type Flag, type Flags, flagName, toggle } from './flags.ts'
-import { suggestion } from './nearest.ts'
-import { UsageError } from './usage-error.ts'
+import { type Flag, type Flags, flagName, toggle, UsageError } from './flags.ts'
+import { suggestion } from './suggestion.ts'
 
 /** The flags of every command. */
 export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this') })

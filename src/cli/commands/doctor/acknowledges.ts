@@ -1,5 +1,5 @@
-import { testTimeoutMs } from '../../emulator/sending/profile.ts'
-import { looksSecret } from '../mask.ts'
+import { testTimeoutMs } from '../../../emulator/sending/profile.ts'
+import { looksSecret } from '../../shared/mask.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Finding, failed, ok, told } from './finding.ts'
 import { noTls, type Reply } from './probe.ts'

@@ -1,6 +1,6 @@
-import { maskedUrl, withoutSecret } from '../mask.ts'
-import type { Screen } from '../screen.ts'
-import { plain, table } from '../text.ts'
+import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
+import type { Screen } from '../../shared/screen.ts'
+import { plain, table } from '../../shared/text.ts'
 import { isCredential, masked } from './credentials.ts'
 import type { Received } from './received.ts'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type SigningOptions, verifierFor } from '../../emulator/sending/signing.ts'
-import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../index.ts'
+import { type SigningOptions, verifierFor } from '../../../emulator/sending/signing.ts'
+import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../../index.ts'
 
 /** A delivery as it arrived. */
 export interface ReceivedDelivery extends SignedDelivery {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { InboxFile } from '../../inbox/sqlite.ts'
-import type { Screen } from '../screen.ts'
+import type { InboxFile } from '../../../inbox/sqlite.ts'
+import type { Screen } from '../../shared/screen.ts'
 
 /** What became of the dead letters that were asked for. */
 export interface Outcome {

@@ -1,7 +1,6 @@
-import type { DeadLetter, RefusedDelivery } from '../../index.ts'
-import { maskedUrl } from '../mask.ts'
-import { type Paint, plain, table } from '../text.ts'
-import { shellQuoted } from './shell-quoted.ts'
+import type { DeadLetter, RefusedDelivery } from '../../../index.ts'
+import { maskedUrl } from '../../shared/mask.ts'
+import { type Paint, plain, table } from '../../shared/text.ts'
 
 const columns = ['died', 'type', 'media', 'attempts', 'key']
 
@@ -44,4 +43,18 @@ const refusedJson = ({ url, body, ...refused }: RefusedDelivery) => ({
 function bodyJson(bytes: Buffer) {
   const body = bytes.toString()
   return Buffer.from(body).equals(bytes) ? { body } : { bodyBase64: bytes.toString('base64') }
+}
+
+/** A text as an argument to paste: the shell passes it on as it is, and it does not steer the terminal. */
+export function shellQuoted(text: string): string {
+  if (/^[\w.:@/+,-]+$/.test(text)) return text
+  if (plain(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
+  return `$'${Array.from(text, escaped).join('')}'`
+}
+
+function escaped(character: string): string {
+  if (character === "'" || character === '\\') return `\\${character}`
+  if (plain(character) === character) return character
+  // In octal, of which shells read three digits and no more.
+  return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }

@@ -1,4 +1,7 @@
-import { UsageError } from './usage-error.ts'
+/** The command line makes no sense: the program ends with status 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
 
 /** A flag of a command. In code its name is `timeScale`, on the command line `--time-scale`. */
 export interface Flag<Value = unknown> {

@@ -1,5 +1,5 @@
-import { lineFor } from '../schemes.ts'
-import { plain } from '../text.ts'
+import { lineFor } from '../../shared/schemes.ts'
+import { plain } from '../../shared/text.ts'
 import { credentialHeaders, urlTokens } from './credentials.ts'
 import { findVerifiers, type ReceivedDelivery, timesIn } from './find-verifiers.ts'
 

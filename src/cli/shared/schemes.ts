@@ -1,8 +1,7 @@
-import { type SigningOptions, verifierFor } from '../emulator/sending/signing.ts'
+import { type SigningOptions, verifierFor } from '../../emulator/sending/signing.ts'
 import type { Input } from './command.ts'
-import { choice, flagName, text } from './flags.ts'
+import { choice, flagName, text, UsageError } from './flags.ts'
 import { plain } from './text.ts'
-import { UsageError } from './usage-error.ts'
 
 /** The variable that holds the secret, here and in the lines to paste. */
 const secretVariable = 'MEDIA_WEBHOOKS_SECRET'

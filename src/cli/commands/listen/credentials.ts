@@ -1,5 +1,5 @@
-import type { SigningOptions } from '../../emulator/sending/signing.ts'
-import { looksSecret } from '../mask.ts'
+import type { SigningOptions } from '../../../emulator/sending/signing.ts'
+import { looksSecret } from '../../shared/mask.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
 // What every client sends; none of it is a credential.

@@ -1,7 +1,6 @@
-import { type CallOptions, type Client, createClient } from '../client/index.ts'
+import { type CallOptions, type Client, createClient } from '../../client/index.ts'
 import { type Command, defineCommand, type Input } from './command.ts'
-import { choice, type Flags, required, text, url, whole } from './flags.ts'
-import { UsageError } from './usage-error.ts'
+import { choice, type Flags, required, text, UsageError, url, whole } from './flags.ts'
 
 const apiFlags = {
   baseUrl: required(

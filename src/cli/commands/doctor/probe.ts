@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { deliveryTimeoutMs } from '../../emulator/sending/profile.ts'
+import { deliveryTimeoutMs } from '../../../emulator/sending/profile.ts'
 
 /** One request to the endpoint. */
 export interface Probe {
