@@ -54,3 +54,21 @@ export function signedDelivery(number: number, scheme: Scheme = 'x-signature'): 
   const body = bodyOf(number)
   return { body, headers: { 'content-type': 'application/json', ...signatureHeaders[scheme](body, number) } }
 }
+
+/** A delivery as an adapter hands it over, with its body read. */
+export function toDelivery({ body, headers }: SignedDelivery) {
+  return { method: 'POST', url: path, headers: new HeaderFields(headers), body }
+}
+
+// A class, as an arrow function would cost extra here: tsx names each one anew.
+class HeaderFields {
+  readonly #fields: Readonly<Record<string, string>>
+
+  constructor(fields: Readonly<Record<string, string>>) {
+    this.#fields = fields
+  }
+
+  get(name: string): string | null {
+    return this.#fields[name] ?? null
+  }
+}

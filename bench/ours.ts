@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Inbox } from '../src/index.ts'
-import { path, type SignedDelivery, secret } from './deliveries.ts'
+import { secret } from './deliveries.ts'
 import { handle } from './tally.ts'
 
 // Imported by name and at run time: what is measured is the built package, as a user has it.
@@ -36,22 +36,4 @@ export function receiverWith(handler: (event: { readonly mediaId: string }) => P
   const receiver = createReceiver({ verify, ...(inbox && { inbox }) })
   receiver.on('encoding.finished', handler)
   return receiver
-}
-
-/** A delivery as an adapter hands it over, with its body read. */
-export function toDelivery({ body, headers }: SignedDelivery) {
-  return { method: 'POST', url: path, headers: new HeaderFields(headers), body }
-}
-
-// A class, as an arrow function would cost extra here: tsx names each one anew.
-class HeaderFields {
-  readonly #fields: Readonly<Record<string, string>>
-
-  constructor(fields: Readonly<Record<string, string>>) {
-    this.#fields = fields
-  }
-
-  get(name: string): string | null {
-    return this.#fields[name] ?? null
-  }
 }

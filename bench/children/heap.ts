@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { answerWith } from '../child.ts'
-import { signedDelivery } from '../deliveries.ts'
-import { receiver, toDelivery } from '../ours.ts'
+import { signedDelivery, toDelivery } from '../deliveries.ts'
+import { receiver } from '../ours.ts'
 import { tallyOf } from '../tally.ts'
 
 const ours = receiver()

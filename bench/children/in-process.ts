@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { answerWith } from '../child.ts'
-import { type SignedDelivery, signedDelivery } from '../deliveries.ts'
+import { type SignedDelivery, signedDelivery, toDelivery } from '../deliveries.ts'
 import { tally, tallyOf } from '../tally.ts'
 
 /** Takes one delivery, with what an adapter has in hand: the bytes, and the headers as node:http gives them. */
@@ -12,7 +12,7 @@ const pipelines: Record<string, () => Promise<Take>> = {
     return ({ body, headers }) => run(take(body, headers['x-signature']))
   },
   ours: async () => {
-    const { receiver, toDelivery } = await import('../ours.ts')
+    const { receiver } = await import('../ours.ts')
     const ours = receiver()
     return (delivery) => ours.receive(toDelivery(delivery))
   },
