@@ -8,10 +8,9 @@ import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
 import { inboxEmpty, openStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
-import { createPrinter } from './print.ts'
+import { createPrinter, summaryText } from './print.ts'
 import { play } from './scenario.ts'
 import { startServer } from './server.ts'
-import { summaryText } from './summary.ts'
 
 const { WEBHOOK_TOKEN: secret = randomBytes(24).toString('base64url'), NO_COLOR } = process.env
 

@@ -3,14 +3,13 @@ import { WebhookError } from '../errors.ts'
 import { createApi } from './api/app.ts'
 import { createControl } from './control/app.ts'
 import { answerError, answerNotFound } from './http/answer-error.ts'
-import { sameOrigin } from './http/same-origin.ts'
-import { securityHeaders } from './http/security-headers.ts'
+import { sameOrigin, securityHeaders } from './http/same-origin.ts'
 import { listen } from './http/server.ts'
 import { createPage } from './page/app.tsx'
 import { checkEmulatorOptions } from './service/check-options.ts'
-import { createParts } from './service/create-parts.ts'
 import type { Emulator, EmulatorOptions } from './service/options.ts'
-import type { Parts } from './service/parts.ts'
+import type { Parts } from './service/service.ts'
+import { createParts } from './service/service.ts'
 
 /**
  * Plays the service on this machine: its API, its sender, and a page to watch them.

@@ -1,7 +1,6 @@
 import { type EventType, eventTypes } from '../events/catalogue.ts'
 import { checkChoice } from '../internal/check-options.ts'
-import { bodyOf, type Payload } from './payload.ts'
-import { wordsOf } from './words.ts'
+import { bodyOf, type Payload, wordsOf } from './payload.ts'
 
 export type { Payload }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { createEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts'
-import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../../src/emulator/workspace/webhook.ts'
+import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../../src/emulator/workspace/webhooks.ts'
 import { createReceiver, type MediaEvent, type ReceiverOptions, unverified } from '../../src/index.ts'
 import { type Answered, ask } from './ask.ts'
 

@@ -2,10 +2,9 @@ import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
 import { digits, noObject, oneOf, readInput } from '../shared/input.ts'
 import { apiKeyDefaults, wireNames } from '../shared/undocumented.ts'
-import { apiKeyTypes } from '../workspace/api-key.ts'
 import type { ApiKeys } from '../workspace/api-keys.ts'
-import { readBody } from './body.ts'
-import { listQuery, name, readId, readQuery } from './fields.ts'
+import { apiKeyTypes } from '../workspace/api-keys.ts'
+import { listQuery, name, readBody, readId, readQuery } from './request.ts'
 import type { Routes } from './routes.ts'
 
 const ttl = z.preprocess(

@@ -5,10 +5,9 @@ import * as z from 'zod'
 import type { DeliveryRecord } from '../sending/sending.ts'
 import { noObject, readInput } from '../shared/input.ts'
 import { defaultWebhookName, errorBody, failedCheckStatus } from '../shared/undocumented.ts'
-import { subscriptionFlags, type Webhook } from '../workspace/webhook.ts'
 import type { Webhooks } from '../workspace/webhooks.ts'
-import { readBody } from './body.ts'
-import { flags, listQuery, name, nameOrBlank, readId, readQuery, url } from './fields.ts'
+import { subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
+import { flags, listQuery, name, nameOrBlank, readBody, readId, readQuery, url } from './request.ts'
 import type { Routes } from './routes.ts'
 
 /** Makes the test delivery to a webhook: it has failed unless it was answered 200 within 1 s. */

@@ -1,11 +1,12 @@
-import { type Context, Hono } from 'hono'
+import { type Context, type Handler, Hono, type HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import type { Behaviour, Sending } from '../sending/sending.ts'
-import type { Parts } from '../service/parts.ts'
-import { readInput } from '../shared/input.ts'
-import { jsonBody, only, optionalJsonBody } from './body.ts'
+import * as z from 'zod'
+import { longestWaitMs } from '../../internal/timers.ts'
+import { parseJson, readText } from '../http/read-body.ts'
+import { type Behaviour, type Sending, sendingStates } from '../sending/sending.ts'
+import type { Parts } from '../service/service.ts'
+import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { changeStream } from './events.ts'
-import { mediaQuery, type SendingsQuery, sendingsQuery, settledQuery } from './query.ts'
 
 /**
  * The emulator's own HTTP interface: what {@link Emulator} does, for other languages, the command line and the page.
@@ -81,4 +82,52 @@ function found<T>(among: { get(id: string): T | undefined }, kind: string, conte
   const item = among.get(context.req.param('id') ?? '')
   if (item === undefined) throw new HTTPException(404, { message: `there is no ${kind} with this id` })
   return item
+}
+
+const page = {
+  offset: digits(0, Number.MAX_SAFE_INTEGER).default(0),
+  limit: digits(1, 100).default(25),
+}
+
+/** Which media to list. */
+export const mediaQuery = z.strictObject(page)
+
+/** Which sendings to list. */
+export const sendingsQuery = z.strictObject({
+  webhook_id: text.optional(),
+  media_id: text.optional(),
+  state: oneOf(sendingStates).optional(),
+  ...page,
+})
+
+export type SendingsQuery = z.output<typeof sendingsQuery>
+
+/** How long to wait. */
+export const settledQuery = z.strictObject({ timeout_ms: digits(1, longestWaitMs).optional() })
+
+/** The JSON in the body of a request. */
+export async function jsonBody(request: HonoRequest): Promise<unknown> {
+  return parse(request, await readText(request))
+}
+
+/** The same where the body may be left out. */
+export async function optionalJsonBody(request: HonoRequest): Promise<unknown> {
+  const text = await readText(request)
+  return text === '' ? undefined : parse(request, text)
+}
+
+function parse(request: HonoRequest, text: string): unknown {
+  if (!/^application\/json *(;|$)/i.test(request.header('content-type') ?? '')) {
+    throw new HTTPException(415, { message: 'the content type of the body has to be application/json' })
+  }
+  return parseJson(text)
+}
+
+/** Answers the methods that a path does not take. */
+export function only(...methods: readonly string[]): Handler {
+  const allow = methods.join(', ')
+  return (context) => {
+    context.header('Allow', allow)
+    throw new HTTPException(405, { message: `${context.req.path} takes ${allow}` })
+  }
 }

@@ -1,6 +1,5 @@
 import type { EventType } from '../../events/catalogue.ts'
-import { type Payload, timestamp } from '../../testing/payload.ts'
-import { wordsOf } from '../../testing/words.ts'
+import { type Payload, timestamp, wordsOf } from '../../testing/payload.ts'
 
 /** What the events of a media tell of it. */
 export interface MediaFacts {

@@ -6,7 +6,7 @@ import { type Clock, dateOf } from '../shared/clock.ts'
 import { Records } from '../shared/records.ts'
 import { type LifeEvent, lifeOf, payloadOf, step } from './lifecycle.ts'
 import type { Media, MediaInput } from './media.ts'
-import { readMediaInput } from './media-input.ts'
+import { readMediaInput } from './media.ts'
 
 /** The options of {@link createStudio}. */
 export interface StudioOptions {

@@ -1,12 +1,13 @@
 import { WebhookError } from '../../errors.ts'
+import { createApi } from '../api/app.ts'
 import type { MediaInput } from '../media/media.ts'
 import type { Behaviour, Fault } from '../sending/sending.ts'
-import type { Parts } from '../service/parts.ts'
+import type { Parts } from '../service/service.ts'
 import { wireNames } from '../shared/undocumented.ts'
-import { subscriptionFlags } from '../workspace/webhook.ts'
-import { apiCaller } from './api-caller.ts'
-import { inWordsOfForm, readBehaviourForm } from './behaviour-form.ts'
-import type { Notice } from './notices.ts'
+import type { CreatedApiKey } from '../workspace/api-keys.ts'
+import { subscriptionFlags } from '../workspace/webhooks.ts'
+import { inWordsOfForm, readBehaviourForm } from './behaviour-form.tsx'
+import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
 /** What came of an action, and what of the view is different from then on. */
@@ -103,4 +104,26 @@ function repetitionOf(form: URLSearchParams, { outbox, behaviourOf }: Parts, id:
   if (!fault || webhookId === undefined) return undefined
   const { fault: _, ...rest } = behaviourOf(webhookId)
   return fault === 'none' ? rest : { ...rest, fault: fault as Fault }
+}
+
+/** What the page needs of an answer of the API. */
+interface ApiAnswer {
+  readonly message: string
+  readonly data: { readonly api_key: CreatedApiKey }
+}
+
+/**
+ * Lets the page do what a client of the API does: what that is refused, the page is refused in the same words.
+ * @returns a function that throws a WebhookError `invalid_option` unless the API answers with success
+ */
+export function apiCaller(parts: Parts) {
+  const api = createApi(parts)
+  const headers = { authorization: `Bearer ${parts.credentials.accessToken}`, 'content-type': 'application/json' }
+  return async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
+    const response = await api.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+    const answer = (await response.json()) as ApiAnswer
+    if (response.ok) return answer
+    // The names of fields on the wire are not those of the page.
+    throw new WebhookError('invalid_option', answer.message.replace(/^body\.?(api_key_)?/, '').trim())
+  }
 }

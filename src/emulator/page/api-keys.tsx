@@ -1,11 +1,7 @@
-import { type ApiKey, apiKeyTypes } from '../workspace/api-key.ts'
-import { ActionForm } from './action-form.tsx'
-import { Deletion } from './deletion.tsx'
-import { Disclosure } from './disclosure.tsx'
-import { Choice, Field } from './field.tsx'
+import { type ApiKey, apiKeyTypes } from '../workspace/api-keys.ts'
+import { ActionForm, Choice, Deletion, Disclosure, Field } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
-import { Section } from './section.tsx'
+import { Pager, pageOf, Section } from './section.tsx'
 
 /** The API keys, the newest one first, and a form for one more. */
 export function ApiKeys({ page }: { page: PageState }) {

@@ -1,10 +1,8 @@
 import { type Sending, sendingStates } from '../sending/sending.ts'
-import { DeliveryFilter } from './delivery-filter.tsx'
+import { Choice } from './forms.tsx'
 import type { PageState } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
-import { Section } from './section.tsx'
-import { SendingDetail } from './sending-detail.tsx'
-import { SendingRow } from './sending-row.tsx'
+import { Pager, pageOf, Section } from './section.tsx'
+import { SendingDetail, SendingRow } from './sending.tsx'
 
 /** The sendings, the newest one first. The one that is open is always among them. */
 export function Deliveries({ page }: { page: PageState }) {
@@ -82,4 +80,26 @@ function countsOf(sendings: readonly Sending[]): string {
   const counts = new Map(sendingStates.map((state) => [state, 0]))
   for (const { state } of sendings) counts.set(state, (counts.get(state) ?? 0) + 1)
   return [...counts].flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(', ')
+}
+
+/** Chooses which sendings are shown. A script does without its button. */
+export function DeliveryFilter({ page: { view, parts } }: { page: PageState }) {
+  const webhooks = parts.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
+  return (
+    <form method="get" action="/" id="delivery-filter" class="filter inline">
+      <Choice
+        label="State"
+        name="state"
+        value={view.state}
+        options={[['', 'any'], ...sendingStates.map((state) => [state] as const)]}
+      />
+      <Choice
+        label="Webhook"
+        name="webhook"
+        value={view.webhook}
+        options={[['', 'any'], ...webhooks.map(({ id, name }) => [id, name] as const)]}
+      />
+      <button type="submit">Filter</button>
+    </form>
+  )
 }

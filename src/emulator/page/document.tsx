@@ -1,8 +1,8 @@
 import { ApiKeys } from './api-keys.tsx'
 import { Deliveries } from './deliveries.tsx'
-import { Header } from './header.tsx'
+import { Copyable, Fact, Facts } from './elements.tsx'
 import { MediaSection } from './media.tsx'
-import { NoticeLine } from './notice-line.tsx'
+import { NoticeLine } from './notices.tsx'
 import type { PageState } from './page-state.ts'
 import { Start } from './start.tsx'
 import { Webhooks } from './webhooks.tsx'
@@ -45,5 +45,39 @@ export function Document({ page }: { page: PageState }) {
         <p id="news" class="unseen" role="status" data-script />
       </body>
     </html>
+  )
+}
+
+/** What a client of the emulator has to know. */
+export function Header({ page: { origin, parts } }: { page: PageState }) {
+  const { publicKey, secretKey, accessToken } = parts.credentials
+  return (
+    <header>
+      <div class="row">
+        <h1>Media service emulator</h1>
+        <p id="connection" role="status" data-script />
+      </div>
+      <Facts>
+        <Fact name="Base URL">
+          <Copyable text={origin} label="base URL" />
+        </Fact>
+        <Fact name="Profile">{parts.profile}</Fact>
+        <Fact name="Time scale">{parts.timeScale}</Fact>
+      </Facts>
+      <details id="credentials">
+        <summary>Credentials</summary>
+        <Facts>
+          <Fact name="Public key">
+            <Copyable text={publicKey} label="public key" />
+          </Fact>
+          <Fact name="Secret key">
+            <Copyable text={secretKey} label="secret key" />
+          </Fact>
+          <Fact name="Access token">
+            <Copyable text={accessToken} label="access token" />
+          </Fact>
+        </Facts>
+      </details>
+    </header>
   )
 }

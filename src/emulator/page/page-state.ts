@@ -1,5 +1,5 @@
-import type { Parts } from '../service/parts.ts'
-import type { Notice } from './notices.ts'
+import type { Parts } from '../service/service.ts'
+import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
 /** What the components of the page are made from. */
@@ -25,3 +25,7 @@ export interface Refusal {
 /** What was typed into the form of an action, when it was refused. */
 export const typedInto = ({ refusal }: PageState, action: string): URLSearchParams | undefined =>
   refusal?.action === action ? refusal.typed : undefined
+
+/** The name of a webhook that may have been deleted. */
+export const webhookName = ({ parts }: PageState, id: string): string =>
+  parts.workspace.webhooks.get(id)?.name ?? 'deleted webhook'

@@ -1,4 +1,4 @@
-import { CopyButton } from './copyable.tsx'
+import { CopyButton } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Section } from './section.tsx'
 

@@ -1,9 +1,11 @@
-import { ActionForm } from './action-form.tsx'
+import { eventTypes } from '../../events/catalogue.ts'
+import type { Behaviour } from '../sending/sending.ts'
+import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
+import { BehaviourFields } from './behaviour-form.tsx'
+import { Moment } from './elements.tsx'
+import { ActionForm, Deletion, Disclosure, Field, Tick } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
-import { Section } from './section.tsx'
-import { WebhookCard } from './webhook-card.tsx'
-import { WebhookFields } from './webhook-fields.tsx'
+import { Pager, pageOf, Section } from './section.tsx'
 
 /** The webhooks, the newest one first, and a form for one more. */
 export function Webhooks({ page }: { page: PageState }) {
@@ -30,5 +32,100 @@ export function Webhooks({ page }: { page: PageState }) {
         </ActionForm>
       </details>
     </Section>
+  )
+}
+
+interface WebhookCardProps {
+  readonly page: PageState
+  readonly webhook: Webhook
+}
+
+/** A webhook, and what can be done with it. */
+export function WebhookCard({ page, webhook }: WebhookCardProps) {
+  const { id, name, url, last_triggered_at: triggered } = webhook
+  const behaviour = page.parts.behaviourOf(id)
+  return (
+    <li id={`webhook-${id}`} class="card">
+      <h3>{name}</h3>
+      <p class="data">{url}</p>
+      <p class="quiet">{subscriptionsOf(webhook)}</p>
+      {describe(behaviour) !== '' && <p class="quiet">Sends {describe(behaviour)}</p>}
+      <p class="quiet">
+        {triggered ? (
+          <>
+            Last delivered at <Moment at={new Date(triggered)} />
+          </>
+        ) : (
+          'Nothing delivered yet'
+        )}
+      </p>
+      <div class="row">
+        <ActionForm page={page} action={`webhooks/${id}/check`} class="inline">
+          <button type="submit">
+            Check <span class="unseen">{name}</span>
+          </button>
+        </ActionForm>
+        <Disclosure page={page} words="Edit" of={name} action={`webhooks/${id}/edit`}>
+          <ActionForm page={page} action={`webhooks/${id}/edit`}>
+            <WebhookFields webhook={webhook} typed={typedInto(page, `webhooks/${id}/edit`)} />
+            <button type="submit">Save</button>
+          </ActionForm>
+        </Disclosure>
+        <Disclosure page={page} words="Behaviour" of={name} action={`webhooks/${id}/behaviour`}>
+          <ActionForm page={page} action={`webhooks/${id}/behaviour`}>
+            <BehaviourFields behaviour={behaviour} typed={typedInto(page, `webhooks/${id}/behaviour`)} />
+            <button type="submit">Save behaviour</button>
+          </ActionForm>
+        </Disclosure>
+        <Deletion page={page} name={name} action={`webhooks/${id}/delete`} consequence="It is sent nothing more." />
+      </div>
+    </li>
+  )
+}
+
+function subscriptionsOf(webhook: Webhook): string {
+  const types = eventTypes.filter((_, index) => webhook[subscriptionFlags[index] as keyof Webhook])
+  if (types.length === eventTypes.length) return 'All events'
+  return types.join(', ') || 'No events'
+}
+
+/** What is not as the service does it. */
+function describe({ format = 'flat', sign, fault }: Behaviour): string {
+  return [
+    format === 'envelope' && 'in the envelope format',
+    sign && `signed: ${sign.scheme}`,
+    fault && `with a fault: ${fault}`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
+
+interface WebhookFieldsProps {
+  readonly webhook?: Webhook
+  /** What was typed before, if it was refused. */
+  readonly typed: URLSearchParams | undefined
+}
+
+/** What a webhook is made of. A new one is subscribed to everything. */
+export function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
+  const isSubscribed = (flag: SubscriptionFlag): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
+  return (
+    <>
+      <Field
+        label="URL"
+        name="url"
+        inputmode="url"
+        required
+        placeholder="http://127.0.0.1:3000/webhooks/media"
+        value={typed?.get('url') ?? webhook?.url}
+      />
+      <Field label="Name" name="name" placeholder="optional" value={typed?.get('name') ?? webhook?.name} />
+      <fieldset>
+        <legend>Events</legend>
+        {subscriptionFlags.map((flag, index) => (
+          <Tick label={eventTypes[index] ?? flag} name={flag} checked={isSubscribed(flag)} />
+        ))}
+      </fieldset>
+    </>
   )
 }

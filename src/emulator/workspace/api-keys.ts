@@ -1,11 +1,38 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
-import { truncateSecret } from '../shared/undocumented.ts'
-import type { ApiKey, ApiKeyType, CreatedApiKey } from './api-key.ts'
+import { type ApiKeyStatus, truncateSecret } from '../shared/undocumented.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 import { randomSecret, SecretHash } from './secret.ts'
+
+/** What an API key may be used for. Those of type `only_upload` are refused by every endpoint of this API. */
+export const apiKeyTypes = ['full_access', 'only_upload'] as const
+
+/** One of {@link apiKeyTypes}. */
+export type ApiKeyType = (typeof apiKeyTypes)[number]
+
+/** An API key as the API returns it. */
+export interface ApiKey {
+  readonly id: string
+  readonly name: string
+  readonly public_key: string
+  readonly truncated_secret: string
+  /** Lifetime in seconds, in decimal digits. */
+  readonly ttl: string
+  readonly type: ApiKeyType
+  readonly status: ApiKeyStatus
+  readonly created_at: string
+  readonly updated_at: string
+  readonly expired_at: string
+  /** `null` until a request was made with it. */
+  readonly last_requested_at: string | null
+}
+
+/** An API key as it is returned once, when it is created. */
+export interface CreatedApiKey extends ApiKey {
+  readonly secret: string
+}
 
 /** What an API key is made of. */
 export interface ApiKeyInput {

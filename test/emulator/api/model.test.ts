@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { subscriptionFlags } from '../../../src/emulator/workspace/webhook.ts'
+import { subscriptionFlags } from '../../../src/emulator/workspace/webhooks.ts'
 import { aUuid, serveApi } from './fixture.ts'
 
 type Fields = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Webhook } from '../../../src/emulator/workspace/webhook.ts'
+import type { Webhook } from '../../../src/emulator/workspace/webhooks.ts'
 import { answered, aUuid, serveApi, unanswered } from './fixture.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

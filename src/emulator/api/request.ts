@@ -1,8 +1,10 @@
-import type { Context } from 'hono'
+import type { Context, HonoRequest } from 'hono'
+import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
+import { parseJson, readText } from '../http/read-body.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { nameLimit, urlLimit } from '../shared/undocumented.ts'
-import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhook.ts'
+import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhooks.ts'
 
 /** A name that may be left blank. */
 export const nameOrBlank = text
@@ -63,3 +65,21 @@ export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
 export const readId = ({ req }: Context): string => readInput('id', id, req.param('id'))
 
 const id = z.guid({ error: 'has to be a UUID' }).toLowerCase()
+
+/**
+ * Reads the body of a request, JSON or a form.
+ * @throws HTTPException 400, 413 or 415
+ */
+export async function readBody(req: HonoRequest): Promise<unknown> {
+  const mediaType = req.header('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
+  const parse = Object.hasOwn(parsers, mediaType) ? parsers[mediaType] : undefined
+  if (parse === undefined) {
+    throw new HTTPException(415, { message: `the content type has to be ${Object.keys(parsers).join(' or ')}` })
+  }
+  return parse(await readText(req))
+}
+
+const parsers: Readonly<Record<string, (text: string) => unknown>> = {
+  'application/json': parseJson,
+  'application/x-www-form-urlencoded': (text) => fromText(new URLSearchParams(text)),
+}

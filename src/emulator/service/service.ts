@@ -2,17 +2,34 @@ import { randomBytes } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
-import { createStudio } from '../media/studio.ts'
-import { createOutbox } from '../sending/outbox.ts'
+import { createStudio, type Studio } from '../media/studio.ts'
+import { createOutbox, type Outbox } from '../sending/outbox.ts'
+import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
-import type { SubscriptionFlag, Webhook } from '../workspace/webhook.ts'
+import type { SubscriptionFlag, Webhook } from '../workspace/webhooks.ts'
 import { Workspace } from '../workspace/workspace.ts'
 import { readBehaviour } from './behaviour.ts'
-import type { EmulatorOptions } from './options.ts'
-import type { Parts } from './parts.ts'
+import type { Emulator, EmulatorOptions } from './options.ts'
 import { settled } from './settled.ts'
+
+/**
+ * What an emulator is made of, as its own HTTP interface and its page use it. What the methods of {@link Emulator} take
+ * is checked by them, so it may come from outside.
+ */
+export interface Parts extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
+  readonly profile: Profile
+  readonly timeScale: number
+  readonly workspace: Workspace
+  readonly outbox: Outbox
+  readonly studio: Studio
+  readonly changes: Changes
+  /** How events are sent to a webhook: `{}` unless it was set. */
+  behaviourOf(webhookId: string): Behaviour
+  /** Makes the test delivery. */
+  check(webhook: Webhook): Promise<DeliveryRecord>
+}
 
 /**
  * Makes the parts of an emulator and joins them: what a media emits is sent to the webhooks that are subscribed to it.

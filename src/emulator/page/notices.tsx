@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { Copyable, Fact, Facts } from './elements.tsx'
+import { addressOf, type View } from './view.ts'
 
 /** What came of an action. */
 export interface Notice {
@@ -29,4 +31,29 @@ export class Notices {
     this.#waiting.delete(id)
     return notice
   }
+}
+
+/** What came of the last action. It is there when there is nothing to tell too, so that news in it is read out. */
+export function NoticeLine({ notice, view }: { notice: Notice | undefined; view: View }) {
+  return (
+    <div id="notice" role="status" tabindex={-1}>
+      {notice && (
+        <div class="notice card row">
+          <p>
+            <span aria-hidden="true">✓</span> {notice.text}
+          </p>
+          {notice.values && (
+            <Facts>
+              {notice.values.map(({ name, value }) => (
+                <Fact name={name}>
+                  <Copyable text={value} label={name} />
+                </Fact>
+              ))}
+            </Facts>
+          )}
+          <a href={addressOf(view)}>Dismiss</a>
+        </div>
+      )}
+    </div>
+  )
 }

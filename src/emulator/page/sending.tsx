@@ -1,0 +1,132 @@
+import type { DeliveryRecord, Sending } from '../sending/sending.ts'
+import { faultChoices } from './behaviour-form.tsx'
+import { duration, Fact, Facts, Moment, StateMark } from './elements.tsx'
+import { ActionForm, Choice } from './forms.tsx'
+import { type PageState, typedInto, webhookName } from './page-state.ts'
+import { addressOf, addressOfSending } from './view.ts'
+
+interface SendingRowProps {
+  readonly page: PageState
+  readonly sending: Sending
+  readonly open: boolean
+}
+
+/** A sending in a line, which leads to all of it and back. */
+export function SendingRow({ page, sending, open }: SendingRowProps) {
+  const { id, payload, deliveries, state, createdAt } = sending
+  const last = deliveries.at(-1)
+  return (
+    <tr id={`sending-${id}`} class={open ? 'sending open' : 'sending'}>
+      <td>
+        <StateMark state={state} />
+      </td>
+      <td class="event data">
+        <a
+          href={open ? addressOf(page.view, { sending: undefined }) : addressOfSending(page.view, id)}
+          aria-expanded={open ? 'true' : 'false'}
+        >
+          {payload.type}
+        </a>
+      </td>
+      <td class="title">{payload.title}</td>
+      <td class="title">{webhookName(page, sending.webhookId)}</td>
+      <td class="minor number data" data-name="attempts">
+        {deliveries.length}
+      </td>
+      <td class="number data" data-name="status">
+        {last && (last.answer?.status ?? last.failure?.reason)}
+      </td>
+      <td class="minor number data" data-name="latency">
+        {last && duration(last.durationMs)}
+      </td>
+      <td class="number data">
+        <Moment at={createdAt} />
+      </td>
+    </tr>
+  )
+}
+
+/** All of a sending: each of its deliveries, and what can be done with it. */
+export function SendingDetail({ page, sending }: { page: PageState; sending: Sending }) {
+  const { id, payload, behaviour, url, deliveries } = sending
+  const action = `sendings/${id}/repeat`
+  return (
+    <tr id={`detail-${id}`} class="detail">
+      <td colspan={8} class="spaced">
+        <Facts>
+          <Fact name="To">
+            <span class="data">{url}</span>
+          </Fact>
+          <Fact name="Sent">
+            {[behaviour.format ?? 'flat', behaviour.sign?.scheme ?? 'unsigned', behaviour.fault ?? 'no fault'].join(
+              ', ',
+            )}
+          </Fact>
+          <Fact name="Emitted">
+            <span class="data">{payload.emitted_at}</span>
+          </Fact>
+          <Fact name="Media">
+            <span class="data">{payload.media_id}</span>
+          </Fact>
+        </Facts>
+        <ActionForm page={page} action={action} class="inline">
+          <Choice
+            label="Fault"
+            name="fault"
+            value={typedInto(page, action)?.get('fault') ?? undefined}
+            options={[['', 'as the webhook is set'], ['none'], ...faultChoices]}
+          />
+          <button type="submit">Repeat</button>
+        </ActionForm>
+        {deliveries.length === 0 && <p class="quiet">No delivery was made yet.</p>}
+        <ol>
+          {deliveries.map((delivery) => (
+            <Delivery delivery={delivery} />
+          ))}
+        </ol>
+      </td>
+    </tr>
+  )
+}
+
+/** One delivery: what was sent, what came back, and what follows. */
+export function Delivery({ delivery }: { delivery: DeliveryRecord }) {
+  const { attempt, request, startedAt, durationMs, answer, failure } = delivery
+  return (
+    <li class="delivery spaced">
+      <h4>
+        Delivery {attempt} <Moment at={startedAt} precise />
+      </h4>
+      <p>
+        {failure ? `✕ ${failure.message}` : `✓ acknowledged with ${answer?.status}`} after {duration(durationMs)}
+      </p>
+      <p>{whatFollows(delivery)}</p>
+      <h5>Request</h5>
+      <pre>
+        {[
+          `POST ${request.url}`,
+          ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
+          '',
+          request.body,
+        ].join('\n')}
+      </pre>
+      {answer && (
+        <>
+          <h5>Answer</h5>
+          <pre>{answer.body === '' ? `${answer.status}, without a body` : `${answer.status}\n\n${answer.body}`}</pre>
+        </>
+      )}
+    </li>
+  )
+}
+
+function whatFollows({ failure, startedAt, durationMs, retryInMs }: DeliveryRecord) {
+  if (failure === undefined) return null
+  if (retryInMs === undefined) return 'It was given up: no delivery follows.'
+  return (
+    <>
+      So it is sent again {duration(retryInMs)} later, at{' '}
+      <Moment at={new Date(startedAt.getTime() + durationMs + retryInMs)} />.
+    </>
+  )
+}
