@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { renamed, toCamelCase } from './naming.ts'
 
 // A tolerant reader: what is absent, null or of a type that nobody expected is undefined, and unknown fields stay
-// reachable. An answer is refused only where nothing could be done with it: the secret of a new key comes but once.
+// reachable. An answer is rejected only where nothing could be done with it: the secret of a new key comes but once.
 
 const maybe = <Schema extends z.ZodType>(schema: Schema) =>
   schema

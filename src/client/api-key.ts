@@ -1,4 +1,4 @@
-/** What a key may do. Those that can only upload are refused by the API of this client. */
+/** What a key may do. Those that can only upload are rejected by the API of this client. */
 export type ApiKeyType = 'full_access' | 'only_upload'
 
 /** An API key, as far as the service tells of it. Timestamps are the exact text it sent. */

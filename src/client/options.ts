@@ -65,7 +65,7 @@ const options = params({
   retries: wholeNumber(0, 10).default(2),
   fetch: z
     .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'has to be a function' })
-    // Looked up at each call: it may be replaced, and some runtimes refuse it as another object's method.
+    // Looked up at each call: it may be replaced, and some runtimes reject it as another object's method.
     .default(() => (url: string, init: RequestInit) => globalThis.fetch(url, init)),
 })
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { WebhookError } from '../errors.ts'
 
-/** The parameters of one method; a field that is not among them is refused, since a typo would do nothing. */
+/** The parameters of one method; a field that is not among them is rejected, since a typo would do nothing. */
 export const params = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'have to be an object' : undefined) })
 
@@ -46,7 +46,7 @@ export const paging = {
   orderBy: oneOf('asc', 'desc').optional(),
 }
 
-/** The first thing that is wrong, as `ttl has to be …`: the name of the field and the mend, never the value. */
+/** The first thing that is wrong, as `ttl has to be …`: the name of the field and the fix, never the value. */
 export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'parameter' | 'option'): string {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (issue?.code === 'unrecognized_keys') {

@@ -13,7 +13,7 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 
 /**
  * The result in an answer.
- * @throws ApiError for a refusal, and `bad_answer` for what is no answer of the service's API
+ * @throws ApiError for a rejection, and `bad_answer` for what is no answer of the service's API
  */
 export function readAnswer<Schema extends z.ZodType>(
   request: ApiRequest,
@@ -24,7 +24,7 @@ export function readAnswer<Schema extends z.ZodType>(
   const { status } = answer
   const body = parsed(answer.text)
   if (status >= 400 || isFailure(body)) {
-    const code = codes[status] ?? (status >= 500 ? 'server' : 'refused')
+    const code = codes[status] ?? (status >= 500 ? 'server' : 'rejected')
     const words = typeof body?.['message'] === 'string' ? redacted(body['message'], secrets) : undefined
     const message = `the service answered ${status}${words === undefined ? '' : `: ${words}`}`
     throw failure(request, code, message, { status, serviceMessage: words, retryAfterMs: askedWaitMs(answer) })
@@ -58,7 +58,7 @@ const isFailure = (body: Record<string, unknown> | undefined): boolean =>
 
 /** How long an answer asks to wait, in ms, if it does: Retry-After in seconds or as a date, or the service's own header. */
 export function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
-  // The service's own header comes with every answer; only in a refusal for the rate does it say anything.
+  // The service's own header comes with every answer; only in a rejection for the rate does it say anything.
   const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (asked === null) return undefined
   if (/^\d+(\.\d+)?$/.test(asked)) return Number(asked) * 1_000

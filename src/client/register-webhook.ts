@@ -93,7 +93,7 @@ function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
   throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client, of createClient()')
 }
 
-/** @throws WebhookError `invalid_option`: the service refuses a webhook without events */
+/** @throws WebhookError `invalid_option`: the service rejects a webhook without events */
 function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<keyof Subscriptions, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(

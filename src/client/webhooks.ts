@@ -13,7 +13,7 @@ import type {
 
 /** The webhooks of the service. Each method rejects with an {@link ApiError}. */
 export interface Webhooks {
-  /** Creates a webhook. The service refuses one without any event. */
+  /** Creates a webhook. The service rejects one without any event. */
   create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
   get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
   /** One page of the webhooks. */

@@ -126,9 +126,9 @@ describe('The credentials', () => {
     const { code, errors } = await finish(['keys', 'list', '--base-url', emulator.url])
     expect(code).toBe(2)
     expect(errors).toContain('--public-key and --secret-key, or --access-token (or MEDIA_WEBHOOKS_PUBLIC_KEY')
-    const refused = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'not-the-token'])
-    expect(refused.code).toBe(1)
-    expect(refused.errors).not.toContain('not-the-token')
+    const rejected = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'not-the-token'])
+    expect(rejected.code).toBe(1)
+    expect(rejected.errors).not.toContain('not-the-token')
     const unusable = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'with\nbreak'])
     expect(unusable.code).toBe(2)
     expect(unusable.errors).not.toContain('break')
@@ -156,7 +156,7 @@ describe('The credentials', () => {
     ],
     [['keys', 'list', '--base-url', 'a'], /--base-url takes an http or https URL, such as http:\/\/127\.0\.0\.1:4010 /],
     [['keys', 'list', '--public-key', 'a b'], /: --public-key has to be visible ASCII/],
-  ])('%j is refused with 2, before anything is sent', async (args, message) => {
+  ])('%j is rejected with 2, before anything is sent', async (args, message) => {
     const { code, errors, output } = await command(...args)
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(message)

@@ -65,7 +65,7 @@ interface Finding {
   readonly check: string
   readonly verdict: string
   readonly reason: string
-  readonly mend?: string
+  readonly fix?: string
   readonly note?: string
 }
 
@@ -115,12 +115,12 @@ describe('doctor, of a receiver of ours', () => {
     expect(events.every((isTest) => isTest)).toBe(true)
   })
 
-  test('finds that an unverified one can be forged, with the mend, and only warns where that is meant', async () => {
+  test('finds that an unverified one can be forged, with the fix, and only warns where that is meant', async () => {
     const { receiver } = watchedReceiver({ verify: unverified(), handlers })
     const url = await open(nodeHandler(receiver))
     const { code, failed, findings } = await examine(url)
-    expect({ code, failed }).toEqual({ code: 1, failed: ['refuses a delivery that nobody signed'] })
-    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('urlToken({ secret: process.env.')
+    expect({ code, failed }).toEqual({ code: 1, failed: ['rejects a delivery that nobody signed'] })
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('urlToken({ secret: process.env.')
 
     const meant = await examine(url, '--verify', 'unverified')
     expect({ code: meant.code, failed: meant.failed }).toEqual({ code: 0, failed: [] })
@@ -161,18 +161,18 @@ describe('doctor, of a receiver of ours', () => {
         check: 'handles an event once',
         verdict: 'warning',
         reason: expect.stringMatching(/^not checked: no handler is registered for file\.received, .*encoding\.failed$/),
-        mend: 'register one, or onAny, to check',
+        fix: 'register one, or onAny, to check',
       },
     ])
   })
 
-  test('names the token in the URL first where a genuine delivery is refused', async () => {
+  test('names the token in the URL first where a genuine delivery is rejected', async () => {
     const url = await open(nodeHandler(watchedReceiver({ verify: urlToken({ secret }), handlers }).receiver))
-    const mendAt = async (target: string) => (await examine(target)).findings[0]?.mend
-    expect(await mendAt(`${url}?token=wrong`)).toMatch(/^is the token in the URL the endpoint's\? .* --verify <scheme>/)
-    expect(await mendAt(`${url}/0f8fad5b-d9cb-469f-a165-70867728950e`)).toMatch(/^is the token in the URL/)
-    expect(await mendAt(url.replace('//', '//media:wrong@'))).toMatch(/^is the user and password in the URL/)
-    expect(await mendAt(url)).toMatch(/^put the token into the URL/)
+    const fixAt = async (target: string) => (await examine(target)).findings[0]?.fix
+    expect(await fixAt(`${url}?token=wrong`)).toMatch(/^is the token in the URL the endpoint's\? .* --verify <scheme>/)
+    expect(await fixAt(`${url}/0f8fad5b-d9cb-469f-a165-70867728950e`)).toMatch(/^is the token in the URL/)
+    expect(await fixAt(url.replace('//', '//media:wrong@'))).toMatch(/^is the user and password in the URL/)
+    expect(await fixAt(url)).toMatch(/^put the token into the URL/)
   })
 
   test('finds nothing wrong with two processes that share a store, one of which does not know yet what became of it', async () => {
@@ -196,14 +196,14 @@ describe('doctor, of a receiver of ours', () => {
     expect(duplicates.map(({ reason }) => reason)).toContainEqual(expect.stringMatching(/503 while another process/))
   })
 
-  test('only warns of the byte that express.json() mends before the receiver sees it', async () => {
+  test('only warns of the byte that express.json() fixes before the receiver sees it', async () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers })
-    // Its environment keeps Express from logging what it refuses.
+    // Its environment keeps Express from logging what it rejects.
     const app = express().set('env', 'test').use(express.json()).use(expressHandler(receiver))
     const { code, findings } = await examine(`${await open(app)}?token=${encodeURIComponent(secret)}`)
     expect(code).toBe(0)
     expect(findings.filter(({ verdict }) => verdict !== 'ok')).toEqual([
-      expect.objectContaining({ check: 'refuses a body that is not UTF-8', verdict: 'warning' }),
+      expect.objectContaining({ check: 'rejects a body that is not UTF-8', verdict: 'warning' }),
     ])
   })
 
@@ -212,8 +212,8 @@ describe('doctor, of a receiver of ours', () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret: token, in: 'path' }), handlers })
     const url = await open(nodeHandler(receiver))
     const { failed, findings } = await examine(`${url}/${token}`)
-    expect(failed).toEqual(['refuses a delivery that nobody signed'])
-    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('give --verify url-token --in path')
+    expect(failed).toEqual(['rejects a delivery that nobody signed'])
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('give --verify url-token --in path')
     expect((await examine(url, '--verify', 'url-token', '--in', 'path', '--secret', token)).failed).toEqual([])
   })
 
@@ -232,21 +232,21 @@ interface Request {
   readonly text: string
 }
 
-/** A receiver that refuses what it should, and accepts all else, with something of it replaced. */
+/** A receiver that rejects what it should, and accepts all else, with something of it replaced. */
 function handWritten(
-  answer: (request: Request, refusal: number | undefined) => Promise<number> | number,
+  answer: (request: Request, rejection: number | undefined) => Promise<number> | number,
 ): RequestListener {
   return async (request, response) => {
     const body = await buffer(request)
     const { method = '', url = '' } = request
     const type = request.headers['content-type']
     const seen = { method, type, url, text: body.toString() }
-    const status = await answer(seen, refusalOf(seen, body))
+    const status = await answer(seen, rejectionOf(seen, body))
     response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere?token=s3cret' } : {}).end()
   }
 }
 
-function refusalOf({ method, type, url, text }: Request, body: Buffer): number | undefined {
+function rejectionOf({ method, type, url, text }: Request, body: Buffer): number | undefined {
   if (method !== 'POST') return 405
   if (type !== 'application/json') return 415
   if (body.length > 65_536) return 413
@@ -259,7 +259,7 @@ function refusalOf({ method, type, url, text }: Request, body: Buffer): number |
   }
 }
 
-const accepted = (_: Request, refusal = 200) => refusal
+const accepted = (_: Request, rejection = 200) => rejection
 
 describe('doctor, of a receiver written by hand', () => {
   const examineOne = async (answer: Parameters<typeof handWritten>[0]) =>
@@ -280,31 +280,39 @@ describe('doctor, of a receiver written by hand', () => {
   const seen = new Set<string>()
 
   test.each<[what: string, answer: Parameters<typeof handWritten>[0], checks: (string | RegExp)[]]>([
-    ['204', (_, refusal = 204) => refusal, [/exactly 200/, /a duplicate/, /duplicates at once/, /20 events/, /still/]],
-    ['forged deliveries', (_, refusal = 200) => (refusal === 401 ? 200 : refusal), [/without what its URL holds/]],
+    [
+      '204',
+      (_, rejection = 204) => rejection,
+      [/exactly 200/, /a duplicate/, /duplicates at once/, /20 events/, /still/],
+    ],
+    [
+      'forged deliveries',
+      (_, rejection = 200) => (rejection === 401 ? 200 : rejection),
+      [/without what its URL holds/],
+    ],
     [
       'any JSON',
-      (_, refusal = 200) => (refusal === 400 ? 200 : refusal),
+      (_, rejection = 200) => (rejection === 400 ? 200 : rejection),
       [/no JSON/, /empty/, /no object/, /media_id/],
     ],
     [
       '500 on bad JSON',
-      (_, refusal = 200) => (refusal === 400 ? 500 : refusal),
+      (_, rejection = 200) => (rejection === 400 ? 500 : rejection),
       [/no JSON/, /empty/, /UTF-8/, /no object/, /media_id/],
     ],
-    ['GET', ({ method }, refusal = 200) => (method === 'GET' ? 200 : refusal), [/a GET/]],
-    ['any method', (_, refusal = 200) => (refusal === 405 ? 200 : refusal), [/a GET/, /a PUT/]],
-    ['any content type', (_, refusal = 200) => (refusal === 415 ? 200 : refusal), [/text\/plain/]],
-    ['any size', (_, refusal = 200) => (refusal === 413 ? 200 : refusal), [/1 MiB/, /1 MiB that does not say/]],
+    ['GET', ({ method }, rejection = 200) => (method === 'GET' ? 200 : rejection), [/a GET/]],
+    ['any method', (_, rejection = 200) => (rejection === 405 ? 200 : rejection), [/a GET/, /a PUT/]],
+    ['any content type', (_, rejection = 200) => (rejection === 415 ? 200 : rejection), [/text\/plain/]],
+    ['any size', (_, rejection = 200) => (rejection === 413 ? 200 : rejection), [/1 MiB/, /1 MiB that does not say/]],
     [
       'a redirect for what is forged',
-      (_, refusal = 200) => (refusal === 401 ? 302 : refusal),
+      (_, rejection = 200) => (rejection === 401 ? 302 : rejection),
       [/without what its URL/],
     ],
     [
       '409 to a duplicate',
-      ({ text }, refusal) => {
-        if (refusal !== undefined) return refusal
+      ({ text }, rejection) => {
+        if (rejection !== undefined) return rejection
         return seen.has(text) ? 409 : seen.add(text) && 200
       },
       [/a duplicate/, /duplicates at once/],
@@ -319,12 +327,12 @@ describe('doctor, of a receiver written by hand', () => {
     const url = await open(async (request, response) => {
       const { method = '', url = '', headers } = request
       const body = await buffer(request)
-      const status = refusalOf({ method, type: headers['content-type'], url, text: body.toString() }, body) ?? 200
+      const status = rejectionOf({ method, type: headers['content-type'], url, text: body.toString() }, body) ?? 200
       response.writeHead(status).end('{"status":"accepted"}')
     })
     const { failed, findings } = await examine(`${url}?token=s3cret`)
     expect(failed).toEqual([expect.stringMatching(/a duplicate/), expect.stringMatching(/duplicates at once/)])
-    expect(findings.find(({ verdict }) => verdict === 'failed')?.mend).toContain('claimed by its key')
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('claimed by its key')
   })
 
   test('goes no further where it is redirected, and does not follow', async () => {
@@ -342,35 +350,35 @@ describe('doctor, of a receiver written by hand', () => {
 
   test('finds that an answer takes more than a second', async () => {
     let isFirst = true
-    const { failed, findings } = await examineOne(async (request, refusal) => {
+    const { failed, findings } = await examineOne(async (request, rejection) => {
       if (isFirst) await new Promise((resolve) => setTimeout(resolve, 1_050))
       isFirst = false
-      return accepted(request, refusal)
+      return accepted(request, rejection)
     })
     expect(failed).toEqual(['answers exactly 200 within 1 s'])
-    expect(findings[0]?.mend).toContain('acknowledge first')
+    expect(findings[0]?.fix).toContain('acknowledge first')
   })
 
   test('blames nothing on the deliveries in between where the first one failed the same way', async () => {
-    const { findings } = await examineOne((_, refusal = 204) => refusal)
-    const mends = findings.filter(({ check }) => /exactly|20 events|still/.test(check)).map(({ mend }) => mend)
-    expect(mends).toEqual(Array(3).fill('answer 200: the test delivery counts no other status as success'))
+    const { findings } = await examineOne((_, rejection = 204) => rejection)
+    const fixes = findings.filter(({ check }) => /exactly|20 events|still/.test(check)).map(({ fix }) => fix)
+    expect(fixes).toEqual(Array(3).fill('answer 200: the test delivery counts no other status as success'))
   })
 
   test('finds that each of a burst takes more than a second', { timeout: 15_000 }, async () => {
     // The first delivery, and those after the last bad one.
     let isSlow = true
     let wasTextPlain = false
-    const { failed, findings } = await examineOne(async (request, refusal) => {
-      if (refusal === undefined && isSlow) await new Promise((resolve) => setTimeout(resolve, 1_050))
+    const { failed, findings } = await examineOne(async (request, rejection) => {
+      if (rejection === undefined && isSlow) await new Promise((resolve) => setTimeout(resolve, 1_050))
       if (!wasTextPlain) isSlow = wasTextPlain = request.type === 'text/plain'
-      return accepted(request, refusal)
+      return accepted(request, rejection)
     })
     const checks = [/exactly 200/, /^answers 20 events/, /^still answers/]
     expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
     const burst = findings.find(({ check }) => check.startsWith('answers 20 events'))
     expect(burst?.reason).toMatch(/^\d+ were not: 200 in 1\d{3} ms$/)
-    expect(burst?.mend).toContain('acknowledge first')
+    expect(burst?.fix).toContain('acknowledge first')
   })
 
   test('says that no TLS is spoken where an https URL leads to an http port', async () => {
@@ -379,7 +387,7 @@ describe('doctor, of a receiver written by hand', () => {
     expect(code).toBe(1)
     expect(findings[0]).toMatchObject({
       reason: 'no answer: no TLS is spoken there',
-      mend: expect.stringContaining('give the URL with http://'),
+      fix: expect.stringContaining('give the URL with http://'),
     })
   })
 
@@ -394,11 +402,11 @@ describe('doctor, of a receiver written by hand', () => {
   })
 
   test('finds that a delivery is not answered at all, within the time of the service', async () => {
-    const { code, failed, findings } = await examineOne((request, refusal) =>
-      request.text === '' && request.method === 'POST' ? new Promise<never>(() => {}) : accepted(request, refusal),
+    const { code, failed, findings } = await examineOne((request, rejection) =>
+      request.text === '' && request.method === 'POST' ? new Promise<never>(() => {}) : accepted(request, rejection),
     )
     expect(code).toBe(1)
-    expect(failed[0]).toBe('refuses a body that is empty')
+    expect(failed[0]).toBe('rejects a body that is empty')
     expect(findings.find(({ verdict }) => verdict === 'failed')?.reason).toBe('no answer within 3 s')
   })
 
@@ -418,9 +426,9 @@ describe('doctor, of a receiver written by hand', () => {
   test('says how to go on where the endpoint wants a signature', async () => {
     const receiver = createReceiver({ verify: urlToken({ secret }), logger: silent })
     const url = await open(nodeHandler(receiver))
-    expect((await examine(url)).findings[0]?.mend).toContain('--verify')
+    expect((await examine(url)).findings[0]?.fix).toContain('--verify')
     const wrong = await examine(url, '--verify', 'url-token', '--secret', 'another one')
-    expect(wrong.findings[0]?.mend).toContain('is it this secret')
+    expect(wrong.findings[0]?.fix).toContain('is it this secret')
     expect(wrong.output).not.toContain('another one')
   })
 })

@@ -15,7 +15,7 @@ import { finish, start } from './program.ts'
 const run = promisify(execFile)
 const secret = 'Token-4b81-of-the-URL'
 
-/** A server whose one handler fails until it is mended. The key of an event is its media id. */
+/** A server whose one handler fails until it is fixed. The key of an event is its media id. */
 async function serve() {
   const path = await freshPath()
   const receiver = receiverOver(
@@ -26,10 +26,10 @@ async function serve() {
       retry: { attempts: 2, baseMs: 1 },
     },
   )
-  let isMended = false
+  let isFixed = false
   const handled: string[] = []
   const publish = ({ mediaId }: MediaEvent) => {
-    if (!isMended) throw new Error('no room\nfor \u001b[31mit')
+    if (!isFixed) throw new Error('no room\nfor \u001b[31mit')
     handled.push(mediaId)
   }
   receiver.onAny(publish, { name: 'publish' })
@@ -41,8 +41,8 @@ async function serve() {
     path,
     handled,
     post,
-    mend() {
-      isMended = true
+    fix() {
+      isFixed = true
     },
     /** Sends events one by one, and waits until each is a dead letter. */
     async bury(...keys: string[]) {
@@ -148,9 +148,9 @@ describe('inbox dead-letters', () => {
 
 describe('inbox replay', () => {
   test('has the server that runs handle an event once more, from a process of its own', async () => {
-    const { path, bury, mend, handled, inbox } = await serve()
+    const { path, bury, fix, handled, inbox } = await serve()
     await bury('m1', 'm2')
-    mend()
+    fix()
     const args = ['--import', 'tsx', 'src/cli/main.ts', 'inbox', path, 'replay', 'm1']
     const { stdout } = await run(process.execPath, args, { cwd: new URL('../../', import.meta.url) })
     expect(stdout).toMatch(/^1 dead letter replayed: handled within a second by the server/)
@@ -165,9 +165,9 @@ describe('inbox replay', () => {
   }, 30_000)
 
   test('of all has them handled in the order in which they died', async () => {
-    const { bury, mend, handled, inbox } = await serve()
+    const { bury, fix, handled, inbox } = await serve()
     await bury('m3', 'm1', 'm2')
-    mend()
+    fix()
     const { code, output } = await inbox('replay', '--all', '--json')
     expect({ code, output: JSON.parse(output) }).toEqual({
       code: 0,
@@ -187,9 +187,9 @@ describe('inbox replay', () => {
   })
 
   test('ends with 1 where a key is not there, and replays the others', async () => {
-    const { bury, mend, handled, inbox } = await serve()
+    const { bury, fix, handled, inbox } = await serve()
     await bury('m1')
-    mend()
+    fix()
     const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm1')
     expect({ code, errors }).toEqual({ code: 1, errors: "no dead letter has the key 'no such'\n" })
     expect(output).toMatch(/^1 dead letter replayed: /)

@@ -169,7 +169,7 @@ describe('listen', () => {
     expect(program.output()).not.toContain('other')
   })
 
-  test('refuses with --verify what is not verified, and says how it could be', async () => {
+  test('rejects with --verify what is not verified, and says how it could be', async () => {
     const { url, deliveries } = await listen(['--verify', 'header-token', '--header', 'x-token', '--secret', secret])
     expect(await post(url, { 'x-token': secret })).toBe(200)
     expect(await post(url, { 'x-other': secret })).toBe(401)

@@ -99,7 +99,7 @@ describe('The program', () => {
     [['emulate', '--profile', 'seen'], /--profile takes documented, observed/],
     [['emulate', '--port', '0', '--time-scale', '1001'], /: --time-scale takes a number from 0 to 1000/],
     [['emulate', '--port', '0', '--secret-key', 's3 cret'], /: --secret-key has to be printable ASCII/],
-  ])('refuses %j with 2 and a line that says why', async (args, message) => {
+  ])('rejects %j with 2 and a line that says why', async (args, message) => {
     const { code, output, errors } = await finish(args)
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(message)

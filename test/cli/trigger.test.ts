@@ -108,7 +108,7 @@ describe('trigger', () => {
     expect(output).toContain('0 of 1 acknowledged')
   })
 
-  test('fails when a copy is refused', async () => {
+  test('fails when a copy is rejected', async () => {
     let answers = 0
     const url = await open((_, response) => void response.writeHead(answers++ === 0 ? 200 : 409).end())
     const { code } = await trigger('file.received', url, '--fault', 'duplicate')

@@ -130,7 +130,7 @@ describe('an answer', () => {
     )
     expect(await client.webhook.check('w1')).toEqual({ status: 'success', message: 'sent' })
     await failureOf('bad_answer', client.webhook.check('w1'))
-    expect((await failureOf('refused', client.webhook.check('w1'))).status).toBe(202)
+    expect((await failureOf('rejected', client.webhook.check('w1'))).status).toBe(202)
   })
 })
 
@@ -143,13 +143,13 @@ describe('a redirect', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   test.each([
-    [400, 'refused'],
+    [400, 'rejected'],
     [401, 'unauthorized'],
     [403, 'forbidden'],
     [404, 'not_found'],
-    [409, 'refused'],
+    [409, 'rejected'],
     [429, 'rate_limited'],
     [500, 'server'],
     [503, 'server'],
@@ -168,7 +168,7 @@ describe('a refusal', () => {
 
   test('has a path without the query', async () => {
     const { client } = await serve({ status: 400 })
-    const error = await failureOf('refused', client.webhook.list({ search: 'the-secret' }))
+    const error = await failureOf('rejected', client.webhook.list({ search: 'the-secret' }))
     expect(error.path).toBe('/api/webhooks')
   })
 
@@ -195,6 +195,6 @@ describe('a refusal', () => {
 
   test('of any length is cut', async () => {
     const { client } = await serve({ status: 400, body: { message: 'x'.repeat(100_000) } })
-    expect((await failureOf('refused', client.webhook.get('w1'))).serviceMessage).toBe('x'.repeat(500))
+    expect((await failureOf('rejected', client.webhook.get('w1'))).serviceMessage).toBe('x'.repeat(500))
   })
 })

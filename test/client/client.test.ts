@@ -126,10 +126,10 @@ describe('webhooks', () => {
   })
 })
 
-describe('the service refuses', () => {
+describe('the service rejects', () => {
   test('a webhook without events, in its own words', async () => {
     const { client } = await start()
-    const error = await failureOf('refused', client.webhook.create({ url }))
+    const error = await failureOf('rejected', client.webhook.create({ url }))
     expect(error).toMatchObject({ status: 400, method: 'POST', path: '/api/webhooks' })
     expect(error.serviceMessage).toBeTruthy()
   })

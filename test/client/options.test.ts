@@ -9,7 +9,7 @@ const invalid = (message: RegExp) =>
 const baseUrl = 'https://api.example.com'
 const build = (credentials: unknown, options: unknown) => () => createClient(credentials as never, options as never)
 
-describe('createClient is refused', () => {
+describe('createClient is rejected', () => {
   test.each([
     [undefined, /publicKey/],
     [{}, /publicKey has to be a text \(is an environment variable unset\?\)/],

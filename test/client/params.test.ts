@@ -63,7 +63,7 @@ describe('before anything is sent', () => {
     ['webhook.update', ['w1', { url: 'nowhere' }], /url has to be/],
     ['webhook.delete', [''], /the id is empty/],
     ['webhook.check', ['.'], /the id is empty, or not an id/],
-  ])('%s(%j) is refused', async (method, args, message) => {
+  ])('%s(%j) is rejected', async (method, args, message) => {
     const { client, requests } = await serve(oneWebhook())
     const [resource, name] = method.split('.') as [string, string]
     const error = await failureOf('invalid_params', (client as Untyped)[resource][name](...args))

@@ -165,7 +165,7 @@ describe('registerWebhook', () => {
       /name has to be 1 to 100 characters/,
     ],
     ['a typo', handling('encoding.finished'), { url, nmae: 'x' }, /there is no option nmae; there are url, name/],
-  ])('is refused with %s', async (_, receiver, registration, message) => {
+  ])('is rejected with %s', async (_, receiver, registration, message) => {
     const { client, requests } = await serve({})
     const call = registerWebhook(client, receiver, registration as { url: string })
     await expect(call).rejects.toThrow(
@@ -174,7 +174,7 @@ describe('registerWebhook', () => {
     expect(requests).toEqual([])
   })
 
-  test('is refused with what is no client or no receiver', async () => {
+  test('is rejected with what is no client or no receiver', async () => {
     const { client } = await serve({})
     for (const other of [{}, undefined, null] as never[]) {
       const receiver = handling('encoding.finished')

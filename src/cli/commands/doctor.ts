@@ -11,7 +11,7 @@ const styles = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' }
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'tries a running endpoint as the service would, and says what to mend',
+  summary: 'tries a running endpoint as the service would, and says what to fix',
   details:
     `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so that handlers see event.test) and bad\n` +
     `ones, at most ${maxRequests} requests, to this URL only. Redirects are not followed. Where encoding.started is ignored,\n` +
@@ -46,9 +46,9 @@ export const doctor = defineCommand({
   },
 })
 
-function printFinding({ check, verdict, reason, mend, note }: Finding, { print, paint }: Screen): void {
+function printFinding({ check, verdict, reason, fix, note }: Finding, { print, paint }: Screen): void {
   print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
-  for (const [label, text] of Object.entries({ mend, note })) {
+  for (const [label, text] of Object.entries({ fix, note })) {
     if (text !== undefined) print(`${' '.repeat(8)}${paint('dim', `${label}:`)} ${text}`)
   }
 }

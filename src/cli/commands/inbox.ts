@@ -5,8 +5,8 @@ import { flagName, toggle, UsageError, whole } from '../shared/flags.ts'
 import type { Screen } from '../shared/screen.ts'
 import { suggestion } from '../shared/suggestion.ts'
 import { table } from '../shared/text.ts'
-import { eachLetter, everyKey } from './inbox/each-dead-letter.ts'
-import { letterJson, lettersText, shellQuoted } from './inbox/print.ts'
+import { eachDeadLetter, everyKey } from './inbox/each-dead-letter.ts'
+import { deadLetterJson, deadLettersText, shellQuoted } from './inbox/print.ts'
 
 const flags = {
   limit: whole('<n>', 'dead-letters: at most so many, the newest (default: 100)', 1),
@@ -32,12 +32,12 @@ const showStats: Run = (file, { values }, screen) => {
   return 0
 }
 
-const showLetters: Run = (file, { values: { limit = 100, offset = 0, json } }, screen) => {
+const showDeadLetters: Run = (file, { values: { limit = 100, offset = 0, json } }, screen) => {
   const letters = file.deadLetters.list({ limit, offset })
   const total = file.stats().deadLetters
-  if (json) screen.json({ deadLetters: letters.map(letterJson), total })
+  if (json) screen.json({ deadLetters: letters.map(deadLetterJson), total })
   else {
-    if (letters.length > 0) screen.print(lettersText(letters, screen.paint))
+    if (letters.length > 0) screen.print(deadLettersText(letters, screen.paint))
     screen.print(`${letters.length} of ${counted(total)}`)
   }
   return 0
@@ -47,7 +47,7 @@ const settle =
   (action: 'replay' | 'discard', past: 'replayed' | 'discarded', then = ''): Run =>
   async (file, { values: { all, json }, positionals: [, , ...named] }, screen) => {
     const keys = all ? everyKey(file) : [...new Set(named)]
-    const { done, missing } = await eachLetter(keys, (key) => file.deadLetters[action](key), past, screen)
+    const { done, missing } = await eachDeadLetter(keys, (key) => file.deadLetters[action](key), past, screen)
     // With --all they were there a moment ago: somebody else was faster.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
@@ -61,7 +61,7 @@ const replayed =
 
 const actions: Readonly<Record<string, Action>> = {
   stats: { flags: [], run: showStats },
-  'dead-letters': { flags: ['limit', 'offset'], run: showLetters },
+  'dead-letters': { flags: ['limit', 'offset'], run: showDeadLetters },
   replay: { flags: ['all'], run: settle('replay', 'replayed', replayed) },
   discard: { flags: ['all', 'yes'], run: settle('discard', 'discarded') },
 }

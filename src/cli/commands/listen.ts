@@ -20,7 +20,7 @@ export const listen = defineCommand({
     'accepts what it sees, and prints the line of code to paste. Credentials are masked.',
   flags: {
     port: port(standardPort),
-    verify: schemeChoice('refuse what this scheme does not verify'),
+    verify: schemeChoice('reject what this scheme does not verify'),
     ...schemeFlags,
   },
   json: 'print a line with the URL, then one JSON object a delivery: outcome, status, headers, event, advice, lines',

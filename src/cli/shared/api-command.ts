@@ -32,7 +32,7 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
     ...rest,
     flags: { ...flags, ...apiFlags },
     json: "print the answer as one JSON object, in the client's words",
-    exitCodes: { 1: 'the service refused it, or could not be reached' },
+    exitCodes: { 1: 'the service rejected it, or could not be reached' },
     async run(input, screen) {
       // The compiler can't split the values of flags that it does not know yet.
       const forClient = input as unknown as Input<typeof apiFlags>

@@ -62,7 +62,7 @@ export function readScheme(
   if (name === undefined || name === 'unverified') return undefined
   const options = used.filter((flag) => values[flag] !== undefined).map((flag) => [flag, values[flag]])
   const scheme = { scheme: name, ...Object.fromEntries(options) } as SigningOptions
-  // For what it refuses, such as a secret with a newline at its end.
+  // For what it rejects, such as a secret with a newline at its end.
   verifierFor(scheme)
   return scheme
 }

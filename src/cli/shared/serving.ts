@@ -12,7 +12,7 @@ export async function listenOn(server: Server, port: number): Promise<string> {
 }
 
 /**
- * The error of a server that could not listen, with the mend where the port is the cause.
+ * The error of a server that could not listen, with the fix where the port is the cause.
  * @param flag which gives the port
  */
 export function explainPort(error: unknown, port: number, flag = '--port'): unknown {

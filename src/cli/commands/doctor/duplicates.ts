@@ -5,7 +5,7 @@ import { type Finding, failed, ok, told } from './finding.ts'
 import type { Reply } from './probe.ts'
 
 const handledOnce = 'handles an event once'
-const mend = 'an event must be claimed by its key before it is handled, as createReceiver() does'
+const fix = 'an event must be claimed by its key before it is handled, as createReceiver() does'
 const atOnce = 5
 
 /** Whether an event that is delivered again is acknowledged again, and handled once where that can be seen. */
@@ -13,7 +13,7 @@ export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Find
   const tried = await deliverHandled(endpoint)
   if (tried === undefined) {
     const reason = `not checked: no handler is registered for ${eventTypes.join(', ')}`
-    yield { check: handledOnce, verdict: 'warning', reason, mend: 'register one, or onAny, to check' }
+    yield { check: handledOnce, verdict: 'warning', reason, fix: 'register one, or onAny, to check' }
     return
   }
   const { event, first } = tried
@@ -28,8 +28,8 @@ export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Find
 async function handlesConcurrentDuplicates(endpoint: Endpoint, event: TestEvent): Promise<Finding> {
   const check = `acknowledges ${atOnce} duplicates at once`
   const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(event)))
-  const refused = replies.find((reply) => reply.status !== 200 && !isInProgress(reply))
-  if (refused !== undefined) return failed(check, told(refused), 'answer every duplicate 200')
+  const rejected = replies.find((reply) => reply.status !== 200 && !isInProgress(reply))
+  if (rejected !== undefined) return failed(check, told(rejected), 'answer every duplicate 200')
   // Those that arrive while it is handled may wait for the same result.
   return judge(check, replies, ['accepted'])
 }
@@ -52,7 +52,7 @@ function judge(check: string, replies: readonly Reply[], once: readonly string[]
   const outcomes = replies.map(({ outcome = '' }) => outcome)
   const taken = outcomes.filter((outcome) => once.includes(outcome)).length
   const whole = `${check}, and ${handledOnce}`
-  if (taken > 1) return failed(whole, `${taken} deliveries of one event were ${outcomes[0]}`, mend)
+  if (taken > 1) return failed(whole, `${taken} deliveries of one event were ${outcomes[0]}`, fix)
   const inProgress = replies.filter(isInProgress).length
   if (inProgress > 0) return ok(whole, `${inProgress} answered 503 while another process has the event`)
   const duplicates = outcomes.filter((outcome) => outcome === 'duplicate').length

@@ -2,13 +2,13 @@ import { acknowledges, stillAnswers, takesBurst } from './acknowledges.ts'
 import { handlesDuplicates } from './duplicates.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Check, type Finding, wasAccepted } from './finding.ts'
-import { refusesForgeries } from './forgeries.ts'
-import { refusesBadDeliveries } from './rejections.ts'
+import { rejectsForgeries } from './forgeries.ts'
+import { rejectsBadDeliveries } from './rejections.ts'
 
 /** The most requests that an examination makes. */
 export const maxRequests = 47
 
-const checks: readonly Check[] = [handlesDuplicates, refusesForgeries, refusesBadDeliveries, takesBurst, stillAnswers]
+const checks: readonly Check[] = [handlesDuplicates, rejectsForgeries, rejectsBadDeliveries, takesBurst, stillAnswers]
 
 /** Tries an endpoint as the service would, and as a forger would, and reports as it goes. */
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {

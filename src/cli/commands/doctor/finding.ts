@@ -8,7 +8,7 @@ export interface Finding {
   readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly reason: string
   /** What to do about it. */
-  readonly mend?: string
+  readonly fix?: string
   /** What it does not say. */
   readonly note?: string
 }
@@ -21,11 +21,11 @@ export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
 
-export const failed = (check: string, reason: string, mend: string): Finding => ({
+export const failed = (check: string, reason: string, fix: string): Finding => ({
   check,
   verdict: 'failed',
   reason,
-  mend,
+  fix,
 })
 
 /** A reply in words. */
@@ -37,15 +37,15 @@ export function told({ status, location, problem, durationMs }: Reply): string {
 export const wasAccepted = ({ status = 0 }: Reply): boolean => status >= 200 && status < 300
 
 /**
- * The finding where a delivery has to be refused.
- * @param mend for an endpoint that accepted it
+ * The finding where a delivery has to be rejected.
+ * @param fix for an endpoint that accepted it
  * @param accepted how bad that is
  */
-export function refusal(check: string, reply: Reply, mend: string, accepted: Finding['verdict'] = 'failed'): Finding {
+export function rejection(check: string, reply: Reply, fix: string, accepted: Finding['verdict'] = 'failed'): Finding {
   const { status } = reply
-  if (status === undefined) return failed(check, told(reply), `answer with 4xx instead of none: ${mend}`)
-  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${told(reply)}`, mend }
+  if (status === undefined) return failed(check, told(reply), `answer with 4xx instead of none: ${fix}`)
+  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${told(reply)}`, fix }
   if (status < 400) return failed(check, told(reply), 'answer deliveries where they arrive: redirects are not followed')
   if (status < 500) return ok(check, told(reply))
-  return failed(check, told(reply), `5xx says that the endpoint broke, and asks for the delivery again: ${mend}`)
+  return failed(check, told(reply), `5xx says that the endpoint broke, and asks for the delivery again: ${fix}`)
 }

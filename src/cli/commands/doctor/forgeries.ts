@@ -3,38 +3,38 @@ import { type SigningOptions, signerFor } from '../../../emulator/sending/signin
 import type { Signer } from '../../../testing/signers.ts'
 import { looksSecret } from '../../shared/mask.ts'
 import { type Endpoint, type Manner, unsigned } from './endpoint.ts'
-import { type Finding, refusal } from './finding.ts'
+import { type Finding, rejection } from './finding.ts'
 
-/** Whether deliveries that the service did not sign are refused. */
-export async function* refusesForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
-  for (const { what, how, mend } of forgeries(endpoint)) {
+/** Whether deliveries that the service did not sign are rejected. */
+export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
+  for (const { what, how, fix } of forgeries(endpoint)) {
     const reply = await endpoint.deliver(endpoint.newEvent(), how)
     // That it is open was said on purpose.
-    yield refusal(`refuses a delivery ${what}`, reply, mend, endpoint.open ? 'warning' : 'failed')
+    yield rejection(`rejects a delivery ${what}`, reply, fix, endpoint.open ? 'warning' : 'failed')
   }
 }
 
 interface Forgery {
   readonly what: string
   readonly how: Manner
-  readonly mend: string
+  readonly fix: string
 }
 
-const tokenMend =
+const tokenFix =
   'anyone who finds the URL can forge events. Verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
 
 // It could as well be a name: an open endpoint must not look like one that is guarded by its path.
-const pathMend = '. If the end of the path is the secret, leave it out and give --verify url-token --in path'
+const pathFix = '. If the end of the path is the secret, leave it out and give --verify url-token --in path'
 
 function forgeries({ url, scheme }: Endpoint): Forgery[] {
   if (scheme === undefined) {
     const bare = withoutCredentials(url)
     const what = bare === url ? 'that nobody signed' : 'without what its URL holds as credentials'
     const end = new URL(url).pathname.split('/').at(-1) ?? ''
-    return [{ what, how: { url: bare }, mend: looksSecret(end) ? tokenMend + pathMend : tokenMend }]
+    return [{ what, how: { url: bare }, fix: looksSecret(end) ? tokenFix + pathFix : tokenFix }]
   }
-  const mend = 'verify each delivery before anything else, and refuse with 401'
-  const signed = (sign: Signer, what: string): Forgery => ({ what, how: { sign }, mend })
+  const fix = 'verify each delivery before anything else, and reject with 401'
+  const signed = (sign: Signer, what: string): Forgery => ({ what, how: { sign }, fix })
   return [
     signed(unsigned, 'without a signature'),
     signed(signerFor(withWrongSecret(scheme), 'forged'), 'with a wrong secret'),

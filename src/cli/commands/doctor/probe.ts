@@ -19,7 +19,7 @@ export interface Reply {
   readonly status?: number
   /** Where a redirect leads, which may hold a secret. */
   readonly location?: string
-  /** What became of the delivery, or the code of its refusal, where the answer is one of our receivers. */
+  /** What became of the delivery, or the code of its rejection, where the answer is one of our receivers. */
   readonly outcome?: string
   /** Why there was no answer. */
   readonly problem?: string
@@ -42,7 +42,7 @@ export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply>
   return { durationMs: performance.now() - begin, ...result }
 }
 
-// Not fetch: it refuses some ports, and tells less of what went wrong.
+// Not fetch: it rejects some ports, and tells less of what went wrong.
 async function exchange({ method, url, headers, body, chunked }: Probe, signal: AbortSignal) {
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const length = chunked || method === 'GET' ? {} : { 'Content-Length': body.byteLength }

@@ -1,11 +1,11 @@
 import type { Endpoint, Manner, TestEvent } from './endpoint.ts'
-import { type Finding, refusal } from './finding.ts'
+import { type Finding, rejection } from './finding.ts'
 
 const encoder = new TextEncoder()
 
 interface BadDelivery {
   readonly what: string
-  readonly mend: string
+  readonly fix: string
   /** The body in the place of an event's. */
   readonly body?: (genuine: Uint8Array) => Uint8Array
   readonly how?: Manner
@@ -25,27 +25,27 @@ const large = (genuine: Uint8Array): Uint8Array => {
 }
 
 const badDeliveries: readonly BadDelivery[] = [
-  { what: 'a body that is no JSON', body: (genuine) => genuine.slice(0, -9), mend: malformed },
-  { what: 'a body that is empty', body: () => new Uint8Array(), mend: malformed },
+  { what: 'a body that is no JSON', body: (genuine) => genuine.slice(0, -9), fix: malformed },
+  { what: 'a body that is empty', body: () => new Uint8Array(), fix: malformed },
   // A body parser in front, such as express.json(), replaces the byte, and what comes after it sees nothing wrong.
-  { what: 'a body that is not UTF-8', body: notUtf8, mend: `${malformed}: ${fatally}`, accepted: 'warning' },
-  { what: 'JSON that is no object', body: () => encoder.encode('[]'), mend: malformed },
-  { what: 'a media_id that is no string', body: numericMediaId, mend: `${malformed}: check the types of the fields` },
-  { what: 'a body of 1 MiB', body: large, mend: tooLarge },
-  { what: 'a body of 1 MiB that does not say its length', body: large, how: { chunked: true }, mend: tooLarge },
-  { what: 'a GET', how: { method: 'GET' }, mend: 'take POST only, and answer 405' },
-  { what: 'a PUT', how: { method: 'PUT' }, mend: 'take POST only, and answer 405' },
-  { what: 'text/plain', how: { contentType: 'text/plain' }, mend: 'take application/json only, and answer 415' },
+  { what: 'a body that is not UTF-8', body: notUtf8, fix: `${malformed}: ${fatally}`, accepted: 'warning' },
+  { what: 'JSON that is no object', body: () => encoder.encode('[]'), fix: malformed },
+  { what: 'a media_id that is no string', body: numericMediaId, fix: `${malformed}: check the types of the fields` },
+  { what: 'a body of 1 MiB', body: large, fix: tooLarge },
+  { what: 'a body of 1 MiB that does not say its length', body: large, how: { chunked: true }, fix: tooLarge },
+  { what: 'a GET', how: { method: 'GET' }, fix: 'take POST only, and answer 405' },
+  { what: 'a PUT', how: { method: 'PUT' }, fix: 'take POST only, and answer 405' },
+  { what: 'text/plain', how: { contentType: 'text/plain' }, fix: 'take application/json only, and answer 415' },
 ]
 
 const asItIs = (genuine: Uint8Array): Uint8Array => genuine
 
-/** Whether what is no delivery is refused. Each is signed as a genuine one, so that its fault is the only one. */
-export async function* refusesBadDeliveries(endpoint: Endpoint): AsyncIterable<Finding> {
-  for (const { what, body = asItIs, how, mend, accepted } of badDeliveries) {
+/** Whether what is no delivery is rejected. Each is signed as a genuine one, so that its fault is the only one. */
+export async function* rejectsBadDeliveries(endpoint: Endpoint): AsyncIterable<Finding> {
+  for (const { what, body = asItIs, how, fix, accepted } of badDeliveries) {
     const event = endpoint.newEvent()
     const bad: TestEvent = { ...event, body: body(event.body) }
-    yield refusal(`refuses ${what}`, await endpoint.deliver(bad, how), mend, accepted)
+    yield rejection(`rejects ${what}`, await endpoint.deliver(bad, how), fix, accepted)
   }
 }
 

@@ -13,7 +13,7 @@ export interface Outcome {
  * Does something to one dead letter after the other. Where it is cut off, it says how far it came.
  * @param past what has been done to them then
  */
-export async function eachLetter(
+export async function eachDeadLetter(
   keys: readonly string[],
   act: (key: string) => boolean,
   past: string,
@@ -25,8 +25,8 @@ export async function eachLetter(
     for (const key of keys) {
       // Ctrl-C is only heard when the event loop has its turn.
       await turn(undefined, { signal })
-      const letters = act(key) ? done : missing
-      letters.push(key)
+      const keysOf = act(key) ? done : missing
+      keysOf.push(key)
     }
   } catch (error) {
     note(`cut off: ${done.length} of ${keys.length} ${past} so far`)

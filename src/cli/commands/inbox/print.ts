@@ -1,40 +1,40 @@
-import type { DeadLetter, RefusedDelivery } from '../../../index.ts'
+import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { maskedUrl } from '../../shared/mask.ts'
 import { type Paint, plain, table } from '../../shared/text.ts'
 
 const columns = ['died', 'type', 'media', 'attempts', 'key']
 
 /** Dead letters for people: a row each, and under it what every handler failed with at last. */
-export function lettersText(letters: readonly DeadLetter[], paint: Paint): string {
-  const [header = '', ...rows] = table([columns, ...letters.map(cells)]).split('\n')
-  const parts = rows.flatMap((row, index) => [row, ...failures(letters[index] as DeadLetter)])
+export function deadLettersText(deadLetters: readonly DeadLetter[], paint: Paint): string {
+  const [header = '', ...rows] = table([columns, ...deadLetters.map(cells)]).split('\n')
+  const parts = rows.flatMap((row, index) => [row, ...failures(deadLetters[index] as DeadLetter)])
   return [paint('dim', header), ...parts].join('\n')
 }
 
 const cells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
   diedAt.toISOString(),
-  plain(event?.type ?? '(refused)'),
+  plain(event?.type ?? '(unreadable)'),
   plain(event?.mediaId ?? '-'),
   `${attempts}`,
   // As the last, since most are long.
   shellQuoted(key),
 ]
 
-function failures({ refused, failures }: DeadLetter): string[] {
-  if (refused !== undefined) return [`  could not be read: ${inOneLine(refused.reason)}`]
+function failures({ unreadable, failures }: DeadLetter): string[] {
+  if (unreadable !== undefined) return [`  could not be read: ${inOneLine(unreadable.reason)}`]
   return failures.map(({ handler, message }) => `  ${inOneLine(handler)}: ${inOneLine(message)}`)
 }
 
 const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
 
 /** A dead letter for machines: all that is known of it, but for what may be a secret. */
-export const letterJson = ({ refused, ...letter }: DeadLetter) => ({
-  ...letter,
-  ...(refused && { refused: refusedJson(refused) }),
+export const deadLetterJson = ({ unreadable, ...deadLetter }: DeadLetter) => ({
+  ...deadLetter,
+  ...(unreadable && { unreadable: unreadableJson(unreadable) }),
 })
 
-const refusedJson = ({ url, body, ...refused }: RefusedDelivery) => ({
-  ...refused,
+const unreadableJson = ({ url, body, ...unreadable }: UnreadableDelivery) => ({
+  ...unreadable,
   url: maskedUrl(url),
   ...bodyJson(Buffer.from(body)),
 })

@@ -18,7 +18,7 @@ export interface Received {
   readonly delivery: ReceivedDelivery
   readonly method: string
   readonly report: DeliveryReport
-  /** Absent when it is malformed, or was refused before it was read. */
+  /** Absent when it is malformed, or was rejected before it was read. */
   readonly event: MediaEvent | undefined
 }
 
