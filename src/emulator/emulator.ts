@@ -8,8 +8,8 @@ import { listen } from './http/server.ts'
 import { createPage } from './page/app.tsx'
 import { checkEmulatorOptions } from './service/check-options.ts'
 import type { Emulator, EmulatorOptions } from './service/options.ts'
-import type { Parts } from './service/service.ts'
-import { createParts } from './service/service.ts'
+import type { EmulatedService } from './service/service.ts'
+import { createService } from './service/service.ts'
 
 /**
  * Plays the service on this machine: its API, its sender, and a page to watch them.
@@ -26,15 +26,15 @@ import { createParts } from './service/service.ts'
 export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkEmulatorOptions(options)
   const closing = new AbortController()
-  const parts = createParts(options, closing.signal)
+  const service = createService(options, closing.signal)
   const server = await listen(options.port ?? 0)
-  server.serve(createApp(parts, { port: server.port, closing: closing.signal }).fetch)
+  server.serve(createApp(service, { port: server.port, closing: closing.signal }).fetch)
 
-  const { credentials, outbox, addMedia, behave, repeat, settled } = parts
+  const { credentials, outbox, addMedia, behave, repeat, settled } = service
   let closed: Promise<void> | undefined
   const close = () => {
     closing.abort(new WebhookError('closing', 'the emulator is closing'))
-    closed ??= Promise.all([outbox.close(), parts.studio.close(), server.close()]).then(() => {})
+    closed ??= Promise.all([outbox.close(), service.studio.close(), server.close()]).then(() => {})
     return closed
   }
   return {
@@ -50,11 +50,11 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   }
 }
 
-function createApp(parts: Parts, { port, closing }: { readonly port: number; readonly closing: AbortSignal }): Hono {
+function createApp(service: EmulatedService, { port, closing }: { readonly port: number; readonly closing: AbortSignal }): Hono {
   const app = new Hono().use(securityHeaders).use(sameOrigin(port))
-  app.route('/api', createApi(parts))
-  app.route('/emulator', createControl(parts, closing))
-  app.route('/', createPage(parts))
+  app.route('/api', createApi(service))
+  app.route('/emulator', createControl(service, closing))
+  app.route('/', createPage(service))
   app.onError(answerError)
   app.notFound(answerNotFound)
   return app

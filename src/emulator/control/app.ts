@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { longestWaitMs } from '../../internal/timers.ts'
 import { parseJson, readText } from '../http/read-body.ts'
 import { type Behaviour, type Sending, sendingStates } from '../sending/sending.ts'
-import type { Parts } from '../service/service.ts'
+import type { EmulatedService } from '../service/service.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { changeStream } from './events.ts'
 
@@ -13,58 +13,58 @@ import { changeStream } from './events.ts'
  * It asks for no credentials.
  * @param closing ends the streams of events
  */
-export function createControl(parts: Parts, closing: AbortSignal): Hono {
+export function createControl(service: EmulatedService, closing: AbortSignal): Hono {
   const app = new Hono()
 
   app.get('/media', (context) => {
     const { offset, limit } = readInput('query', mediaQuery, context.req.query())
-    const media = parts.studio.list()
+    const media = service.studio.list()
     return context.json({ media: media.slice(offset, offset + limit), total: media.length })
   })
   app.post('/media', async (context) => {
-    return context.json({ media: parts.addMedia((await optionalJsonBody(context.req)) as object) }, 201)
+    return context.json({ media: service.addMedia((await optionalJsonBody(context.req)) as object) }, 201)
   })
   app.all('/media', only('GET', 'HEAD', 'POST'))
 
-  app.get('/media/:id', (context) => context.json({ media: found(parts.studio, 'media', context) }))
+  app.get('/media/:id', (context) => context.json({ media: found(service.studio, 'media', context) }))
   app.all('/media/:id', only('GET', 'HEAD'))
 
   app.get('/sendings', (context) => {
     const { offset, limit, ...filter } = readInput('query', sendingsQuery, context.req.query())
-    const sendings = parts.outbox.list().filter((sending) => matches(sending, filter))
+    const sendings = service.outbox.list().filter((sending) => matches(sending, filter))
     return context.json({ sendings: sendings.slice(offset, offset + limit), total: sendings.length })
   })
   app.all('/sendings', only('GET', 'HEAD'))
 
-  app.get('/sendings/:id', (context) => context.json({ sending: found(parts.outbox, 'sending', context) }))
+  app.get('/sendings/:id', (context) => context.json({ sending: found(service.outbox, 'sending', context) }))
   app.all('/sendings/:id', only('GET', 'HEAD'))
 
   app.post('/sendings/:id/repeat', async (context) => {
-    const { id } = found(parts.outbox, 'sending', context)
+    const { id } = found(service.outbox, 'sending', context)
     const behaviour = (await optionalJsonBody(context.req)) as Behaviour | undefined
-    return context.json({ sending: parts.repeat(id, behaviour) }, 201)
+    return context.json({ sending: service.repeat(id, behaviour) }, 201)
   })
   app.all('/sendings/:id/repeat', only('POST'))
 
   app.get('/webhooks/:id/behaviour', (context) => {
-    const { id } = found(parts.workspace.webhooks, 'webhook', context)
-    return context.json({ behaviour: parts.behaviourOf(id) })
+    const { id } = found(service.workspace.webhooks, 'webhook', context)
+    return context.json({ behaviour: service.behaviourOf(id) })
   })
   app.put('/webhooks/:id/behaviour', async (context) => {
-    const { id } = found(parts.workspace.webhooks, 'webhook', context)
-    parts.behave(id, (await jsonBody(context.req)) as Behaviour)
-    return context.json({ behaviour: parts.behaviourOf(id) })
+    const { id } = found(service.workspace.webhooks, 'webhook', context)
+    service.behave(id, (await jsonBody(context.req)) as Behaviour)
+    return context.json({ behaviour: service.behaviourOf(id) })
   })
   app.all('/webhooks/:id/behaviour', only('GET', 'HEAD', 'PUT'))
 
   app.get('/settled', async (context) => {
     const { timeout_ms } = readInput('query', settledQuery, context.req.query())
-    await parts.settled(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms })
+    await service.settled(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms })
     return context.json({ settled: true })
   })
   app.all('/settled', only('GET', 'HEAD'))
 
-  app.get('/events', changeStream(parts.changes, closing))
+  app.get('/events', changeStream(service.changes, closing))
   app.all('/events', only('GET', 'HEAD'))
   return app
 }

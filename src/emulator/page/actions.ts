@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { createApi } from '../api/app.ts'
 import type { MediaInput } from '../media/media.ts'
 import type { Behaviour, Fault } from '../sending/sending.ts'
-import type { Parts } from '../service/service.ts'
+import type { EmulatedService } from '../service/service.ts'
 import { wireNames } from '../shared/undocumented.ts'
 import type { CreatedApiKey } from '../workspace/api-keys.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'
@@ -23,8 +23,8 @@ interface Outcome extends Notice {
 type Action = (form: URLSearchParams, id: string) => Outcome | Promise<Outcome>
 
 /** What the forms of the page do, by their paths below `/page/`. */
-export function createActions(parts: Parts): Readonly<Record<string, Action>> {
-  const call = apiCaller(parts)
+export function createActions(service: EmulatedService): Readonly<Record<string, Action>> {
+  const call = apiCaller(service)
   return {
     async webhooks(form) {
       await call('POST', '/webhooks', webhookOf(form))
@@ -36,7 +36,7 @@ export function createActions(parts: Parts): Readonly<Record<string, Action>> {
     },
     'webhooks/:id/behaviour'(form, id) {
       try {
-        parts.behave(id, readBehaviourForm(form))
+        service.behave(id, readBehaviourForm(form))
       } catch (error) {
         throw error instanceof WebhookError ? new WebhookError(error.code, inWordsOfForm(error.message)) : error
       }
@@ -69,11 +69,11 @@ export function createActions(parts: Parts): Readonly<Record<string, Action>> {
       return { text: 'The API key was deleted.' }
     },
     media(form) {
-      const { title } = parts.addMedia(mediaOf(form))
+      const { title } = service.addMedia(mediaOf(form))
       return { text: `${title} was uploaded.`, change: { pages: {} } }
     },
     'sendings/:id/repeat'(form, id) {
-      const { id: sending } = parts.repeat(id, repetitionOf(form, parts, id))
+      const { id: sending } = service.repeat(id, repetitionOf(form, service, id))
       return { text: 'The event is sent once more.', change: { sending } }
     },
   }
@@ -98,7 +98,7 @@ const mediaOf = (form: URLSearchParams): MediaInput => ({
 })
 
 /** What is asked for beside the behaviour of the webhook, which holds where nothing is. */
-function repetitionOf(form: URLSearchParams, { outbox, behaviourOf }: Parts, id: string): Behaviour | undefined {
+function repetitionOf(form: URLSearchParams, { outbox, behaviourOf }: EmulatedService, id: string): Behaviour | undefined {
   const fault = form.get('fault')
   const webhookId = outbox.get(id)?.webhookId
   if (!fault || webhookId === undefined) return undefined
@@ -116,9 +116,9 @@ interface ApiAnswer {
  * Lets the page do what a client of the API does: what that is refused, the page is refused in the same words.
  * @returns a function that throws a WebhookError `invalid_option` unless the API answers with success
  */
-export function apiCaller(parts: Parts) {
-  const api = createApi(parts)
-  const headers = { authorization: `Bearer ${parts.credentials.accessToken}`, 'content-type': 'application/json' }
+export function apiCaller(service: EmulatedService) {
+  const api = createApi(service)
+  const headers = { authorization: `Bearer ${service.credentials.accessToken}`, 'content-type': 'application/json' }
   return async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
     const response = await api.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
     const answer = (await response.json()) as ApiAnswer

@@ -5,7 +5,7 @@ import { Pager, pageOf, Section } from './section.tsx'
 
 /** The API keys, the newest one first, and a form for one more. */
 export function ApiKeys({ page }: { page: PageState }) {
-  const { apiKeys } = page.parts.workspace
+  const { apiKeys } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'api-keys', apiKeys.list({ limit: 0 }).total, 10)
   const { items } = apiKeys.list({ offset, limit, order_by: 'desc' })
   const typed = typedInto(page, 'api-keys')

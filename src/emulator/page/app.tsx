@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono'
 import { html } from 'hono/html'
 import { WebhookError } from '../../errors.ts'
 import { readText } from '../http/read-body.ts'
-import type { Parts } from '../service/service.ts'
+import type { EmulatedService } from '../service/service.ts'
 import { createActions } from './actions.ts'
 import { assets } from './assets.ts'
 import { Document, sections } from './document.tsx'
@@ -16,10 +16,10 @@ import { addressOf, viewOf } from './view.ts'
  * - `GET /` is all of it, and `GET /page/sections/<id>` one section, in the view that the query says.
  * - `POST /page/…` does something. It leads back to the view it was done in, or shows that again with why it was refused.
  */
-export function createPage(parts: Parts): Hono {
+export function createPage(service: EmulatedService): Hono {
   const notices = new Notices()
   const stateOf = ({ req }: Context): PageState => ({
-    parts,
+    service,
     origin: new URL(req.url).origin,
     view: viewOf(req.query()),
   })
@@ -31,7 +31,7 @@ export function createPage(parts: Parts): Hono {
     const Section = sections.get(context.req.param('id'))
     return Section === undefined ? context.notFound() : context.html(<Section page={stateOf(context)} />)
   })
-  for (const [path, act] of Object.entries(createActions(parts))) {
+  for (const [path, act] of Object.entries(createActions(service))) {
     app.post(`/page/${path}`, async (context) => {
       const page = stateOf(context)
       const typed = new URLSearchParams(await readText(context.req))

@@ -6,14 +6,14 @@ import { SendingDetail, SendingRow } from './sending.tsx'
 
 /** The sendings, the newest one first. The one that is open is always among them. */
 export function Deliveries({ page }: { page: PageState }) {
-  const { view, parts } = page
-  const all = parts.outbox.list()
+  const { view, service } = page
+  const all = service.outbox.list()
   const matching = all.filter(
     ({ state, webhookId }) => state === (view.state ?? state) && webhookId === (view.webhook ?? webhookId),
   )
   const { offset, limit, ...pager } = pageOf(page, 'deliveries', matching.length, 50)
   const shown = matching.slice(offset, offset + limit)
-  const open = view.sending === undefined ? undefined : parts.outbox.get(view.sending)
+  const open = view.sending === undefined ? undefined : service.outbox.get(view.sending)
   return (
     <Section id="deliveries" title="Deliveries" of={['sendings', 'webhooks']}>
       <p class="quiet" data-news>
@@ -83,8 +83,8 @@ function countsOf(sendings: readonly Sending[]): string {
 }
 
 /** Chooses which sendings are shown. A script does without its button. */
-export function DeliveryFilter({ page: { view, parts } }: { page: PageState }) {
-  const webhooks = parts.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
+export function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
+  const webhooks = service.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
   return (
     <form method="get" action="/" id="delivery-filter" class="filter inline">
       <Choice

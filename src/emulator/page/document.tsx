@@ -49,8 +49,8 @@ export function Document({ page }: { page: PageState }) {
 }
 
 /** What a client of the emulator has to know. */
-export function Header({ page: { origin, parts } }: { page: PageState }) {
-  const { publicKey, secretKey, accessToken } = parts.credentials
+export function Header({ page: { origin, service } }: { page: PageState }) {
+  const { publicKey, secretKey, accessToken } = service.credentials
   return (
     <header>
       <div class="row">
@@ -61,8 +61,8 @@ export function Header({ page: { origin, parts } }: { page: PageState }) {
         <Fact name="Base URL">
           <Copyable text={origin} label="base URL" />
         </Fact>
-        <Fact name="Profile">{parts.profile}</Fact>
-        <Fact name="Time scale">{parts.timeScale}</Fact>
+        <Fact name="Profile">{service.profile}</Fact>
+        <Fact name="Time scale">{service.timeScale}</Fact>
       </Facts>
       <details id="credentials">
         <summary>Credentials</summary>

@@ -7,7 +7,7 @@ import { addressOfSending } from './view.ts'
 
 /** The media, the newest one first, and a form for one more. */
 export function MediaSection({ page }: { page: PageState }) {
-  const media = page.parts.studio.list()
+  const media = page.service.studio.list()
   const { offset, limit, ...pager } = pageOf(page, 'media', media.length, 5)
   const typed = typedInto(page, 'media')
   return (
@@ -63,7 +63,7 @@ export function Timeline({ page, media }: { page: PageState; media: Media }) {
 
 function Sendings({ page, entry }: { page: PageState; entry: TimelineEntry }) {
   if (entry.sendingIds.length === 0) return <p class="quiet">No webhook was subscribed</p>
-  const sendings = entry.sendingIds.flatMap((id) => page.parts.outbox.get(id) ?? [])
+  const sendings = entry.sendingIds.flatMap((id) => page.service.outbox.get(id) ?? [])
   return (
     <ul class="row">
       {sendings.map(({ id, state, webhookId }) => (

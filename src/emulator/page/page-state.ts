@@ -1,10 +1,10 @@
-import type { Parts } from '../service/service.ts'
+import type { EmulatedService } from '../service/service.ts'
 import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
 /** What the components of the page are made from. */
 export interface PageState {
-  readonly parts: Parts
+  readonly service: EmulatedService
   /** Of the emulator, such as `http://127.0.0.1:4010`. */
   readonly origin: string
   readonly view: View
@@ -27,5 +27,5 @@ export const typedInto = ({ refusal }: PageState, action: string): URLSearchPara
   refusal?.action === action ? refusal.typed : undefined
 
 /** The name of a webhook that may have been deleted. */
-export const webhookName = ({ parts }: PageState, id: string): string =>
-  parts.workspace.webhooks.get(id)?.name ?? 'deleted webhook'
+export const webhookName = ({ service }: PageState, id: string): string =>
+  service.workspace.webhooks.get(id)?.name ?? 'deleted webhook'

@@ -11,11 +11,11 @@ receiver.onAny((event) => console.log(event.type, event.title))
 createServer(nodeHandler(receiver)).listen(3000, '127.0.0.1')`
 
 /** Says what to do first, until it has been done. */
-export function Start({ page: { parts } }: { page: PageState }) {
+export function Start({ page: { service } }: { page: PageState }) {
   const steps = [
-    parts.workspace.webhooks.list({ limit: 1 }).total > 0,
-    parts.studio.list().length > 0,
-    parts.outbox.list().some(({ state }) => state === 'acknowledged'),
+    service.workspace.webhooks.list({ limit: 1 }).total > 0,
+    service.studio.list().length > 0,
+    service.outbox.list().some(({ state }) => state === 'acknowledged'),
   ]
   const [created, uploaded, arrived] = steps
   if (steps.every(Boolean)) return <section id="start" data-of="webhooks media sendings" hidden />

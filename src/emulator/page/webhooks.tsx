@@ -9,7 +9,7 @@ import { Pager, pageOf, Section } from './section.tsx'
 
 /** The webhooks, the newest one first, and a form for one more. */
 export function Webhooks({ page }: { page: PageState }) {
-  const { webhooks } = page.parts.workspace
+  const { webhooks } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)
   const { items } = webhooks.list({ offset, limit, order_by: 'desc' })
   return (
@@ -43,7 +43,7 @@ interface WebhookCardProps {
 /** A webhook, and what can be done with it. */
 export function WebhookCard({ page, webhook }: WebhookCardProps) {
   const { id, name, url, last_triggered_at: triggered } = webhook
-  const behaviour = page.parts.behaviourOf(id)
+  const behaviour = page.service.behaviourOf(id)
   return (
     <li id={`webhook-${id}`} class="card">
       <h3>{name}</h3>

@@ -18,7 +18,7 @@ import { settled } from './settled.ts'
  * What an emulator is made of, as its own HTTP interface and its page use it. What the methods of {@link Emulator} take
  * is checked by them, so it may come from outside.
  */
-export interface Parts extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
+export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
   readonly profile: Profile
   readonly timeScale: number
   readonly workspace: Workspace
@@ -35,7 +35,7 @@ export interface Parts extends Pick<Emulator, 'credentials' | 'addMedia' | 'beha
  * Makes the parts of an emulator and joins them: what a media emits is sent to the webhooks that are subscribed to it.
  * @param closing ends what waits for the emulator to settle
  */
-export function createParts(options: EmulatorOptions, closing: AbortSignal): Parts {
+export function createService(options: EmulatorOptions, closing: AbortSignal): EmulatedService {
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
   const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options
   const credentials = { publicKey, secretKey, accessToken }
@@ -84,7 +84,7 @@ export function createParts(options: EmulatorOptions, closing: AbortSignal): Par
   }
 }
 
-function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Parts, 'behave' | 'behaviourOf'> {
+function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<EmulatedService, 'behave' | 'behaviourOf'> {
   const behaviours = new Map<string, Behaviour>()
   changes.subscribe(({ of, id }) => {
     if (of === 'webhooks' && webhooks.get(id) === undefined) behaviours.delete(id)
