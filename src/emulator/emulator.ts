@@ -50,7 +50,10 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   }
 }
 
-function createApp(service: EmulatedService, { port, closing }: { readonly port: number; readonly closing: AbortSignal }): Hono {
+function createApp(
+  service: EmulatedService,
+  { port, closing }: { readonly port: number; readonly closing: AbortSignal },
+): Hono {
   const app = new Hono().use(securityHeaders).use(sameOrigin(port))
   app.route('/api', createApi(service))
   app.route('/emulator', createControl(service, closing))

@@ -71,7 +71,7 @@ const statuses: Record<EventType, string> = {
  * What the service writes into the fields that change over the life of a media.
  * @param qualities of the media; on `partial.finished` the one that has ended
  */
-export function wordsOf(type: EventType, qualities: readonly string[]): Pick<Payload, 'qualities' | 'status'> {
+export function qualitiesAndStatus(type: EventType, qualities: readonly string[]): Pick<Payload, 'qualities' | 'status'> {
   const named = type === 'encoding.started' ? [] : qualities.toSorted((a, b) => rank(a) - rank(b) || 0)
   return { qualities: named.join(','), status: statuses[type] }
 }

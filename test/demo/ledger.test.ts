@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Ledger, problems, summary } from '../../demo/ledger.ts'
 import type { DeliveryRecord } from '../../src/emulator/sending/sending.ts'
 import type { Payload } from '../../src/testing/payload.ts'
-import { lifecycle } from '../emulator/media/told-at-once.ts'
+import { lifecycle } from '../emulator/media/lifecycle-payloads.ts'
 
 const [received, started] = lifecycle({
   id: 'media-1',

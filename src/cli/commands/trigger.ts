@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { lifeOf, payloadOf, step } from '../../emulator/media/lifecycle.ts'
+import { lifecycleOf, payloadOf, eventIntervalNs } from '../../emulator/media/lifecycle.ts'
 import { createOutbox, type Outbox } from '../../emulator/sending/outbox.ts'
 import { profiles } from '../../emulator/sending/profile.ts'
 import { faults } from '../../emulator/sending/sending.ts'
@@ -29,7 +29,7 @@ const flags = {
 /** What it takes for an outbox that serves one command. */
 const plenty = 1_000
 
-const stepMs = Number(step) / 1e6
+const stepMs = Number(eventIntervalNs) / 1e6
 
 export const trigger = defineCommand({
   name: 'trigger',
@@ -78,7 +78,7 @@ function lifeFrom({ positionals: [type = ''], values, given }: Input<typeof flag
   const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
   if (type !== 'lifecycle' && given.has('fails')) throw new UsageError('--fails goes with lifecycle')
   const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
-  const life = lifeOf(media)
+  const life = lifecycleOf(media)
   if (type === 'lifecycle') return { media, events: life }
   const types: readonly string[] = ['lifecycle', ...eventTypes]
   if (!types.includes(type)) {

@@ -1,6 +1,6 @@
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
-import { digits, noObject, oneOf, readInput } from '../shared/input.ts'
+import { digits, notAnObject, oneOf, readInput } from '../shared/input.ts'
 import { apiKeyDefaults, wireNames } from '../shared/undocumented.ts'
 import type { ApiKeys } from '../workspace/api-keys.ts'
 import { apiKeyTypes } from '../workspace/api-keys.ts'
@@ -15,10 +15,10 @@ const ttl = z.preprocess(
 
 const input = z.object(
   { [wireNames.apiKeyName]: name, ttl: ttl.optional(), type: oneOf(apiKeyTypes).optional() },
-  noObject,
+  notAnObject,
 )
 
-const rename = z.object({ [wireNames.apiKeyName]: name }, noObject)
+const rename = z.object({ [wireNames.apiKeyName]: name }, notAnObject)
 
 const query = z.object(listQuery(['created_at', 'name']))
 

@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import * as z from 'zod'
 import type { DeliveryRecord } from '../sending/sending.ts'
-import { noObject, readInput } from '../shared/input.ts'
+import { notAnObject, readInput } from '../shared/input.ts'
 import { defaultWebhookName, errorBody, failedCheckStatus } from '../shared/undocumented.ts'
 import type { Webhooks } from '../workspace/webhooks.ts'
 import { subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
@@ -13,10 +13,10 @@ import type { Routes } from './routes.ts'
 /** Makes the test delivery to a webhook: it has failed unless it was answered 200 within 1 s. */
 export type Check = (webhook: Webhook) => Promise<DeliveryRecord>
 
-const patch = z.object({ name: name.optional(), url: url.optional(), ...flags }, noObject)
+const patch = z.object({ name: name.optional(), url: url.optional(), ...flags }, notAnObject)
 
 const input = z
-  .object({ name: nameOrBlank.optional(), url, ...flags }, noObject)
+  .object({ name: nameOrBlank.optional(), url, ...flags }, notAnObject)
   .refine((given) => subscriptionFlags.some((flag) => given[flag]), {
     error: `has to select an event: set one of ${subscriptionFlags.join(', ')} to true`,
   })

@@ -21,8 +21,8 @@ export function changeStream(changes: Changes, closing: AbortSignal): Handler {
       const left = new AbortController()
       stream.onAbort(() => left.abort())
       const over = AbortSignal.any([left.signal, closing])
-      const changed = new Set<Change['of']>()
-      const unsubscribe = changes.subscribe(({ of }) => changed.add(of))
+      const changed = new Set<Change['kind']>()
+      const unsubscribe = changes.subscribe(({ kind }) => changed.add(kind))
       await stream.write(': open\n\n')
       for (let quiet = 0; !over.aborted; quiet++) {
         if (changed.size > 0) {

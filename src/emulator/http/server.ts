@@ -8,7 +8,7 @@ import { WebhookError } from '../../errors.ts'
 type Fetch = Parameters<typeof getRequestListener>[0]
 
 /** A server that listens, on 127.0.0.1 only. */
-export interface Listening {
+export interface ListeningServer {
   readonly port: number
   /** To be called at once: what comes before has no answer. */
   serve(fetch: Fetch): void
@@ -20,7 +20,7 @@ export interface Listening {
  * Listens before it knows what to answer, for that depends on the port.
  * @throws WebhookError `invalid_option` when the port cannot be had
  */
-export async function listen(port: number): Promise<Listening> {
+export async function listen(port: number): Promise<ListeningServer> {
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     throw new WebhookError('invalid_option', `createEmulator: ${explain(port, error)}`, { cause: error })

@@ -1,5 +1,5 @@
 import type { EventType } from '../../events/catalogue.ts'
-import { type Payload, timestamp, wordsOf } from '../../testing/payload.ts'
+import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
 /** What the events of a media tell of it. */
 export interface MediaFacts {
@@ -15,17 +15,20 @@ export interface MediaFacts {
 }
 
 /** An event in the life of a media, before it is emitted. */
-export interface LifeEvent {
+export interface LifecycleEvent {
   readonly type: EventType
   /** The one quality, on `partial.finished`. */
   readonly quality?: string
 }
 
 /** Between one event of a media and the next, in nanoseconds. */
-export const step = 2_716_057_313n
+export const eventIntervalNs = 2_716_057_313n
 
 /** The events of a media from its upload to its end, in the order in which they are emitted. */
-export function lifeOf({ qualities, fails = false }: Pick<MediaFacts, 'qualities' | 'fails'>): readonly LifeEvent[] {
+export function lifecycleOf({
+  qualities,
+  fails = false,
+}: Pick<MediaFacts, 'qualities' | 'fails'>): readonly LifecycleEvent[] {
   const encoded = fails ? qualities.slice(0, -1) : qualities
   return [
     { type: 'file.received' },
@@ -39,12 +42,12 @@ export function lifeOf({ qualities, fails = false }: Pick<MediaFacts, 'qualities
  * The payload of an event of a media.
  * @param at when it is emitted, in nanoseconds since 1970
  */
-export function payloadOf(media: MediaFacts, { type, quality }: LifeEvent, at: bigint): Payload {
+export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
   return {
     type,
     emitted_at: timestamp(at),
     media_id: media.id,
-    ...wordsOf(type, quality === undefined ? media.qualities : [quality]),
+    ...qualitiesAndStatus(type, quality === undefined ? media.qualities : [quality]),
     title: media.title,
     media_type: media.mediaType ?? 'video',
     user_id: media.userId,

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { noObject, readInput, unicode } from '../shared/input.ts'
+import { notAnObject, readInput, unicode } from '../shared/input.ts'
 
 /** What a media is made of. */
 export interface MediaInput {
@@ -61,7 +61,7 @@ const input: z.ZodType<Required<MediaInput>> = z.strictObject(
     fails: z.boolean({ error: 'has to be true or false' }).default(false),
     mediaType: word.default('video'),
   },
-  noObject,
+  notAnObject,
 )
 
 /**

@@ -4,7 +4,7 @@ import type { Payload } from '../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
 import { type Clock, dateOf } from '../shared/clock.ts'
 import { Records } from '../shared/records.ts'
-import { type LifeEvent, lifeOf, payloadOf, step } from './lifecycle.ts'
+import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from './lifecycle.ts'
 import type { Media, MediaInput } from './media.ts'
 import { readMediaInput } from './media.ts'
 
@@ -65,7 +65,7 @@ class PacedStudio implements Studio {
       isOver: ({ state }) => state !== 'encoding',
       maxUnfinished: maxRecords,
       maxOver: maxRecords,
-      changed: (id) => changes.tell({ of: 'media', id }),
+      changed: (id) => changes.notify({ kind: 'media', id }),
     })
   }
 
@@ -79,7 +79,7 @@ class PacedStudio implements Studio {
       userId,
       ...facts,
       createdAt: dateOf(clock()),
-      timeline: lifeOf(facts).map((event) => ({ ...event, sendingIds: [] })),
+      timeline: lifecycleOf(facts).map((event) => ({ ...event, sendingIds: [] })),
       state: 'encoding',
     }
     return this.#emit(media)
@@ -108,7 +108,7 @@ class PacedStudio implements Studio {
   #emit(media: Media): Media {
     const index = media.timeline.findIndex(({ emittedAt }) => emittedAt === undefined)
     const isLast = index === media.timeline.length - 1
-    const event = lifeOf(media)[index] as LifeEvent
+    const event = lifecycleOf(media)[index] as LifecycleEvent
     const payload = payloadOf(media, event, this.#options.clock())
     const entry = { ...event, emittedAt: payload.emitted_at, sendingIds: this.#options.emit(payload) }
     const emitted: Media = {
@@ -123,7 +123,7 @@ class PacedStudio implements Studio {
 
   /** @param leastMs how long it waits at least, however fast the time */
   #emitLater(media: Media, leastMs = 0): void {
-    const pauseMs = Math.max((Number(step) / 1_000_000) * this.#options.timeScale, leastMs)
+    const pauseMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, leastMs)
     const resume = () => {
       this.#timers.delete(media.id)
       try {

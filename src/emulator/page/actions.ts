@@ -98,7 +98,11 @@ const mediaOf = (form: URLSearchParams): MediaInput => ({
 })
 
 /** What is asked for beside the behaviour of the webhook, which holds where nothing is. */
-function repetitionOf(form: URLSearchParams, { outbox, behaviourOf }: EmulatedService, id: string): Behaviour | undefined {
+function repetitionOf(
+  form: URLSearchParams,
+  { outbox, behaviourOf }: EmulatedService,
+  id: string,
+): Behaviour | undefined {
   const fault = form.get('fault')
   const webhookId = outbox.get(id)?.webhookId
   if (!fault || webhookId === undefined) return undefined

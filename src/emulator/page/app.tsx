@@ -41,7 +41,7 @@ export function createPage(service: EmulatedService): Hono {
       } catch (error) {
         if (!(error instanceof WebhookError)) throw error
         const action = context.req.path.slice('/page/'.length)
-        return show(context, { ...page, refusal: { action, message: error.message, typed } }, 422)
+        return show(context, { ...page, formError: { action, message: error.message, typed } }, 422)
       }
     })
   }

@@ -99,7 +99,7 @@ export function readBehaviourForm(form: URLSearchParams): Behaviour {
  * has to be …`. A blank field is one that is left out, and so no text.
  */
 export function inWordsOfForm(message: string): string {
-  const told = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a text$/, ' is missing')
+  const told = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')
   const spaced = told.replace(/^[\w.]+/, (name) => name.replace(/[A-Z]/g, ' $&').replace('.', ' ').toLowerCase())
   return spaced.charAt(0).toUpperCase() + spaced.slice(1)
 }

@@ -12,19 +12,19 @@ interface ActionFormProps {
 /** A form that does something, with why it was refused, if it was. It leads back to itself, in the same view. */
 export function ActionForm({ page, action, children, ...rest }: PropsWithChildren<ActionFormProps>) {
   const id = `form-${action.replaceAll('/', '-')}`
-  const refused = page.refusal?.action === action
+  const refused = page.formError?.action === action
   return (
     <form
       id={id}
       method="post"
       action={`${addressOf(page.view, {}, `/page/${action}`)}#${id}`}
       class={rest.class}
-      aria-describedby={refused ? `${id}-refusal` : undefined}
+      aria-describedby={refused ? `${id}-error` : undefined}
     >
       {children}
       {refused && (
-        <p class="refusal" role="alert" id={`${id}-refusal`}>
-          <span aria-hidden="true">✕</span> {page.refusal?.message}
+        <p class="form-error" role="alert" id={`${id}-error`}>
+          <span aria-hidden="true">✕</span> {page.formError?.message}
         </p>
       )}
     </form>
@@ -101,7 +101,7 @@ interface DisclosureProps {
 /** Something to be done that takes more than a button. */
 export function Disclosure({ page, words, of, action, children }: PropsWithChildren<DisclosureProps>) {
   return (
-    <details id={`disclosure-${action.replaceAll('/', '-')}`} open={page.refusal?.action === action}>
+    <details id={`disclosure-${action.replaceAll('/', '-')}`} open={page.formError?.action === action}>
       <summary>
         {words} <span class="unseen">{of}</span>
       </summary>

@@ -32,7 +32,7 @@ export function morph(from, to, sent) {
 /** Whether something was typed into a form, or its refusal is to be read. */
 function isInUse(form) {
   if (form.method !== 'post') return false
-  return form.querySelector('.refusal') !== null || [...form.querySelectorAll('input, option')].some(isChanged)
+  return form.querySelector('.form-error') !== null || [...form.querySelectorAll('input, option')].some(isChanged)
 }
 
 function isChanged(control) {

@@ -10,11 +10,11 @@ export interface PageState {
   readonly view: View
   /** What came of the last action, until it has been shown. */
   readonly notice?: Notice | undefined
-  readonly refusal?: Refusal | undefined
+  readonly formError?: FormError | undefined
 }
 
 /** An action that was refused, to be shown beside its form. */
-export interface Refusal {
+export interface FormError {
   /** Its path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
   readonly action: string
   readonly message: string
@@ -23,8 +23,8 @@ export interface Refusal {
 }
 
 /** What was typed into the form of an action, when it was refused. */
-export const typedInto = ({ refusal }: PageState, action: string): URLSearchParams | undefined =>
-  refusal?.action === action ? refusal.typed : undefined
+export const typedInto = ({ formError }: PageState, action: string): URLSearchParams | undefined =>
+  formError?.action === action ? formError.typed : undefined
 
 /** The name of a webhook that may have been deleted. */
 export const webhookName = ({ service }: PageState, id: string): string =>

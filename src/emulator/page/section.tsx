@@ -7,7 +7,7 @@ interface SectionProps {
   readonly id: string
   readonly title: string
   /** What it shows: the script asks for it again when one of these changes. */
-  readonly of: readonly Change['of'][]
+  readonly of: readonly Change['kind'][]
 }
 
 /** A part of the page that is kept up to date on its own. */

@@ -22,7 +22,7 @@ export function Webhooks({ page }: { page: PageState }) {
         </ul>
       )}
       <Pager page={page} list="webhooks" {...pager} />
-      <details id="new-webhook" class="card" open={items.length === 0 || page.refusal?.action === 'webhooks'}>
+      <details id="new-webhook" class="card" open={items.length === 0 || page.formError?.action === 'webhooks'}>
         <summary>New webhook</summary>
         <ActionForm page={page} action="webhooks">
           <WebhookFields typed={typedInto(page, 'webhooks')} />

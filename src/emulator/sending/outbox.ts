@@ -80,7 +80,7 @@ class ServiceOutbox implements Outbox {
       isOver: ({ state }) => state === 'acknowledged' || state === 'failed' || state === 'dropped',
       maxUnfinished: maxWaiting,
       maxOver: maxRecords,
-      changed: (id) => changes.tell({ of: 'sendings', id }),
+      changed: (id) => changes.notify({ kind: 'sendings', id }),
     })
     this.#runs = new SendingRuns(this.#records, clock, acknowledged)
   }

@@ -32,12 +32,12 @@ export async function post(request: SentRequest, options: PostOptions): Promise<
   const whole = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
   const sent = fault === 'cut-connection' ? whole.subarray(0, whole.length / 2) : whole
   const startedAt = dateOf(clock())
-  const begin = performance.now()
+  const startedAtMs = performance.now()
   const outcome = await exchange(request, whole.length, sent, options).catch(connectionFailure)
   return {
     request: fault === undefined ? request : { ...request, body: sent.toString() },
     startedAt,
-    durationMs: performance.now() - begin,
+    durationMs: performance.now() - startedAtMs,
     ...outcome,
   }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { type Behaviour, faults } from '../sending/sending.ts'
 import { verifierFor } from '../sending/signing.ts'
-import { noObject, oneOf, readInput, unicode } from '../shared/input.ts'
+import { notAnObject, oneOf, readInput, unicode } from '../shared/input.ts'
 
 // A line break in a header would be refused at each delivery, by Node.
 const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })
@@ -42,7 +42,7 @@ const behaviour: z.ZodType<Behaviour> = z.strictObject(
     sign: sign.optional(),
     fault: oneOf(faults).optional(),
   },
-  noObject,
+  notAnObject,
 )
 
 /**

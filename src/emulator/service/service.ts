@@ -86,14 +86,14 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
 
 function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<EmulatedService, 'behave' | 'behaviourOf'> {
   const behaviours = new Map<string, Behaviour>()
-  changes.subscribe(({ of, id }) => {
-    if (of === 'webhooks' && webhooks.get(id) === undefined) behaviours.delete(id)
+  changes.subscribe(({ kind, id }) => {
+    if (kind === 'webhooks' && webhooks.get(id) === undefined) behaviours.delete(id)
   })
   return {
     behave(webhookId, behaviour) {
       if (webhooks.get(webhookId) === undefined) throw invalid('there is no webhook with this id')
       behaviours.set(webhookId, readBehaviour(behaviour))
-      changes.tell({ of: 'webhooks', id: webhookId })
+      changes.notify({ kind: 'webhooks', id: webhookId })
     },
     behaviourOf: (webhookId) => behaviours.get(webhookId) ?? {},
   }

@@ -1,6 +1,6 @@
 /** That something in the emulator is no longer as it was. Who wants to know what it is now, asks. */
 export interface Change {
-  readonly of: 'webhooks' | 'api-keys' | 'media' | 'sendings'
+  readonly kind: 'webhooks' | 'api-keys' | 'media' | 'sendings'
   readonly id: string
 }
 
@@ -14,7 +14,7 @@ export class Changes {
     return () => this.#listeners.delete(listener)
   }
 
-  tell(change: Change): void {
+  notify(change: Change): void {
     for (const listener of this.#listeners) listener(change)
   }
 }

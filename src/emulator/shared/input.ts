@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { WebhookError } from '../../errors.ts'
 
 /** A string. */
-export const text = z.string({ error: 'has to be a text' })
+export const text = z.string({ error: 'has to be a string' })
 
 /** A text that can be written as UTF-8, and so into a body or a URL. */
 export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
@@ -20,7 +20,7 @@ export const digits = (min: number, max: number) => {
 }
 
 /** What is said of something else than an object. */
-export const noObject = { error: 'has to be an object' }
+export const notAnObject = { error: 'has to be an object' }
 
 /** One of a few words. */
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>

@@ -4,11 +4,11 @@ import { recordLimit } from '../shared/undocumented.ts'
 
 /** All records of one kind, in the order in which they were created. It tells of every change. */
 export class Collection<Item extends { readonly id: string }> {
-  readonly #kind: Change['of']
+  readonly #kind: Change['kind']
   readonly #changes: Changes
   readonly #items = new Map<string, Item>()
 
-  constructor(kind: Change['of'], changes: Changes) {
+  constructor(kind: Change['kind'], changes: Changes) {
     this.#kind = kind
     this.#changes = changes
   }
@@ -40,13 +40,13 @@ export class Collection<Item extends { readonly id: string }> {
   /** @returns whether there was one */
   delete(id: string): boolean {
     const deleted = this.#items.delete(id)
-    if (deleted) this.#changes.tell({ of: this.#kind, id })
+    if (deleted) this.#changes.notify({ kind: this.#kind, id })
     return deleted
   }
 
   #set(item: Item): Item {
     this.#items.set(item.id, item)
-    this.#changes.tell({ of: this.#kind, id: item.id })
+    this.#changes.notify({ kind: this.#kind, id: item.id })
     return item
   }
 }

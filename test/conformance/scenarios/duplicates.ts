@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { encodePayload } from '../../../src/testing/index.ts'
-import { lifecycle } from '../../emulator/media/told-at-once.ts'
+import { lifecycle } from '../../emulator/media/lifecycle-payloads.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'
 import { type HandledEvent, running, type Subject, silent } from '../subject.ts'
 

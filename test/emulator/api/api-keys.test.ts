@@ -106,6 +106,6 @@ describe('an API key', () => {
     await call('PATCH', `/api_keys/${id}`, { api_key_name: 'x' })
     await call('DELETE', `/api_keys/${id}`)
     await call('DELETE', `/api_keys/${aUuid}`)
-    expect(told).toEqual(Array(4).fill({ of: 'api-keys', id }))
+    expect(told).toEqual(Array(4).fill({ kind: 'api-keys', id }))
   })
 })

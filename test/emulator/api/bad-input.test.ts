@@ -19,16 +19,16 @@ const wrongBodies = [
 ] as const
 
 const wrongNames = [
-  [1, 'has to be a text'],
-  [null, 'has to be a text'],
+  [1, 'has to be a string'],
+  [null, 'has to be a string'],
   ['x'.repeat(101), 'has to have at most 100 characters'],
   ['🎬'.repeat(101), 'has to have at most 100 characters'],
 ] as const
 
 const wrongUrls = [
-  [{ url: null }, 'body.url has to be a text'],
-  [{ url: 1 }, 'body.url has to be a text'],
-  [{ url: ['https://example.org'] }, 'body.url has to be a text'],
+  [{ url: null }, 'body.url has to be a string'],
+  [{ url: 1 }, 'body.url has to be a string'],
+  [{ url: ['https://example.org'] }, 'body.url has to be a string'],
   [{ url: '' }, notAUrl],
   [{ url: 'example.org/hooks' }, notAUrl],
   [{ url: '/hooks' }, notAUrl],
@@ -60,7 +60,7 @@ describe('a body is refused with 400 and a message that names the field', () => 
   test('when a webhook is created', async () => {
     await expectRefusals('POST', '/webhooks', [
       ...wrongBodies,
-      [{ encoding_finished: true }, 'body.url has to be a text'],
+      [{ encoding_finished: true }, 'body.url has to be a string'],
       [{ url: webhook.url }, noEvent],
       [{ url: webhook.url, encoding_finished: false }, noEvent],
       [{ url: webhook.url, encodingFinished: true }, noEvent],
@@ -82,8 +82,8 @@ describe('a body is refused with 400 and a message that names the field', () => 
   })
 
   const wrongKeyNames = [
-    [{}, 'body.api_key_name has to be a text'],
-    [{ name: 'x' }, 'body.api_key_name has to be a text'],
+    [{}, 'body.api_key_name has to be a string'],
+    [{ name: 'x' }, 'body.api_key_name has to be a string'],
     [{ api_key_name: '' }, 'body.api_key_name has to have a character that is no space'],
     ...wrongNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
   ] as const
@@ -109,11 +109,11 @@ describe('a body is refused with 400 and a message that names the field', () => 
 test('what a form says twice, or in other words than true and false, is refused', async () => {
   const { request } = await serveApi()
   for (const [form, message] of [
-    ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a text'],
+    ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a string'],
     ['url=https://a.example&file_received=1', notAFlag('file_received')],
     ['url=https://a.example&file_received=true&file_received=true', notAFlag('file_received')],
     ['url=https://a.example', noEvent],
-    ['', 'body.url has to be a text'],
+    ['', 'body.url has to be a string'],
   ] as const) {
     const body = new URLSearchParams(form)
     expect((await request('POST', '/webhooks', { headers: account, body })).body).toEqual({ status: 'fail', message })
@@ -139,7 +139,7 @@ test.each(['/webhooks', '/api_keys'])('a query of %s is refused where it makes n
     ['sort_by=id', `query.sort_by has to be one of ${fields}`],
     ['sort_by=', `query.sort_by has to be one of ${fields}`],
     ['order_by=ASC', 'query.order_by has to be one of asc, desc'],
-    ['search=a&search=b', 'query.search has to be a text'],
+    ['search=a&search=b', 'query.search has to be a string'],
   ] as const) {
     const { status, body } = await call('GET', `${path}?${query}`)
     expect([status, body], query).toEqual([400, { status: 'fail', message }])

@@ -145,7 +145,7 @@ describe('a webhook', () => {
     await call('PATCH', `/webhooks/${id}`, { name: 'x' })
     await call('DELETE', `/webhooks/${id}`)
     await call('DELETE', `/webhooks/${id}`)
-    expect(told).toEqual(Array(3).fill({ of: 'webhooks', id }))
+    expect(told).toEqual(Array(3).fill({ kind: 'webhooks', id }))
   })
 })
 

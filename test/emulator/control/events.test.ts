@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { Hono } from 'hono'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { changeStream } from '../../../src/emulator/control/events.ts'
-import { type Listening, listen } from '../../../src/emulator/http/server.ts'
+import { type ListeningServer, listen } from '../../../src/emulator/http/server.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { ask } from '../ask.ts'
 import { answering, emulate, serve, subscribe } from '../fixture.ts'
@@ -53,7 +53,7 @@ describe('GET /emulator/events', () => {
 })
 
 describe('a stream of changes', () => {
-  let server: Listening
+  let server: ListeningServer
   let closing: AbortController
   afterEach(async () => {
     closing.abort()
@@ -75,7 +75,8 @@ describe('a stream of changes', () => {
     await expect.poll(stream.said).toBe(': open\n\n')
     const begin = performance.now()
     while (performance.now() - begin < 600) {
-      for (let count = 0; count < 1_000; count++) changes.tell({ of: count % 2 ? 'media' : 'sendings', id: `${count}` })
+      for (let count = 0; count < 1_000; count++)
+        changes.notify({ kind: count % 2 ? 'media' : 'sendings', id: `${count}` })
       await new Promise(setImmediate)
     }
     await expect.poll(stream.messages).not.toEqual([])

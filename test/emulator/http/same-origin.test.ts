@@ -4,10 +4,10 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerError } from '../../../src/emulator/http/answer-error.ts'
 import { sameOrigin } from '../../../src/emulator/http/same-origin.ts'
-import { type Listening, listen } from '../../../src/emulator/http/server.ts'
+import { type ListeningServer, listen } from '../../../src/emulator/http/server.ts'
 import { ask } from '../ask.ts'
 
-let server: Listening
+let server: ListeningServer
 let url: string
 /** The headers of a case, with the port for which `:port` stands. */
 let portIn: (headers: Record<string, string>) => Record<string, string>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { testPayload } from '../../../src/emulator/media/lifecycle.ts'
-import { lifecycle, type UploadedMedia } from './told-at-once.ts'
+import { lifecycle, type UploadedMedia } from './lifecycle-payloads.ts'
 
 const media: UploadedMedia = {
   id: 'media-1',

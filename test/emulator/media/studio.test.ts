@@ -122,7 +122,7 @@ describe('a media', () => {
     const { studio } = studioWith({ changes })
     const { id } = studio.add({ qualities: ['360p'] })
     await studio.idle()
-    expect(told).toEqual(new Array(4).fill({ of: 'media', id }))
+    expect(told).toEqual(new Array(4).fill({ kind: 'media', id }))
   })
 
   test('waits with an event for which there is no room, and loses none', async () => {

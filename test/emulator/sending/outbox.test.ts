@@ -10,9 +10,9 @@ describe('a sending', () => {
     const changes = new Changes()
     const seen: string[] = []
     const outbox = outboxWith({ changes, clock: () => 1_700_000_000_123_456_789n })
-    changes.subscribe(({ of, id }) => {
+    changes.subscribe(({ kind, id }) => {
       const { state, deliveries } = outbox.get(id) as Sending
-      seen.push(`${of} ${state} ${deliveries.length}`)
+      seen.push(`${kind} ${state} ${deliveries.length}`)
     })
     const sending = outbox.send({ id: 'w1', url }, payloadOf('m1'), { format: 'envelope' })
     await outbox.idle()

@@ -33,8 +33,8 @@ describe('a behaviour', () => {
     [{ sign: secret }, 'behaviour.sign has to be one of url-token, '],
     [{ sign: {} }, 'behaviour.sign.scheme has to be one of url-token, '],
     [{ sign: { scheme: 'jwt', secret } }, 'behaviour.sign.scheme has to be one of url-token, '],
-    [{ sign: { scheme: 'url-token' } }, 'behaviour.sign.secret has to be a text'],
-    [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret has to be a text'],
+    [{ sign: { scheme: 'url-token' } }, 'behaviour.sign.secret has to be a string'],
+    [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret has to be a string'],
     [
       { sign: { scheme: 'url-token', secret, parameter: 'half a \ud83d pair' } },
       'behaviour.sign.parameter has to be Unicode',

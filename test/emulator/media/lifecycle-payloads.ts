@@ -1,4 +1,4 @@
-import { lifeOf, type MediaFacts, payloadOf, step } from '../../../src/emulator/media/lifecycle.ts'
+import { eventIntervalNs, lifecycleOf, type MediaFacts, payloadOf } from '../../../src/emulator/media/lifecycle.ts'
 import type { Payload } from '../../../src/testing/payload.ts'
 
 /** A media whose life is told at once. */
@@ -9,5 +9,7 @@ export interface UploadedMedia extends MediaFacts {
 
 /** The payloads of a media from its upload to its end. */
 export function lifecycle(media: UploadedMedia): Payload[] {
-  return lifeOf(media).map((event, index) => payloadOf(media, event, media.receivedAt + BigInt(index) * step))
+  return lifecycleOf(media).map((event, index) =>
+    payloadOf(media, event, media.receivedAt + BigInt(index) * eventIntervalNs),
+  )
 }
