@@ -1,30 +1,38 @@
 import * as z from 'zod'
 import { renamed, toCamelCase } from './naming.ts'
 
-// A tolerant reader: what is absent, null or of a type that nobody expected is undefined, and unknown fields stay
-// reachable. An answer is rejected only where nothing could be done with it: the secret of a new key comes but once.
+// A tolerant reader: a field that is absent, null or of an unexpected type becomes undefined, and unknown fields are kept.
+// An answer is bad only if it lacks a field that the caller cannot do without, such as the secret of a new key.
 
-const maybe = <Schema extends z.ZodType>(schema: Schema) =>
+/** The answer of a call that returns no data. */
+export interface Done {
+  /** The service's word for the result, `success` if the service leaves it out. */
+  readonly status: string
+  /** The service's own words. */
+  readonly message?: string | undefined
+}
+
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullish()
     .transform((value) => value ?? undefined)
     .catch(undefined)
 
-export const text = maybe(z.string())
+export const text = optional(z.string())
 
-export const flag = maybe(z.boolean())
+export const flag = optional(z.boolean())
 
-/** Without it nothing could be done with the answer. */
-export const needed = z.string().min(1)
+/** A text without which the answer is bad. */
+export const requiredText = z.string().min(1)
 
-/** Numbers that the service was seen to write as a text. */
-export const wholeNumber = maybe(z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]))
+/** A whole number. The service sends some of them as text. */
+export const wholeNumber = optional(z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]))
 
-/** An object whose fields come in snake_case. */
+/** An object whose field names are snake_case on the wire and camelCase in the result. */
 export const record = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => renamed(value, toCamelCase), z.looseObject(shape))
 
-/** A list; null where it is empty, as encoders like to write it. */
+/** A list. `null` is an empty list: encoders in Go write it so. */
 export const list = <Item extends z.ZodType>(item: Item) =>
   z
     .array(item)
@@ -33,17 +41,11 @@ export const list = <Item extends z.ZodType>(item: Item) =>
 
 const status = text.transform((value) => value ?? 'success')
 
-/** `{ status, data }` */
+/** An answer with data: `{ status, data }`. */
 export const answerWith = <Shape extends z.ZodRawShape>(shape: Shape) => record({ status, data: record(shape) })
 
-/** `{ status, message }`, which may be left out altogether. */
+/** An answer without data: `{ status, message }`, or no body at all. */
 export const done = record({ status, message: text })
 
-/** The same, said in so many words. */
-export const saidSo = record({ status: z.string(), message: text })
-
-/** What the service answers when there is nothing to return. */
-export interface Done {
-  readonly status: string
-  readonly message?: string | undefined
-}
+/** An answer without data that must state its status. */
+export const confirmed = record({ status: z.string(), message: text })

@@ -1,15 +1,17 @@
-/** What a key may do. Those that can only upload are rejected by the API of this client. */
+/** The permissions of an API key. A key with `only_upload` cannot call the API of this client: it gets `forbidden`. */
 export type ApiKeyType = 'full_access' | 'only_upload'
 
-/** An API key, as far as the service tells of it. Timestamps are the exact text it sent. */
+/** An API key, as the service describes it. Timestamps are the exact text that the service sent. */
 export interface ApiKey {
   readonly id: string
   readonly name?: string | undefined
+  /** The public part of the key. */
   readonly publicKey?: string | undefined
-  /** The secret part, in the answer to `create` and never again. */
+  /** The secret part of the key. The service sends it once, in the answer to `create`. */
   readonly secret?: string | undefined
+  /** A shortened form of the secret, to tell keys apart. */
   readonly truncatedSecret?: string | undefined
-  /** In seconds. */
+  /** The lifetime of the key, in seconds. */
   readonly ttl?: number | undefined
   readonly type?: ApiKeyType | (string & {}) | undefined
   readonly status?: string | undefined
@@ -19,36 +21,41 @@ export interface ApiKey {
   readonly lastRequestedAt?: string | undefined
 }
 
-/** An API key in the answer to `create`. */
+/** An API key in the answer to `create`, the only answer that contains its secret. */
 export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
 
+/** The parameters of `client.apiKey.create`. */
 export interface CreateApiKeyParams {
   /** 1 to 100 characters. */
   readonly apiKeyName: string
-  /** Lifetime in seconds, 1 to 2,147,483,647; what it is otherwise is the service's choice. */
+  /** The lifetime of the key in seconds, 1 to 2,147,483,647. The service chooses one if it is left out. */
   readonly ttl?: number | undefined
-  /** What it is otherwise is the service's choice. */
+  /** The permissions of the key. The service chooses them if they are left out. */
   readonly type?: ApiKeyType | undefined
 }
 
+/** The parameters of `client.apiKey.update`. */
 export interface UpdateApiKeyParams {
-  /** 1 to 100 characters. */
+  /** The new name, 1 to 100 characters. */
   readonly apiKeyName: string
 }
 
-/** Which keys, and in which order. */
+/** The parameters of `client.apiKey.listAll`: a filter and an order. */
 export interface ListAllApiKeysParams {
-  /** Only those with this in their name. */
+  /** Lists only the keys with this text in their name. */
   readonly search?: string | undefined
+  /** The field to sort by. `listAll` sorts by `created_at` unless told otherwise. */
   readonly sortBy?: 'created_at' | 'name' | undefined
+  /** The direction of the order. `listAll` uses `asc` unless told otherwise. */
   readonly orderBy?: 'asc' | 'desc' | undefined
 }
 
+/** The parameters of `client.apiKey.list`: a filter, an order and a page. The service chooses what is left out. */
 export interface ListApiKeysParams extends ListAllApiKeysParams {
-  /** How many to skip. */
+  /** The number of keys to skip. */
   readonly offset?: number | undefined
-  /** 1 to 100. */
+  /** The size of the page, 1 to 100. */
   readonly limit?: number | undefined
 }

@@ -1,4 +1,3 @@
-import type { Done } from './answers.ts'
 import * as answers from './answers.ts'
 import type {
   ApiKey,
@@ -12,27 +11,28 @@ import type { Call, CallOptions } from './call.ts'
 import { everyItem } from './pages.ts'
 import { name, oneOf, paging, params, wholeNumber } from './params.ts'
 
-/** The API keys of the service. Each method rejects with an {@link ApiError}. */
+/** The API keys of the workspace. Each method rejects with an {@link ApiError}. */
 export interface ApiKeys {
-  /** Creates a key. Its `secret` is in this answer only. */
+  /** Creates an API key. Its `secret` is in this answer and in no other. */
   create(
     params: CreateApiKeyParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKey: CreatedApiKey } }>
-  /** One page of the keys. */
+  /** Returns one page of the keys. */
   list(
     params?: ListApiKeysParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKeys: ApiKey[]; total?: number | undefined } }>
-  /** Every key, page by page, the oldest first unless it is told otherwise. */
+  /** Iterates over all keys, by default the oldest first. It fetches a page of 100 at a time, and yields each key once. */
   listAll(params?: ListAllApiKeysParams, options?: CallOptions): AsyncGenerator<ApiKey, void, undefined>
-  /** Renames a key. */
-  update(id: string, params: UpdateApiKeyParams, options?: CallOptions): Promise<Done>
-  delete(id: string, options?: CallOptions): Promise<Done>
+  /** Renames an API key. */
+  update(id: string, params: UpdateApiKeyParams, options?: CallOptions): Promise<answers.Done>
+  /** Deletes an API key for good. */
+  delete(id: string, options?: CallOptions): Promise<answers.Done>
 }
 
 const fields = {
-  id: answers.needed,
+  id: answers.requiredText,
   name: answers.text,
   publicKey: answers.text,
   secret: answers.text,
@@ -46,7 +46,7 @@ const fields = {
   lastRequestedAt: answers.text,
 }
 const apiKey = answers.record(fields)
-const createdApiKey = answers.record({ ...fields, secret: answers.needed })
+const createdApiKey = answers.record({ ...fields, secret: answers.requiredText })
 
 const ttl = wholeNumber(1, 2_147_483_647)
 
@@ -55,7 +55,7 @@ const endpoints = {
     name: 'apiKey.create',
     method: 'POST',
     path: '/api/api_keys',
-    // The running service takes the ttl as a text.
+    // The running service expects the ttl as text.
     params: params({
       apiKeyName: name,
       ttl: ttl.transform(String).optional(),

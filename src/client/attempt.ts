@@ -2,7 +2,7 @@ import { type ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
-/** An answer, read to its end. */
+/** A complete answer of the service. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -15,7 +15,7 @@ export interface Answer {
  */
 export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<Answer> {
   const { fetch, timeoutMs } = config
-  // By hand: what AbortSignal.any and AbortSignal.timeout hold outlives the request, for as long as the caller's signal.
+  // Not AbortSignal.any and AbortSignal.timeout: they stay in memory as long as the caller's signal does.
   const controller = new AbortController()
   const stop = () => controller.abort()
   const timer = setTimeout(stop, timeoutMs)
@@ -26,7 +26,7 @@ export async function attempt(request: ApiRequest, config: ClientConfig, signal?
       method: request.endpoint.method,
       headers: headersOf(request, config),
       body: request.body ?? null,
-      // The credentials would travel along.
+      // A redirect would send the credentials to another server.
       redirect: 'manual',
       signal: controller.signal,
     })
@@ -47,7 +47,7 @@ const headersOf = ({ body }: ApiRequest, { headers }: ClientConfig): Record<stri
   ...(body !== undefined && { 'content-type': 'application/json' }),
 })
 
-/** Without the error as its cause: a fetch of the user's can keep the request in it, headers included. */
+/** Leaves out the cause: the error of a user's fetch can contain the request with its credentials. */
 function connectionFailure(request: ApiRequest, { secrets }: ClientConfig, error: unknown): ApiError {
   const { code, message } = Object((error as Partial<Error> | undefined)?.cause ?? error)
   const reason = redacted(String(code ?? message ?? error), secrets)

@@ -4,39 +4,40 @@ import { ApiError } from './api-error.ts'
 import { type Answer, attempt } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
 import { readAnswer } from './read-answer.ts'
-import { type Endpoint, type Input, makeRequest } from './request.ts'
+import { type CallInput, type Endpoint, makeRequest } from './request.ts'
 
-/** What each method of the client takes last. */
+/** The last argument of every method of the client. */
 export interface CallOptions {
-  /** Ends the call, its retries and their pauses included. */
+  /** Ends the call, its retries and the pauses between them. The call then rejects with `aborted`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Calls an endpoint, as often as it takes and is safe. */
+/** Calls an endpoint, and retries while that is safe. */
 export type Call = <Schema extends z.ZodType>(
   endpoint: Endpoint<Schema>,
-  input: Input & CallOptions,
+  input: CallInput & CallOptions,
 ) => Promise<z.output<Schema>>
 
-/** A server that asks for more is not waited for. */
+/** The call fails at once if the service asks for a longer pause. */
 const longestPauseMs = 60_000
 
+/** @param pause replaced by tests that do not want to wait */
 export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call {
   const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: longestPauseMs })
 
   return async (endpoint, { signal, ...input }) => {
     const request = makeRequest(endpoint, input)
-    // Whether an attempt that failed may have done all the same what it was to do.
+    // A failed attempt can have had its effect all the same.
     let mayBeDone = false
-    for (let number = 1; ; number++) {
+    for (let attemptNumber = 1; ; attemptNumber++) {
       try {
         const answer = await attempt(request, config, signal)
         const isGone = endpoint.method === 'DELETE' && mayBeDone && answer.status === 404
         return readAnswer(request, isGone ? deleted(answer) : answer, endpoint.answer, config)
       } catch (error) {
         if (!(error instanceof ApiError) || !isSafeToRepeat(endpoint, error)) throw error
-        const waitMs = error.retryAfterMs ?? schedule.delayAfter(number)
-        if (number === schedule.attempts || waitMs > longestPauseMs) throw error
+        const waitMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
+        if (attemptNumber === schedule.attempts || waitMs > longestPauseMs) throw error
         mayBeDone ||= error.code !== 'rate_limited'
         await pause(waitMs, signal)
       }
@@ -51,7 +52,7 @@ function isSafeToRepeat({ method }: Endpoint<z.ZodType>, { code, status = 0 }: A
   return method !== 'POST' && (code === 'connection' || code === 'timeout' || [502, 503, 504].includes(status))
 }
 
-/** A pause that ends early, without an error, when the signal is aborted. */
+/** Waits. It resolves early, without an error, when the signal is aborted. */
 type Pause = (ms: number, signal?: AbortSignal) => Promise<void>
 
 export const pauseFor: Pause = (ms, signal) =>

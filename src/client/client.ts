@@ -3,23 +3,26 @@ import { type Call, createCall } from './call.ts'
 import { type ClientCredentials, type ClientOptions, readConfig } from './options.ts'
 import { type Webhooks, webhooks } from './webhooks.ts'
 
-/** The service's management API. */
+/** A client of the service's management API. */
 export interface Client {
+  /** Manages API keys. */
   readonly apiKey: ApiKeys
+  /** Manages webhooks. */
   readonly webhook: Webhooks
 }
 
 /**
- * Makes a client of the service's management API.
+ * Creates a client of the service's management API. It sends nothing until a method is called.
  *
  * ```ts
  * const client = createClient({ publicKey, secretKey }, { baseUrl: 'https://api.example.com' })
  * const { data } = await client.webhook.create({ url, name: 'production', encodingFinished: true })
  * for await (const webhook of client.webhook.listAll()) console.log(webhook.id, webhook.name)
  * ```
- * @throws WebhookError `invalid_option`
+ * @throws WebhookError `invalid_option` for credentials or options that make no sense
  */
 export const createClient = (credentials: ClientCredentials, options: ClientOptions): Client =>
   clientOver(createCall(readConfig(credentials, options)))
 
+/** Builds a client on a way to call the API. */
 export const clientOver = (call: Call): Client => ({ apiKey: apiKeys(call), webhook: webhooks(call) })

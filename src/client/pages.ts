@@ -1,39 +1,43 @@
-/** The largest page the service gives. */
+/** The largest page that the service returns. */
 const pageSize = 100
 
-export interface Page<Item> {
+/** One page of a list. */
+interface Page<Item> {
   readonly items: readonly Item[]
+  /** The length of the whole list, as the service counts it. */
   readonly total: number | undefined
 }
 
 /**
- * Every item of a list, once. Each page begins with the last item of the one before: when it does not, the list has
- * moved (what the loop deletes moves it), and is read again from its beginning without what has been seen. No total and
- * no page can make it go on for ever: it ends when it gets nowhere.
+ * Yields every item of a list once, page by page.
+ *
+ * Each page begins with the last item of the page before. If it does not, the list has shifted, for example because the
+ * caller deletes items while iterating: the list is then read again from the start, and items seen before are skipped.
+ * The iteration ends when a pass yields nothing new, whatever totals and pages the service returns.
  */
 export async function* everyItem<Item extends { readonly id: string }>(
   read: (range: { offset: number; limit: number }) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, undefined> {
   const seen = new Set<string>()
-  let seenAtBeginning = -1
+  let seenAtRestart = -1
   for (let offset = 0, last: Item | undefined; ; ) {
     const { items, total = 0 } = await read({ offset, limit: pageSize })
-    const hasMoved = last !== undefined && items[0]?.id !== last.id
+    const hasShifted = last !== undefined && items[0]?.id !== last.id
     for (const item of items) {
       if (seen.has(item.id)) continue
       seen.add(item.id)
       yield item
     }
-    if (hasMoved) {
-      if (seen.size === seenAtBeginning) return
-      seenAtBeginning = seen.size
+    if (hasShifted) {
+      if (seen.size === seenAtRestart) return
+      seenAtRestart = seen.size
       offset = 0
       last = undefined
       continue
     }
     const end = offset + items.length
     const next = end - 1
-    // Shorter than asked for may also be the service's idea of a page, if its total says so.
+    // A short page is not the last one if the total says so: the service may use smaller pages than asked for.
     if ((items.length < pageSize && end >= total) || next <= offset || next >= seen.size) return
     offset = next
     last = items.at(-1)

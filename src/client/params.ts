@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { WebhookError } from '../errors.ts'
 
-/** The parameters of one method; a field that is not among them is rejected, since a typo would do nothing. */
+/** A schema of the parameters of a method. It rejects unknown fields, because a typo would otherwise have no effect. */
 export const params = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'have to be an object' : undefined) })
 
@@ -20,7 +20,7 @@ export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
 
 const nameFault = { error: 'has to be 1 to 100 characters' }
 
-/** Trimmed, as the service does: by another name it would never be found again. */
+/** A name, trimmed as the service trims it: otherwise a search for the name would not find it. */
 export const name = z
   .string(nameFault)
   .trim()
@@ -28,17 +28,17 @@ export const name = z
 
 const urlFault = { error: 'has to be an http or https URL' }
 
-// URL alone takes `https:example.com`, and drops line breaks: it goes out as it was given, to readers who do not.
+// URL.canParse accepts `https:example.com` and line breaks. The text is sent as it is, and the service accepts neither.
 export const httpUrl = z
   .string(urlFault)
   .refine((value) => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value), urlFault)
 
-// Nothing that would change the path (. and ..) or cannot be encoded (half a surrogate pair).
+// Excludes `.` and `..`, which change the path, and lone surrogates, which cannot be encoded.
 export const id = z
   .string({ error: 'has to be a text' })
   .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
 
-/** Where a page of a list begins, how long it is, and in which direction it is sorted. */
+/** The parameters that all lists share: a search, a page and an order. */
 export const paging = {
   search: text.optional(),
   offset: wholeNumber(0).optional(),
@@ -46,7 +46,7 @@ export const paging = {
   orderBy: oneOf('asc', 'desc').optional(),
 }
 
-/** The first thing that is wrong, as `ttl has to be …`: the name of the field and the fix, never the value. */
+/** Describes the first fault, such as `ttl has to be …`: the name of the field and the fix, never the value. */
 export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'parameter' | 'option'): string {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (issue?.code === 'unrecognized_keys') {
@@ -55,7 +55,11 @@ export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'para
   return `${issue?.path.join('.') || `${noun}s`} ${issue?.message}`
 }
 
-/** @throws WebhookError `invalid_option` */
+/**
+ * Checks options against their schema.
+ * @param owner the function that takes the options, for the message
+ * @throws WebhookError `invalid_option`
+ */
 export function readOptions<Schema extends z.ZodObject>(
   owner: string,
   schema: Schema,

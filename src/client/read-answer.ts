@@ -12,8 +12,8 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 }
 
 /**
- * The result in an answer.
- * @throws ApiError for a rejection, and `bad_answer` for what is no answer of the service's API
+ * Reads the result from an answer.
+ * @throws ApiError with a code for the status if the service rejects the call, or `bad_answer`
  */
 export function readAnswer<Schema extends z.ZodType>(
   request: ApiRequest,
@@ -30,7 +30,7 @@ export function readAnswer<Schema extends z.ZodType>(
     throw failure(request, code, message, { status, serviceMessage: words, retryAfterMs: askedWaitMs(answer) })
   }
   if (status < 200 || status >= 300) {
-    const hint = 'redirects are not followed, as the credentials would go along (is it the http of an https base URL?)'
+    const hint = 'redirects are not followed, to keep the credentials here (is the base URL http instead of https?)'
     throw failure(request, 'bad_answer', `the service answered ${status}; ${hint}`, { status })
   }
   const result = schema.safeParse(body)
@@ -38,11 +38,11 @@ export function readAnswer<Schema extends z.ZodType>(
   const field = result.error.issues[0]?.path.join('.')
   const fault = field
     ? `whose ${field} is missing or of another type`
-    : 'that is no JSON object (is the base URL right?)'
+    : 'that is not a JSON object (is the base URL right?)'
   throw failure(request, 'bad_answer', `the service answered ${status} with a body ${fault}`, { status })
 }
 
-/** A JSON object; nothing at all is as good as an empty one. */
+/** Parses a JSON object. An empty body counts as an empty object. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value = JSON.parse(text.trim() || '{}')
@@ -52,17 +52,17 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A webhook's check can answer with the status of the receiver: 202, say, and that it failed. */
+/** A check of a webhook can fail with the receiver's status, such as 202. The body then says that it failed. */
 const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
-/** How long an answer asks to wait, in ms, if it does: Retry-After in seconds or as a date, or the service's own header. */
+/** Reads the pause that an answer asks for, in ms, from Retry-After (seconds or a date) or from the service's own header. */
 export function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
-  // The service's own header comes with every answer; only in a rejection for the rate does it say anything.
+  // The service sends its own header with every answer. It means something only with 429.
   const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (asked === null) return undefined
   if (/^\d+(\.\d+)?$/.test(asked)) return Number(asked) * 1_000
-  // By its weekday, since Date.parse finds dates in '-5' and 'soon 5', too.
+  // A date begins with its weekday. Date.parse alone would also accept '-5' and 'soon 5'.
   const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(asked) ? Date.parse(asked) - Date.now() : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

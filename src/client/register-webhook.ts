@@ -8,39 +8,40 @@ import { toCamelCase } from './naming.ts'
 import * as fields from './params.ts'
 import type { Subscriptions, UpdateWebhookParams, Webhook } from './webhook.ts'
 
-/** Where the service is to send its events. */
+/** The webhook that {@link registerWebhook} creates or updates. */
 export interface Registration {
-  /** The public URL of the receiver, with the token if there is one. */
+  /** The public URL of the receiver, with its token if it has one. */
   readonly url: string
   /**
-   * What the webhook is called. With it the webhook is found again when its URL has changed, so that no two deployments
-   * of one workspace may use the same one.
+   * The name of the webhook, 1 to 100 characters. With a name, the webhook is found again after its URL has changed. Two
+   * deployments in one workspace must not share a name. The service chooses a name if it is left out.
    */
   readonly name?: string | undefined
 }
 
-/** What {@link registerWebhook} did. */
+/** The result of {@link registerWebhook}. */
 export interface RegistrationReport {
   readonly action: 'created' | 'updated' | 'unchanged'
+  /** The webhook as it is now. */
   readonly webhook: Webhook
-  /** Others with the same URL, which get every event too. Delete them if they are yours. */
+  /** Other webhooks with the same URL. They receive every event too: delete them if they are yours. */
   readonly duplicates: readonly Webhook[]
 }
 
 /**
- * Makes the service send what the receiver has handlers for: all five events with `onAny`. The webhook is found by its
- * URL, otherwise by its name; it is created, updated where it differs, or left alone. Call it at every start, after the
- * handlers have been registered.
+ * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all five. The webhook is found
+ * by its URL, or else by its name. It is created if there is none, and updated only where it differs. Call this at every
+ * start, after you have registered the handlers.
  *
- * Several servers may do so at once. Should two of them create a webhook, both exist for a moment, and the receiver drops
- * the duplicates; then the newer one is deleted by the server that had made it. It deletes no other. A server that dies in
- * between, or two whose webhooks the service lists late, can leave one over: it is reported in `duplicates` from then on.
+ * Several servers may call it at once. If two of them create a webhook, the receiver drops the duplicate events, and each
+ * server deletes its own webhook if it is not the oldest. It never deletes another webhook. A server that crashes at that
+ * moment can leave a second webhook behind. Later calls report it in `duplicates`.
  *
  * ```ts
  * await registerWebhook(client, receiver, { url: 'https://example.com/webhooks/media?token=…', name: 'production' })
  * ```
- * @throws WebhookError `invalid_option`, when the receiver has no handlers, too
- * @throws ApiError
+ * @throws WebhookError `invalid_option` if a parameter makes no sense or the receiver has no handlers
+ * @throws ApiError if a call of the API fails
  */
 export async function registerWebhook(
   client: Pick<Client, 'webhook'>,
@@ -57,7 +58,7 @@ export async function registerWebhook(
     return await register(api, wanted, options)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-    // Somebody has deleted the webhook in between: the server that had made it too much, or a human.
+    // Someone else has deleted the webhook meanwhile: a human, or a server that had created a second one.
     return register(api, wanted, options)
   }
 }
@@ -76,7 +77,7 @@ async function register(
 
   const { data } = await api.create(wanted, options)
   const listed = await oldestFirst(api, options)
-  // As it is listed, since the two answers may write its creation differently; a list may also lag behind.
+  // The two answers can write the time of creation differently, so the one in the list counts. The list can lag behind.
   const created = listed.find(({ id }) => id === data.webhook.id) ?? data.webhook
   const others = withUrl(listed, wanted).filter(({ id }) => id !== created.id)
   const [oldest, ...duplicates] = others
@@ -87,23 +88,26 @@ async function register(
   return adjust(api, wanted, { webhook: oldest, duplicates }, options)
 }
 
-/** @throws WebhookError `invalid_option` for what callers without types may give */
+/** @throws WebhookError `invalid_option` if a caller without types passes something else */
 function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
   if (typeof client?.webhook?.listAll === 'function') return client.webhook
-  throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client, of createClient()')
+  throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client from createClient()')
 }
 
-/** @throws WebhookError `invalid_option`: the service rejects a webhook without events */
+/** @throws WebhookError `invalid_option` if nothing is handled, because the service rejects a webhook without events */
 function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<keyof Subscriptions, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(
       'invalid_option',
-      'registerWebhook: the second argument has to be a receiver, of createReceiver()',
+      'registerWebhook: the second argument has to be a receiver from createReceiver()',
     )
   }
   const flags = eventTypes.map((type) => [toCamelCase(type.replace('.', '_')), receiver.handles(type)] as const)
   if (flags.some(([, handled]) => handled)) return Object.fromEntries(flags) as Record<keyof Subscriptions, boolean>
-  throw new WebhookError('invalid_option', 'registerWebhook: the receiver has no handlers; register them before it')
+  throw new WebhookError(
+    'invalid_option',
+    'registerWebhook: the receiver has no handlers: register them before you call this',
+  )
 }
 
 async function oldestFirst(api: Client['webhook'], options?: CallOptions): Promise<readonly Webhook[]> {
@@ -112,13 +116,13 @@ async function oldestFirst(api: Client['webhook'], options?: CallOptions): Promi
   return all.sort(byAge)
 }
 
-/** Not quite by age where the texts differ in length. What matters is that all servers find the same order. */
+/** Compares timestamps as text, which is not exact if they differ in length. All servers still find the same order. */
 function byAge(one: Webhook, other: Webhook): number {
   const [a, b] = [one, other].map(({ createdAt = '', id }) => `${createdAt} ${id}`) as [string, string]
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The webhooks with the URL, otherwise the oldest one with the name. */
+/** Finds the webhooks with the URL, or else the oldest webhook with the name. */
 function matching(all: readonly Webhook[], wanted: Wanted): readonly Webhook[] {
   const found = withUrl(all, wanted)
   if (found.length > 0 || wanted.name === undefined) return found
@@ -127,7 +131,7 @@ function matching(all: readonly Webhook[], wanted: Wanted): readonly Webhook[] {
 
 const withUrl = (all: readonly Webhook[], { url }: Wanted) => all.filter((webhook) => isSameUrl(webhook.url, url))
 
-/** In other words too: the service may store a URL as it is normally written. */
+/** Compares URLs in their normal form, because the service may store that. */
 const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href === fields.parseUrl(other)?.href
 
 async function adjust(

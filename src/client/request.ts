@@ -5,35 +5,35 @@ import { faultIn, id } from './params.ts'
 
 /** One operation of the service's API. */
 export interface Endpoint<Schema extends z.ZodType> {
-  /** The client's method, such as `webhook.create`. */
+  /** The method of the client, such as `webhook.create`. */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below the base URL; `{id}` stands for the id. */
+  /** The path below the base URL. `{id}` stands for the id. */
   readonly path: string
   readonly params?: z.ZodObject
   readonly answer: Schema
 }
 
-/** What a method was given. */
-export interface Input {
+/** The arguments of a method. */
+export interface CallInput {
   readonly id?: string
   readonly params?: object
 }
 
-/** A call as it goes out. */
+/** A checked request, ready to send. */
 export interface ApiRequest {
   readonly endpoint: Endpoint<z.ZodType>
-  /** With the id; without the query, which may hold what is private. */
+  /** The path with the id and without the query, which can contain private data. */
   readonly path: string
   readonly query: string
   readonly body: string | undefined
 }
 
 /**
- * Checks what a method was given and writes it as the wire has it.
+ * Checks the arguments of a method and builds the request.
  * @throws ApiError `invalid_params`
  */
-export function makeRequest(endpoint: Endpoint<z.ZodType>, input: Input): ApiRequest {
+export function makeRequest(endpoint: Endpoint<z.ZodType>, input: CallInput): ApiRequest {
   const path = endpoint.path.includes('{id}')
     ? endpoint.path.replace('{id}', () => pathSegment(endpoint, input.id))
     : endpoint.path
@@ -60,7 +60,7 @@ function checked(endpoint: Endpoint<z.ZodType>, schema: z.ZodObject, given: unkn
 const invalid = ({ name, method, path }: Endpoint<z.ZodType>, fault: string) =>
   new ApiError('invalid_params', `${name}: ${fault}`, { method, path })
 
-/** The failure of a call. */
+/** Creates the error of a failed call. */
 export function failure(
   { endpoint, path }: ApiRequest,
   code: ApiErrorCode,

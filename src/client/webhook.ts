@@ -1,4 +1,4 @@
-/** Which events a webhook is sent: the types of the events, in the API's words. */
+/** The event types that a webhook receives, one flag each. */
 export interface Subscriptions {
   readonly fileReceived?: boolean | undefined
   readonly encodingStarted?: boolean | undefined
@@ -7,25 +7,27 @@ export interface Subscriptions {
   readonly encodingFailed?: boolean | undefined
 }
 
-/** A webhook, as far as the service tells of it. Timestamps are the exact text it sent. */
+/** A webhook, as the service describes it. Timestamps are the exact text that the service sent. */
 export interface Webhook extends Subscriptions {
   readonly id: string
   readonly userId?: string | undefined
   readonly name?: string | undefined
-  /** May hold a secret: `user:password@`, or a token. */
+  /** The URL that receives the events. It can contain a secret: `user:password@`, or a token. */
   readonly url?: string | undefined
   readonly createdAt?: string | undefined
   readonly updatedAt?: string | undefined
   readonly lastTriggeredAt?: string | undefined
 }
 
+/** The parameters of `client.webhook.create`. At least one event type must be `true`. */
 export interface CreateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url: string
-  /** 1 to 100 characters; the service gives it one if it has none. */
+  /** 1 to 100 characters. The service chooses a name if it is left out. */
   readonly name?: string | undefined
 }
 
+/** The parameters of `client.webhook.update`: the fields to change, at least one. */
 export interface UpdateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url?: string | undefined
@@ -33,9 +35,9 @@ export interface UpdateWebhookParams extends Subscriptions {
   readonly name?: string | undefined
 }
 
-/** Which webhooks, by their flags and name, and in which order. */
+/** The parameters of `client.webhook.listAll`: a filter by name and event types, and an order. */
 export interface ListAllWebhooksParams extends Subscriptions {
-  /** Only those with this in their name. */
+  /** Lists only the webhooks with this text in their name. */
   readonly search?: string | undefined
   /** @defaultValue 'created_at' */
   readonly sortBy?: 'created_at' | 'url' | 'name' | undefined
@@ -43,14 +45,15 @@ export interface ListAllWebhooksParams extends Subscriptions {
   readonly orderBy?: 'asc' | 'desc' | undefined
 }
 
+/** The parameters of `client.webhook.list`: a filter, an order and a page. */
 export interface ListWebhooksParams extends ListAllWebhooksParams {
   /**
-   * How many to skip.
+   * The number of webhooks to skip.
    * @defaultValue 0
    */
   readonly offset?: number | undefined
   /**
-   * 1 to 100.
+   * The size of the page, 1 to 100.
    * @defaultValue 25
    */
   readonly limit?: number | undefined

@@ -1,4 +1,3 @@
-import type { Done } from './answers.ts'
 import * as answers from './answers.ts'
 import type { Call, CallOptions } from './call.ts'
 import { everyItem } from './pages.ts'
@@ -11,26 +10,28 @@ import type {
   Webhook,
 } from './webhook.ts'
 
-/** The webhooks of the service. Each method rejects with an {@link ApiError}. */
+/** The webhooks of the workspace. Each method rejects with an {@link ApiError}. */
 export interface Webhooks {
-  /** Creates a webhook. The service rejects one without any event. */
+  /** Creates a webhook. The service rejects a webhook without event types. */
   create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
+  /** Returns a webhook. */
   get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
-  /** One page of the webhooks. */
+  /** Returns one page of the webhooks. */
   list(
     params?: ListWebhooksParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { webhooks: Webhook[]; total?: number | undefined } }>
-  /** Every webhook, page by page, the oldest first unless it is told otherwise. */
+  /** Iterates over all webhooks, by default the oldest first. It fetches a page of 100 at a time, and yields each once. */
   listAll(params?: ListAllWebhooksParams, options?: CallOptions): AsyncGenerator<Webhook, void, undefined>
-  /** Changes what is given, at least one field. */
-  update(id: string, params: UpdateWebhookParams, options?: CallOptions): Promise<Done>
-  delete(id: string, options?: CallOptions): Promise<Done>
+  /** Changes the given fields of a webhook, at least one. */
+  update(id: string, params: UpdateWebhookParams, options?: CallOptions): Promise<answers.Done>
+  /** Deletes a webhook for good. */
+  delete(id: string, options?: CallOptions): Promise<answers.Done>
   /**
-   * Has the service send a test delivery to the webhook's URL. When the receiver does not answer 200 within 1 s it
-   * rejects, and the error's status can be the receiver's: `unauthorized` may mean that your receiver answered 401.
+   * Makes the service send a test delivery to the webhook's URL. The call rejects unless the receiver answers 200 within
+   * 1 s. The status of the error can be your receiver's: `unauthorized` can mean that your receiver answered 401.
    */
-  check(id: string, options?: CallOptions): Promise<Done>
+  check(id: string, options?: CallOptions): Promise<answers.Done>
 }
 
 const flagsOf = <Flag>(flag: Flag) => ({
@@ -42,7 +43,7 @@ const flagsOf = <Flag>(flag: Flag) => ({
 })
 
 const webhook = answers.record({
-  id: answers.needed,
+  id: answers.requiredText,
   userId: answers.text,
   name: answers.text,
   url: answers.text,
@@ -86,7 +87,7 @@ const endpoints = {
     answer: answers.done,
   },
   delete: { name: 'webhook.delete', method: 'DELETE', path: '/api/webhooks/{id}', answer: answers.done },
-  check: { name: 'webhook.check', method: 'POST', path: '/api/webhooks/check/{id}', answer: answers.saidSo },
+  check: { name: 'webhook.check', method: 'POST', path: '/api/webhooks/check/{id}', answer: answers.confirmed },
 } as const
 
 export function webhooks(call: Call): Webhooks {

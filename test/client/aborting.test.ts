@@ -4,11 +4,14 @@ import { pauseFor } from '../../src/client/call.ts'
 import { createClient } from '../../src/client/index.ts'
 import { after, failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './fixture.ts'
 
-describe('a service that is too slow', () => {
+describe('A call times out', () => {
   test.each([
-    ['never answers', hang],
-    ['never ends its answer', (_: unknown, response: { write(text: string): void }) => response.write('{"status":')],
-  ])('and %s is given up', async (_, answer) => {
+    ['the service never answers', hang],
+    [
+      'the service never ends its answer',
+      (_: unknown, response: { write(text: string): void }) => response.write('{"status":'),
+    ],
+  ])('if %s', async (_, answer) => {
     const { baseUrl } = await serve(answer)
     const { client } = patientClient({ baseUrl, timeoutMs: 60, retries: 0 })
     const error = await failureOf('timeout', client.webhook.get('w1'))
@@ -16,8 +19,8 @@ describe('a service that is too slow', () => {
   })
 })
 
-describe('a signal', () => {
-  test('that is aborted already lets nothing be sent', async () => {
+describe('A signal', () => {
+  test('that is already aborted keeps the request from being sent', async () => {
     const { client, requests } = await serve(oneWebhook())
     const reason = new Error('no longer needed')
     const error = await failureOf('aborted', client.webhook.get('w1', { signal: AbortSignal.abort(reason) }))
@@ -25,7 +28,7 @@ describe('a signal', () => {
     expect(requests).toEqual([])
   })
 
-  test('ends a request that is under way, and its retries', async () => {
+  test('ends a running request and its retries', async () => {
     const controller = new AbortController()
     const { client, requests } = await serve(() => controller.abort())
     const error = await failureOf('aborted', client.webhook.get('w1', { signal: controller.signal }))
@@ -57,7 +60,7 @@ describe('a signal', () => {
   })
 })
 
-test('a call leaves neither a timer nor a listener behind', async () => {
+test('A call leaves neither a timer nor a listener behind', async () => {
   const { baseUrl } = await serve({ status: 429, headers: { 'retry-after': '0' } }, oneWebhook())
   const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')]
   after(() => vi.restoreAllMocks())
@@ -73,7 +76,7 @@ test('a call leaves neither a timer nor a listener behind', async () => {
 
 const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
 
-test('a pause that was ended leaves neither a timer nor a listener behind', async () => {
+test('A pause that ends early leaves neither a timer nor a listener behind', async () => {
   const controller = new AbortController()
   const before = timers()
   const paused = pauseFor(60_000, controller.signal)

@@ -15,10 +15,10 @@ const badAnswers: [string, Said, RegExp][] = [
   [
     'HTML',
     { body: '<h1>the-secret</h1>' },
-    /answered 200 with a body that is no JSON object \(is the base URL right\?\)/,
+    /answered 200 with a body that is not a JSON object \(is the base URL right\?\)/,
   ],
-  ['a list', { body: ['the-secret'] }, /no JSON object/],
-  ['a text', { body: '"the-secret"' }, /no JSON object/],
+  ['a list', { body: ['the-secret'] }, /not a JSON object/],
+  ['a text', { body: '"the-secret"' }, /not a JSON object/],
   ['nothing', { status: 204, body: '' }, /data is missing/],
   ['no data', { body: { status: 'success', message: 'the-secret' } }, /whose data is missing or of another type/],
   ['no webhook', { body: { data: {} } }, /whose data.webhook is missing/],
@@ -26,8 +26,8 @@ const badAnswers: [string, Said, RegExp][] = [
   ['a redirect', { status: 302, headers: { location: '/the-secret' } }, /answered 302; redirects are not followed/],
 ]
 
-describe('an answer', () => {
-  test('is in camelCase, its timestamps the exact text that was sent', async () => {
+describe('An answer', () => {
+  test('is in camelCase, and its timestamps are the exact text that was sent', async () => {
     const { client } = await serve(oneWebhook({ last_triggered_at: '2026-03-02T00:00:00.000001Z' }))
     expect(await client.webhook.get('w1')).toEqual({
       status: 'success',
@@ -63,7 +63,7 @@ describe('an answer', () => {
     })
   })
 
-  test('may lack everything but an id; null is absent, and what nobody knows yet stays reachable', async () => {
+  test('may lack every field but the id, treats null as absent, and keeps unknown fields', async () => {
     const { client } = await serve({
       body: {
         data: {
@@ -83,14 +83,14 @@ describe('an answer', () => {
     expect(data.webhooks[0]?.name).toBeUndefined()
   })
 
-  test('keeps the once-shown secret, whatever the type of the fields beside it', async () => {
+  test('keeps the secret of a new key, whatever the type of its other fields', async () => {
     const api_key = { id: 'k1', secret: 's3cret', ttl: 'forever', created_at: 1_774_000_000 }
     const { client } = await serve({ status: 201, body: { status: 'success', data: { api_key } } })
     const { data } = await client.apiKey.create({ apiKeyName: 'n' })
     expect(data.apiKey).toEqual({ id: 'k1', secret: 's3cret', ttl: undefined, createdAt: undefined })
   })
 
-  test('to the creation of a key is a bad one without its secret, which no other answer has', async () => {
+  test('to the creation of a key needs a secret, and no other answer does', async () => {
     const api_key = { id: 'k1', secret: null, public_key: 'the-secret' }
     const { client } = await serve(
       { status: 201, body: { status: 'success', data: { api_key } } },
@@ -101,12 +101,12 @@ describe('an answer', () => {
     expect((await client.apiKey.list()).data.apiKeys[0]?.id).toBe('k1')
   })
 
-  test('has an empty list where the service says null', async () => {
+  test('has an empty list if the service sends null', async () => {
     const { client } = await serve({ body: { status: 'success', data: { api_keys: null, total: 0 } } })
     expect((await client.apiKey.list()).data).toEqual({ apiKeys: [], total: 0 })
   })
 
-  test('to an update or a deletion is its message, or nothing at all', async () => {
+  test('to an update or a deletion may have a message or no body at all', async () => {
     const { client } = await serve({ body: { status: 'success', message: 'renamed' } }, (_, response) =>
       response.writeHead(204).end(),
     )
@@ -114,7 +114,7 @@ describe('an answer', () => {
     expect(await client.apiKey.delete('k1')).toEqual({ status: 'success' })
   })
 
-  test.each(badAnswers)('that is %s is a bad one', async (_, answer, message) => {
+  test.each(badAnswers)('that is %s is a bad answer', async (_, answer, message) => {
     const { client, requests } = await serve(answer)
     const error = await failureOf('bad_answer', client.webhook.get('w1'))
     expect(error.message).toMatch(message)
@@ -122,7 +122,7 @@ describe('an answer', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('to a check has to say that it succeeded', async () => {
+  test('to a check must say that it succeeded', async () => {
     const { client } = await serve(
       { body: { status: 'success', message: 'sent' } },
       (_, response) => response.writeHead(204).end(),
@@ -134,8 +134,8 @@ describe('an answer', () => {
   })
 })
 
-describe('a redirect', () => {
-  test('is not followed, as the credentials would go along', async () => {
+describe('A redirect', () => {
+  test('is not followed, because it would take the credentials along', async () => {
     const other = await serve(oneWebhook())
     const { client } = await serve({ status: 307, headers: { location: `${other.baseUrl}/api/webhooks/w1` } })
     await failureOf('bad_answer', client.webhook.get('w1'))
@@ -143,7 +143,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('a rejection', () => {
+describe('A rejected call', () => {
   test.each([
     [400, 'rejected'],
     [401, 'unauthorized'],
@@ -153,16 +153,16 @@ describe('a rejection', () => {
     [429, 'rate_limited'],
     [500, 'server'],
     [503, 'server'],
-  ] as const)('with status %d is the code %s', async (status, code) => {
-    const { client } = await serve({ status, body: { status: 'fail', message: 'in the words of the service' } })
+  ] as const)('with status %d has the code %s', async (status, code) => {
+    const { client } = await serve({ status, body: { status: 'fail', message: 'words of the service' } })
     const call = client.webhook.create({ url: 'https://example.com/?token=the-secret', name: 'production' })
     const error = await failureOf(code, call)
     expect(error).toMatchObject({
       method: 'POST',
       path: '/api/webhooks',
       status,
-      serviceMessage: 'in the words of the service',
-      message: `webhook.create: the service answered ${status}: in the words of the service`,
+      serviceMessage: 'words of the service',
+      message: `webhook.create: the service answered ${status}: words of the service`,
     })
   })
 
@@ -172,28 +172,28 @@ describe('a rejection', () => {
     expect(error.path).toBe('/api/webhooks')
   })
 
-  test('of a proxy that speaks HTML has no message', async () => {
+  test('has no service message if a proxy answers in HTML', async () => {
     const { client } = await serve({ status: 502, body: '<h1>the-secret</h1>' })
     const error = await failureOf('server', client.webhook.get('w1'))
     expect(error).toMatchObject({ status: 502, message: 'webhook.get: the service answered 502' })
     expect(error.serviceMessage).toBeUndefined()
   })
 
-  test('tells nothing that the service repeats: neither credentials nor URLs', async () => {
+  test('leaves out the credentials and URLs that the service repeats', async () => {
     const message = 'the-secret-key may not use "https://user:the-secret@example.com/the-secret?token=the-secret".'
     const { client } = await serve({ status: 403, body: { status: 'fail', message } })
     const error = await failureOf('forbidden', client.webhook.get('w1'))
     expect(error.serviceMessage).toBe('[secret] may not use "[url]".')
   })
 
-  test('tells no secret that it writes as a URL does either', async () => {
+  test('leaves out a secret that the service writes URL-encoded', async () => {
     const credentials = { publicKey: 'public', secretKey: 'the-secret+/=' }
     const { baseUrl } = await serve({ status: 403, body: { message: `key=${encodeURIComponent('the-secret+/=')}` } })
     const error = await failureOf('forbidden', createClient(credentials, { baseUrl }).webhook.get('w1'))
     expect(error.serviceMessage).toBe('key=[secret]')
   })
 
-  test('of any length is cut', async () => {
+  test('has a service message of at most 500 characters', async () => {
     const { client } = await serve({ status: 400, body: { message: 'x'.repeat(100_000) } })
     expect((await failureOf('rejected', client.webhook.get('w1'))).serviceMessage).toBe('x'.repeat(500))
   })

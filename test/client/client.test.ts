@@ -6,7 +6,7 @@ import { mounts } from '../adapters/mounts.ts'
 import { silent } from '../receiver/fixture.ts'
 import { after, failureOf } from './fixture.ts'
 
-/** A service of the test's own, and a client of it. */
+/** Starts an emulated service for one test, and a client of it. */
 async function start() {
   const emulator = await createEmulator({ timeScale: 0.01 })
   after(() => emulator.close())
@@ -47,7 +47,7 @@ describe('API keys', () => {
     expect((await client.apiKey.list({ search: 'releases' })).data).toEqual({ apiKeys: [], total: 0 })
   })
 
-  test('are credentials as good as any, unless they may only upload', async () => {
+  test('authenticate a client, unless they may only upload', async () => {
     const { client, url: baseUrl } = await start()
     const clientOf = async (type: 'full_access' | 'only_upload') => {
       const { data } = await client.apiKey.create({ apiKeyName: type, ttl: 60, type })
@@ -60,7 +60,7 @@ describe('API keys', () => {
   })
 })
 
-describe('webhooks', () => {
+describe('Webhooks', () => {
   test('are created, read, listed, changed and deleted', async () => {
     const { client } = await start()
     const { data } = await client.webhook.create({ url, name: 'production', encodingFinished: true })
@@ -95,7 +95,7 @@ describe('webhooks', () => {
     expect((await failureOf('not_found', client.webhook.get(webhook.id))).status).toBe(404)
   })
 
-  test('are iterated, however many there are', async () => {
+  test('can be iterated, however many there are', async () => {
     const { client } = await start()
     const names = Array.from({ length: 130 }, (_, index) => `webhook ${index}`)
     for (const name of names) await client.webhook.create({ url, name, fileReceived: true })
@@ -121,13 +121,13 @@ describe('webhooks', () => {
     expect(await client.webhook.check(await create('the-secret'))).toMatchObject({ status: 'success' })
     await receiver.close()
     expect(events).toMatchObject([{ type: 'encoding.started', test: true }])
-    // The receiver's own status.
+    // The error has the receiver's own status.
     await failureOf('server', client.webhook.check(await create('the-secret')))
   })
 })
 
-describe('the service rejects', () => {
-  test('a webhook without events, in its own words', async () => {
+describe('The service rejects', () => {
+  test('a webhook without events, and says why', async () => {
     const { client } = await start()
     const error = await failureOf('rejected', client.webhook.create({ url }))
     expect(error).toMatchObject({ status: 400, method: 'POST', path: '/api/webhooks' })
@@ -142,7 +142,7 @@ describe('the service rejects', () => {
     }
   })
 
-  test('nobody with its access token', async () => {
+  test('no call with its access token', async () => {
     const { credentials, url: baseUrl } = await start()
     const client = createClient({ accessToken: credentials.accessToken }, { baseUrl })
     expect((await client.apiKey.list()).data).toEqual({ apiKeys: [], total: 0 })

@@ -11,7 +11,7 @@ import { readConfig } from '../../src/client/options.ts'
 
 export const keyPair = { publicKey: 'the-public-key', secretKey: 'the-secret-key' }
 
-/** What a service that is told what to say answers to one request. */
+/** The answer of a scripted service to one request. */
 export type Scripted = Said | ((request: IncomingMessage, response: ServerResponse) => void)
 
 export interface Said {
@@ -32,10 +32,10 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** Done after the test. */
+/** Runs a function after the test. */
 export const after = (cleanup: () => unknown) => void cleanups.push(cleanup)
 
-/** A service that gives each answer in turn, then the last one again, and keeps what it was asked. */
+/** Starts a service that gives each answer in turn, then the last one again, and records the requests. */
 export async function serve(...script: Scripted[]) {
   const requests: Received[] = []
   const server = createServer(async (request, response) => {
@@ -66,17 +66,17 @@ export const cut: Scripted = (request) => void request.socket.destroy()
 /** Never answers. */
 export const hang: Scripted = () => {}
 
-/** A client that does not wait between attempts, and the pauses it would have made, in ms. */
+/** Creates a client that does not wait between attempts, and records the pauses it would have made, in ms. */
 export function patientClient(options: ClientOptions) {
   const pauses: number[] = []
   const call = createCall(readConfig(keyPair, options), async (ms) => void pauses.push(ms))
   return { pauses, client: clientOver(call) }
 }
 
-/** The error of a call that fails, which has to be an ApiError of this code, and to tell no secret. */
+/** Returns the error of a failing call. It must be an ApiError with this code, and contain no secret. */
 export async function failureOf(code: ApiErrorCode, call: Promise<unknown>): Promise<ApiError> {
   const error = await call.then(
-    () => expect.fail('it did not fail'),
+    () => expect.fail('the call did not fail'),
     (error: unknown) => error,
   )
   if (!(error instanceof ApiError)) throw error

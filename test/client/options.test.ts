@@ -9,31 +9,31 @@ const invalid = (message: RegExp) =>
 const baseUrl = 'https://api.example.com'
 const build = (credentials: unknown, options: unknown) => () => createClient(credentials as never, options as never)
 
-describe('createClient is rejected', () => {
+describe('createClient throws invalid_option', () => {
   test.each([
     [undefined, /publicKey/],
     [{}, /publicKey has to be a text \(is an environment variable unset\?\)/],
     [{ publicKey: 'p' }, /secretKey has to be a text/],
-    [{ publicKey: 'p', secretKey: '' }, /secretKey has to be visible ASCII characters, and is empty/],
+    [{ publicKey: 'p', secretKey: '' }, /secretKey has to be visible ASCII characters \(is it empty/],
     [{ publicKey: 'p', secretKey: 'the-secret\n' }, /secretKey .*newline at its end/],
     [{ publicKey: 'p', secretKey: 'the-secret-ключ' }, /secretKey has to be visible ASCII/],
     [{ accessToken: 'the-secret token' }, /accessToken has to be visible ASCII/],
     [{ publicKey: 'p', secretKey: 's', token: 't' }, /there is no option token; there are publicKey, secretKey/],
     [{ accessToken: 'the-secret', secret: 't' }, /there is no option secret; there are accessToken/],
-  ])('%j as its credentials', (credentials, message) => {
+  ])('for the credentials %j', (credentials, message) => {
     expect(build(credentials, { baseUrl })).toThrow(invalid(message))
     expect(build(credentials, { baseUrl })).not.toThrow(/the-secret/)
   })
 
   test.each([
-    [undefined, /has to be the base address/],
+    [undefined, /has to be the address of the service/],
     ['api.example.com', /has to be an http or https URL/],
     ['ftp://api.example.com', /has to be an http or https URL/],
-    ['https://user:the-secret@api.example.com', /must not hold credentials/],
+    ['https://user:the-secret@api.example.com', /must not contain credentials/],
     ['https://api.example.com/?key=the-secret', /must not have a query/],
-    ['https://api.example.com/api', /is given without \/api/],
-    ['https://api.example.com/api/', /is given without \/api/],
-  ])('%s as baseUrl', (baseUrl, message) => {
+    ['https://api.example.com/api', /has to be given without \/api/],
+    ['https://api.example.com/api/', /has to be given without \/api/],
+  ])('for the baseUrl %s', (baseUrl, message) => {
     expect(build(keyPair, { baseUrl })).toThrow(invalid(message))
     expect(build(keyPair, { baseUrl })).not.toThrow(/the-secret/)
   })
@@ -45,16 +45,16 @@ describe('createClient is rejected', () => {
     [{ retries: 1.5 }, /retries has to be a whole number/],
     [{ fetch: 'fetch' }, /fetch has to be a function/],
     [{ timeout: 5 }, /there is no option timeout; there are baseUrl, timeoutMs, retries, fetch/],
-  ])('%o', (options, message) => {
+  ])('for the options %o', (options, message) => {
     expect(build(keyPair, { baseUrl, ...options })).toThrow(invalid(message))
   })
 
-  test('no options at all', () => {
+  test('without options', () => {
     expect(build(keyPair, undefined)).toThrow(invalid(/options have to be an object/))
   })
 })
 
-describe('a client', () => {
+describe('A client', () => {
   const ask = async (credentials: Parameters<typeof createClient>[0], baseUrl: (url: string) => string = String) => {
     const service = await serve(oneWebhook())
     await createClient(credentials, { baseUrl: baseUrl(service.baseUrl) }).webhook.get('w1')
@@ -78,7 +78,7 @@ describe('a client', () => {
     expect(request?.headers).not.toHaveProperty('stream-secret-key')
   })
 
-  test('uses the key pair where it is given both', async () => {
+  test('uses the key pair if it is given both', async () => {
     const request = await ask({ ...keyPair, accessToken: 'the-secret-token' })
     expect(request?.headers['stream-secret-key']).toBe('the-secret-key')
     expect(request?.headers).not.toHaveProperty('authorization')
@@ -91,7 +91,7 @@ describe('a client', () => {
     expect((await ask(keyPair, baseUrl))?.url).toBe(path)
   })
 
-  test('uses the fetch it is given, and by default the one there is at the time of the call', async () => {
+  test('uses the fetch it is given, and by default the global one at the time of the call', async () => {
     const answer = () => Response.json(oneWebhook().body)
     const asked: string[] = []
     const client = createClient(keyPair, {
@@ -114,7 +114,7 @@ describe('a client', () => {
     }
   })
 
-  test('shows no secret to who looks at it', () => {
+  test('shows no secret when it is inspected', () => {
     for (const credentials of [keyPair, { accessToken: 'the-secret-token' }]) {
       const client = createClient(credentials, { baseUrl })
       expect(inspect(client, { depth: 9, showHidden: true }) + JSON.stringify(client)).not.toContain('the-secret')

@@ -8,7 +8,7 @@ interface Item {
 
 const items = (count: number): Item[] => Array.from({ length: count }, (_, index) => ({ id: `w${index}`, name: 'n' }))
 
-/** The webhooks of a list that can change, with the total that `total` makes of the true one. */
+/** Serves the webhooks of a list that can change. `total` turns the true total into the one that is sent. */
 function listing(
   list: { items: Item[] },
   { total = (count: number) => count as unknown, largestPage = 100 } = {},
@@ -40,14 +40,14 @@ describe('listAll', () => {
     [100, 2],
     [101, 2],
     [250, 3],
-  ])('gives each of %d items once, in %d requests', async (count, requests) => {
+  ])('yields each of %d items once, in %d requests', async (count, requests) => {
     const all = items(count)
     const service = await serve(listing({ items: all }))
     expect(await everyId(service)).toEqual(idsOf(all))
     expect(service.requests).toHaveLength(requests)
   })
 
-  test('asks for the largest pages, the oldest items first, of those that it is told', async () => {
+  test('asks for the largest pages, oldest first, and passes on the filter and the order', async () => {
     const { client, requests } = await serve({ body: { data: { webhooks: [], api_keys: [], total: 0 } } })
     for await (const _ of client.webhook.listAll({ search: 'prod', encodingFinished: true })) expect.fail()
     for await (const _ of client.apiKey.listAll({ sortBy: 'name', orderBy: 'desc' })) expect.fail()
@@ -63,14 +63,14 @@ describe('listAll', () => {
     expect(apiKeys).toEqual({ sort_by: 'name', order_by: 'desc', offset: '0', limit: '100' })
   })
 
-  test('gives every API key', async () => {
+  test('yields every API key', async () => {
     const { client } = await serve({ body: { data: { api_keys: [{ id: 'k1' }, { id: 'k2' }], total: 2 } } })
     const ids: string[] = []
     for await (const { id } of client.apiKey.listAll()) ids.push(id)
     expect(ids).toEqual(['k1', 'k2'])
   })
 
-  test('reads no page before it is needed', async () => {
+  test('fetches no page before it is needed', async () => {
     const { client, requests } = await serve(listing({ items: items(500) }))
     const all = client.webhook.listAll()
     expect(requests).toHaveLength(0)
@@ -83,14 +83,14 @@ describe('listAll', () => {
     ['too high', (count: number) => count + 10_000],
     ['missing', () => undefined],
     ['null', () => null],
-  ])('gives every item, and ends, when the total is %s', async (_, total) => {
+  ])('yields every item, and ends, when the total is %s', async (_, total) => {
     const all = items(250)
     const service = await serve(listing({ items: all }, { total }))
     expect(await everyId(service)).toEqual(idsOf(all))
     expect(service.requests.length).toBeLessThanOrEqual(4)
   })
 
-  test('gives every item of a service that makes its pages smaller than it is asked to', async () => {
+  test('yields every item of a service whose pages are smaller than requested', async () => {
     const all = items(60)
     const service = await serve(listing({ items: all }, { largestPage: 25 }))
     expect(await everyId(service)).toEqual(idsOf(all))
@@ -100,7 +100,7 @@ describe('listAll', () => {
     ['always the same page', { items: items(100) }],
     ['one item a hundred times', { items: Array(100).fill({ id: 'w0', name: 'n' }) as Item[] }],
     ['one item and a total', { items: items(1) }],
-  ])('ends when a service gives %s', async (_, page) => {
+  ])('ends when the service returns %s', async (_, page) => {
     const service = await serve({ body: { data: { webhooks: page.items, total: 1_000_000 } } })
     expect(await everyId(service)).toEqual([...new Set(idsOf(page.items))])
     expect(service.requests.length).toBeLessThanOrEqual(5)
@@ -110,7 +110,7 @@ describe('listAll', () => {
     ['every item', () => true],
     ['every other item', (id: string) => Number(id.slice(1)) % 2 === 0],
     ['the last item of each page', (id: string) => id.endsWith('99')],
-  ])('leaves out none when %s is deleted on the way', async (_, isDeleted) => {
+  ])('skips no item when %s is deleted during the iteration', async (_, isDeleted) => {
     const all = items(350)
     const list = { items: all }
     const service = await serve(listing(list))
@@ -120,7 +120,7 @@ describe('listAll', () => {
     expect(ids.toSorted()).toEqual(idsOf(all).toSorted())
   })
 
-  test('leaves out none when items are added on the way', async () => {
+  test('skips no item when items are added during the iteration', async () => {
     const list = { items: items(150) }
     const service = await serve(listing(list))
     const ids = await everyId(service, (id) => {

@@ -3,14 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { renamed, toCamelCase, toSnakeCase } from '../../src/client/naming.ts'
 import { failureOf, oneWebhook, serve } from './fixture.ts'
 
-// What a caller without types may give.
-// biome-ignore lint/suspicious/noExplicitAny: that is what is tested
+// biome-ignore lint/suspicious/noExplicitAny: these tests stand for callers without types
 type Untyped = any
 
 const key = { apiKeyName: 'a key', ttl: 60, type: 'full_access' }
 const url = 'https://example.com/hooks'
 
-describe('before anything is sent', () => {
+describe('Before anything is sent,', () => {
   test.each<[method: string, args: Untyped[], message: RegExp]>([
     ['apiKey.create', [], /parameters have to be an object/],
     ['apiKey.create', [null], /parameters have to be an object/],
@@ -74,14 +73,14 @@ describe('before anything is sent', () => {
     expect(requests).toEqual([])
   })
 
-  test('the value of a parameter is not told', async () => {
+  test('the error does not contain the value of a parameter', async () => {
     const { client } = await serve(oneWebhook())
     await failureOf('invalid_params', client.webhook.create({ url: 'the-secret' }))
     await failureOf('invalid_params', client.webhook.list({ limit: 'the-secret' as Untyped }))
   })
 })
 
-describe('what is sent', () => {
+describe('A request', () => {
   const sent = async (call: (client: Awaited<ReturnType<typeof serve>>['client']) => Promise<unknown>) => {
     const { client, requests } = await serve({
       body: { status: 'success', data: { api_key: { id: 'k1', secret: 's1' }, webhook: { id: 'w1' } } },
@@ -92,7 +91,7 @@ describe('what is sent', () => {
   }
   const json = 'application/json'
 
-  test('is in the words of the wire, the ttl a decimal text', async () => {
+  test('has field names in snake_case, and the ttl as decimal text', async () => {
     expect(
       await sent(({ apiKey }) => apiKey.create({ apiKeyName: ' a key ', ttl: 2_147_483_647, type: 'only_upload' })),
     ).toEqual({
@@ -122,7 +121,7 @@ describe('what is sent', () => {
     })
   })
 
-  test('has no body where the service expects none', async () => {
+  test('has no body if the service expects none', async () => {
     const none = { type: undefined, body: '' }
     expect(await sent(({ webhook }) => webhook.get('w1'))).toEqual({ method: 'GET', url: '/api/webhooks/w1', ...none })
     expect(await sent(({ webhook }) => webhook.delete('w1'))).toMatchObject({ method: 'DELETE', ...none })
@@ -133,7 +132,7 @@ describe('what is sent', () => {
     })
   })
 
-  test('is a query for a list, and nothing of what is not given', async () => {
+  test('for a list has the given parameters in its query, and no others', async () => {
     const { client, requests } = await serve({ body: { data: { webhooks: [], api_keys: [] } } })
     await client.webhook.list({
       search: 'a b&c=é',
@@ -154,7 +153,7 @@ describe('what is sent', () => {
     ])
   })
 
-  test('has an id as one segment of the path, whatever is in it', async () => {
+  test('has the id as one segment of its path, whatever it contains', async () => {
     const { client, requests } = await serve({ body: { status: 'success' } })
     for (const id of ['a/b', '../api_keys/k1', 'a?b#c', 'é %2e']) await client.webhook.delete(id)
     expect(requests.map(({ url }) => url)).toEqual([
@@ -166,13 +165,13 @@ describe('what is sent', () => {
   })
 })
 
-test('a name of 100 characters is taken, whatever they are encoded in', async () => {
+test('A name may have 100 characters, however many bytes they take', async () => {
   const { client, requests } = await serve(oneWebhook())
   await client.webhook.create({ url, name: '🎬'.repeat(100) })
   expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ url, name: '🎬'.repeat(100) })
 })
 
-test('names go to the wire and come back', () => {
+test('Names survive the way to snake_case and back', () => {
   const word = fc.stringMatching(/^[a-z]{1,8}$/)
   fc.assert(
     fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), fc.jsonValue(), (words, value) => {

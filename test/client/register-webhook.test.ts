@@ -49,7 +49,7 @@ describe('registerWebhook', () => {
     for (const flag of Object.keys(none)) expect(webhook).toHaveProperty(flag, true)
   })
 
-  test('leaves alone what is as it should be, however often it is called', async () => {
+  test('changes nothing if the webhook is as it should be, however often it is called', async () => {
     const { client, all } = await start()
     const first = await registerWebhook(client, handling('encoding.finished'), { url, name })
     for (const registration of [
@@ -64,7 +64,7 @@ describe('registerWebhook', () => {
     expect(await all()).toEqual([first.webhook])
   })
 
-  test('changes the events, and the name, of the webhook with the URL', async () => {
+  test('changes the events and the name of the webhook with the URL', async () => {
     const { client, all } = await start()
     const { webhook } = await registerWebhook(client, handling('encoding.finished', 'file.received'), { url })
     const report = await registerWebhook(client, handling('encoding.failed', 'file.received'), { url, name })
@@ -96,7 +96,7 @@ describe('registerWebhook', () => {
     expect(report).toMatchObject({ action: 'updated', webhook: { id: data.webhook.id, name }, duplicates: [] })
   })
 
-  test('finds its own among many', async () => {
+  test('finds its webhook among many', async () => {
     const { client } = await start()
     for (let index = 0; index < 120; index++) {
       await client.webhook.create({ url: `https://example.com/${index}`, fileReceived: true })
@@ -108,7 +108,7 @@ describe('registerWebhook', () => {
     })
   })
 
-  test('keeps to the oldest of several with the URL and tells of the others, which it leaves', async () => {
+  test('uses the oldest of several webhooks with the URL, and reports the others without touching them', async () => {
     const { client, all } = await start()
     for (const each of ['a', 'b', 'c']) await client.webhook.create({ url, name: each, fileReceived: true })
     const [a, b, c] = await all()
@@ -134,7 +134,7 @@ describe('registerWebhook', () => {
     expect(JSON.parse(requests[1]?.body ?? '')).toEqual({ file_received: false, encoding_failed: true })
   })
 
-  test('begins again, once, where the webhook it found is deleted before it can be changed', async () => {
+  test('starts over, once, if the webhook it found is deleted before it can be changed', async () => {
     const { client, all } = await start()
     const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url })
     const watched: Client['webhook'] = {
@@ -155,7 +155,7 @@ describe('registerWebhook', () => {
   })
 
   test.each<[string, Receiver, object, RegExp]>([
-    ['no handlers', receiverWith(), { url }, /the receiver has no handlers; register them before it/],
+    ['no handlers', receiverWith(), { url }, /the receiver has no handlers: register them before/],
     ['no URL', handling('encoding.finished'), {}, /url has to be an http or https URL/],
     ['no http URL', handling('encoding.finished'), { url: 'file:///the-secret' }, /url has to be an http or https URL/],
     [
@@ -165,7 +165,7 @@ describe('registerWebhook', () => {
       /name has to be 1 to 100 characters/,
     ],
     ['a typo', handling('encoding.finished'), { url, nmae: 'x' }, /there is no option nmae; there are url, name/],
-  ])('is rejected with %s', async (_, receiver, registration, message) => {
+  ])('rejects with invalid_option, given %s', async (_, receiver, registration, message) => {
     const { client, requests } = await serve({})
     const call = registerWebhook(client, receiver, registration as { url: string })
     await expect(call).rejects.toThrow(
@@ -174,22 +174,22 @@ describe('registerWebhook', () => {
     expect(requests).toEqual([])
   })
 
-  test('is rejected with what is no client or no receiver', async () => {
+  test('rejects with invalid_option, given something other than a client and a receiver', async () => {
     const { client } = await serve({})
     for (const other of [{}, undefined, null] as never[]) {
       const receiver = handling('encoding.finished')
       await expect(registerWebhook(client, other, { url })).rejects.toMatchObject({
         code: 'invalid_option',
-        message: 'registerWebhook: the second argument has to be a receiver, of createReceiver()',
+        message: 'registerWebhook: the second argument has to be a receiver from createReceiver()',
       })
       await expect(registerWebhook(other, receiver, { url })).rejects.toMatchObject({
         code: 'invalid_option',
-        message: 'registerWebhook: the first argument has to be a client, of createClient()',
+        message: 'registerWebhook: the first argument has to be a client from createClient()',
       })
     }
   })
 
-  test('fails as the client does, and can be ended', async () => {
+  test('fails with the error of the client, and can be aborted', async () => {
     const { client } = await serve(cut)
     const register = (signal?: AbortSignal) =>
       registerWebhook(client, handling('encoding.finished'), { url }, { signal })
@@ -198,8 +198,8 @@ describe('registerWebhook', () => {
   })
 })
 
-describe('several servers that start at once', () => {
-  test('leave one webhook, and all go on with it', async () => {
+describe('Several servers that start at once', () => {
+  test('end up with one webhook, and all report it', async () => {
     const { client, all } = await start()
     const receiver = handling('encoding.finished')
     const reports = await Promise.all(Array.from({ length: 5 }, () => registerWebhook(client, receiver, { url, name })))
@@ -209,7 +209,7 @@ describe('several servers that start at once', () => {
     expect(reports.filter(({ action }) => action === 'created')).toHaveLength(1)
   })
 
-  test('do so in whatever order their calls are answered', async () => {
+  test('end up with one webhook in whatever order their calls are answered', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), async (scheduler) => {
         const service = memoryService(scheduler)
@@ -223,7 +223,7 @@ describe('several servers that start at once', () => {
     )
   })
 
-  test('never delete a webhook that another one made', async () => {
+  test('never delete a webhook that another server created', async () => {
     const { client, all } = await start()
     const receiver = handling('encoding.finished')
     const deleted: string[] = []
@@ -231,8 +231,8 @@ describe('several servers that start at once', () => {
     const watched: Client['webhook'] = {
       ...client.webhook,
       async create(params, options) {
-        // Both have seen an empty list by now: another server is faster.
-        const other = await client.webhook.create({ url, name: 'of the faster', encodingStarted: true })
+        // Both servers have seen an empty list, and the other one is faster.
+        const other = await client.webhook.create({ url, name: 'from the faster server', encodingStarted: true })
         created.push(other.data.webhook.id)
         const own = await client.webhook.create(params, options)
         created.push(own.data.webhook.id)
@@ -245,13 +245,12 @@ describe('several servers that start at once', () => {
     }
     const report = await registerWebhook({ webhook: watched }, receiver, { url, name })
     expect(deleted).toEqual([created[1]])
-    // It goes on with the other one, as it should be.
     expect(report).toMatchObject({ action: 'updated', webhook: { id: created[0], name, encodingFinished: true } })
     expect(await all()).toEqual([report.webhook])
   })
 })
 
-/** The webhooks of a service that takes the calls in an order of the scheduler's. */
+/** A service in memory that takes calls in an order chosen by the scheduler. */
 function memoryService(scheduler: fc.Scheduler) {
   const webhooks: Webhook[] = []
   let count = 0

@@ -15,14 +15,14 @@ const once: [string, (client: Client) => Promise<unknown>][] = [
   ['triggers', ({ webhook }) => webhook.check('w1')],
 ]
 
-describe.each(repeatable)('a %s', (_, call, answer) => {
+describe.each(repeatable)('A %s', (_, call, answer) => {
   test.each([
     [429, 'the rate limit', { status: 429 }],
     [502, 'a bad gateway', { status: 502, body: '<html>' }],
     [503, 'a service that is down', { status: 503 }],
     [504, 'a gateway without an answer', { status: 504 }],
     [0, 'a cut connection', cut],
-  ])('is made again after %d, %s', async (_, __, fault) => {
+  ])('is retried after %d, %s', async (_, __, fault) => {
     const { client, requests, pauses } = await serve(fault, fault, answer)
     expect(await call(client)).toMatchObject({ status: 'success' })
     expect(requests).toHaveLength(3)
@@ -32,7 +32,7 @@ describe.each(repeatable)('a %s', (_, call, answer) => {
     expect(pauses[1]).toBeLessThanOrEqual(1_000)
   })
 
-  test('is made again after no answer in time', async () => {
+  test('is retried after a timeout', async () => {
     const { baseUrl, requests } = await serve(hang, answer)
     const { client, pauses } = patientClient({ baseUrl, timeoutMs: 60 })
     expect(await call(client)).toMatchObject({ status: 'success' })
@@ -40,21 +40,21 @@ describe.each(repeatable)('a %s', (_, call, answer) => {
     expect(pauses).toHaveLength(1)
   })
 
-  test.each([400, 401, 403, 404, 500])('is not made again after %d', async (status) => {
+  test.each([400, 401, 403, 404, 500])('is not retried after %d', async (status) => {
     const { client, requests } = await serve({ status })
     await expect(call(client)).rejects.toMatchObject({ status })
     expect(requests).toHaveLength(1)
   })
 
-  test('fails as it failed last', async () => {
+  test('fails with the error of the last attempt', async () => {
     const { client, requests } = await serve(cut, { status: 429 }, { status: 503, body: { message: 'down' } })
     await expect(call(client)).rejects.toMatchObject({ code: 'server', status: 503, serviceMessage: 'down' })
     expect(requests).toHaveLength(3)
   })
 })
 
-describe.each(once)('what %s something', (_, call) => {
-  test('is made again after 429, when nothing was done', async () => {
+describe.each(once)('A call that %s something', (_, call) => {
+  test('is retried after 429, which means that nothing was done', async () => {
     const { client, requests } = await serve(
       { status: 429 },
       {
@@ -69,14 +69,14 @@ describe.each(once)('what %s something', (_, call) => {
   test.each([
     ['a cut connection', cut, 'connection'],
     ['503', { status: 503 }, 'server'],
-  ] as const)('is not made again after %s, when it may have been done', async (_, fault, code) => {
+  ] as const)('is not retried after %s, when it may have been done', async (_, fault, code) => {
     const { client, requests } = await serve(fault, oneWebhook())
     await failureOf(code, call(client))
     expect(requests).toHaveLength(1)
   })
 })
 
-describe('a pause', () => {
+describe('The pause before a retry', () => {
   const pausesAfter = async (status: number, headers: Record<string, string>) => {
     const { client, pauses, requests } = await serve({ status, headers }, oneWebhook())
     const outcome = await client.webhook.get('w1').then(
@@ -101,7 +101,7 @@ describe('a pause', () => {
     })
   })
 
-  test('lasts until the date that the service names', async () => {
+  test('lasts until the date that the service sends', async () => {
     const { pauses } = await pausesAfter(503, { 'retry-after': new Date(Date.now() + 20_000).toUTCString() })
     expect(pauses[0]).toBeGreaterThan(17_000)
     expect(pauses[0]).toBeLessThanOrEqual(20_000)
@@ -113,18 +113,18 @@ describe('a pause', () => {
     [429, { 'retry-after': '-5' }],
     [429, { 'retry-after': 'Fri, the 13th' }],
     [503, { 'x-ratelimit-retry-after': '50' }],
-  ])('after %d with %o is our own', async (status, headers) => {
+  ])('after %d with %o follows the default schedule', async (status, headers) => {
     const { pauses } = await pausesAfter(status, headers as Record<string, string>)
     expect(pauses).toEqual([expect.any(Number)])
     expect(pauses[0]).toBeLessThanOrEqual(500)
   })
 
-  test('of more than a minute is left to the caller', async () => {
+  test('is left to the caller if it is longer than a minute', async () => {
     expect(await pausesAfter(429, { 'retry-after': '61' })).toEqual({ pauses: [], requests: 1, outcome: 61_000 })
   })
 })
 
-test('as many retries are made as were asked for', async () => {
+test('The option retries sets the number of retries', async () => {
   const { baseUrl, requests } = await serve({ status: 503 })
   await failureOf('server', patientClient({ baseUrl, retries: 0 }).client.webhook.get('w1'))
   expect(requests).toHaveLength(1)
@@ -132,30 +132,30 @@ test('as many retries are made as were asked for', async () => {
   expect(requests).toHaveLength(6)
 })
 
-describe('a deletion whose retry finds nothing', () => {
+describe('A deletion whose retry finds nothing', () => {
   const gone = { status: 404, body: { status: 'fail', message: 'not found' } }
 
   test.each([
     ['a cut connection', cut],
     ['503', { status: 503 }],
-  ])('has succeeded after %s', async (_, fault) => {
+  ])('succeeds after %s', async (_, fault) => {
     const { client } = await serve(fault, gone)
     expect(await client.webhook.delete('w1')).toEqual({ status: 'success' })
   })
 
-  test('has not after 429, when nothing was done', async () => {
+  test('fails after 429, which means that nothing was done', async () => {
     const { client } = await serve({ status: 429 }, gone)
     await failureOf('not_found', client.webhook.delete('w1'))
   })
 
-  test('is another matter for an update', async () => {
+  test('differs from an update, which fails', async () => {
     const { client } = await serve(cut, gone)
     await failureOf('not_found', client.webhook.update('w1', { url }))
   })
 })
 
-describe('a service that cannot be reached', () => {
-  test('is told of with the reason', async () => {
+describe('The error for a service that cannot be reached', () => {
+  test('contains the reason', async () => {
     const { baseUrl, server } = await serve()
     await new Promise((resolve) => server.close(resolve))
     const { client } = patientClient({ baseUrl, retries: 1 })
@@ -164,7 +164,7 @@ describe('a service that cannot be reached', () => {
     expect(error.status).toBeUndefined()
   })
 
-  test('is told of without what a fetch of the user keeps in its error', async () => {
+  test("leaves out the credentials that the error of a user's fetch contains", async () => {
     async function fetch(_: string, init: RequestInit): Promise<Response> {
       throw Object.assign(new Error(`cannot send ${JSON.stringify(init.headers)}`), { config: init })
     }
@@ -173,13 +173,13 @@ describe('a service that cannot be reached', () => {
     expect(error.message).toContain('"stream-secret-key":"[secret]"')
   })
 
-  test.each([undefined, null, 'offline', 7])('and a fetch that rejects with %o', async (reason) => {
+  test.each([undefined, null, 'offline', 7])('contains the reason if fetch rejects with %o', async (reason) => {
     const { client } = patientClient({ baseUrl: 'https://api.example.com', fetch: () => Promise.reject(reason) })
     expect((await failureOf('connection', client.webhook.get('w1'))).message).toBe(`webhook.get: no answer: ${reason}`)
   })
 })
 
-test('the credentials go to the service in each attempt', async () => {
+test('Each attempt sends the credentials', async () => {
   const { client, requests } = await serve(cut, oneWebhook())
   await client.webhook.get('w1')
   expect(requests.map(({ headers }) => headers['stream-secret-key'])).toEqual([keyPair.secretKey, keyPair.secretKey])
