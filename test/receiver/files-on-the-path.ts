@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { Session } from 'node:inspector/promises'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import express from 'express'
+import { expressHandler } from '../../adapters/express.ts'
+import { createReceiver, urlToken } from '../../src/index.ts'
+import { makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
+
+// Prints, as JSON, the source files in which a function ran between a request to Express and the user's handler.
+// It runs in a process of its own, without the transforms of a test runner.
+
+const root = new URL('../..', import.meta.url)
+const token = { secret: 's3cret' }
+
+const session = new Session()
+session.connect()
+await session.post('Profiler.enable')
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+
+/** Lists the source files in which a function ran since the last call. It leaves out internal/. */
+async function takeFiles(): Promise<string[]> {
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  return result
+    .filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
+    .filter(({ url }) => url.startsWith(root.href))
+    .map(({ url }) => fileURLToPath(url).slice(fileURLToPath(root).length))
+    .filter((file) => /^(src|adapters)\//.test(file) && !file.startsWith('src/internal/'))
+    .sort()
+}
+
+const receiver = createReceiver({ verify: urlToken(token) })
+let handled: (files: string[]) => void
+receiver.on('encoding.finished', async () => handled(await takeFiles()))
+
+const server = createServer(express().post('/webhooks/media', expressHandler(receiver))).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const { port } = server.address() as AddressInfo
+
+async function filesOfDelivery(): Promise<string[]> {
+  const payload = samplePayload('encoding.finished', { media_id: crypto.randomUUID() })
+  const url = `http://127.0.0.1:${port}/webhooks/media`
+  const delivery = await makeDelivery(payload, { url, sign: signWithUrlToken(token) })
+  const files = new Promise<string[]>((resolve) => {
+    handled = resolve
+  })
+  // What the delivery before it leaves to be done after its handler.
+  await nextTurn()
+  await takeFiles()
+  await fetch(delivery.url, {
+    method: 'POST',
+    headers: delivery.headers as Headers,
+    body: delivery.body as Uint8Array<ArrayBuffer>,
+  })
+  return files
+}
+
+// The first delivery runs what happens once only.
+await filesOfDelivery()
+console.log(JSON.stringify(await filesOfDelivery()))
+process.exit()
