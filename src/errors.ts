@@ -1,11 +1,13 @@
+import { recogniseAnyCopy } from './internal/any-copy.ts'
+
 /**
  * Every code a {@link WebhookError} can carry. The set is closed: callers branch on the code and never read messages.
  *
  * - `invalid_option`: an option or a registration makes no sense; thrown when it is given.
  * - `method_not_allowed`, `unsupported_media_type`, `too_large`, `incomplete`, `body_consumed`, `unauthorized`,
- *   `malformed`: the delivery was refused.
+ *   `malformed`: the delivery was rejected.
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.
- * - `handler_failed`: a handler failed and the acknowledgement was to wait for it.
+ * - `handler_failed`: a handler failed and the acknowledgement waited for it.
  * - `timeout`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
  * - `internal`: a function given by the user, such as `eventKey`, threw.
  */
@@ -31,8 +33,17 @@ export const webhookErrorCodes = [
 /** One of {@link webhookErrorCodes}. */
 export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
 
-/** The one error class of this package. Its message never holds a secret, a payload's value or a URL's query. */
+/**
+ * The one error class of this package. Its message never holds a secret, a payload's value or a URL's query.
+ *
+ * `error instanceof WebhookError` is also true for an error of another copy of this package: an error made by the
+ * CommonJS build is recognised by the ES module build, and the other way round.
+ */
 export class WebhookError extends Error {
+  static {
+    recogniseAnyCopy(WebhookError, 'WebhookError')
+  }
+
   override readonly name = 'WebhookError'
   /** What went wrong, for code to branch on. */
   readonly code: WebhookErrorCode

@@ -1,0 +1,14 @@
+/**
+ * Makes `instanceof` recognise the instances of every copy of a class. A program can load this package as ES modules and
+ * as CommonJS at once, or hold another copy in a bundle. Instances of a subclass are told apart as usual.
+ */
+export function recogniseAnyCopy(Class: { readonly prototype: object }, name: string): void {
+  const brand = Symbol.for(`media-webhooks.${name}`)
+  Object.defineProperty(Class.prototype, brand, { value: true })
+  Object.defineProperty(Class, Symbol.hasInstance, {
+    value(this: unknown, value: unknown) {
+      if (this !== Class) return Function.prototype[Symbol.hasInstance].call(this as () => void, value)
+      return typeof value === 'object' && value !== null && brand in value
+    },
+  })
+}
