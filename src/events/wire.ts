@@ -1,7 +1,7 @@
-import * as z from 'zod'
+import * as z from 'zod/mini'
 import { WebhookError } from '../errors.ts'
+import type { JsonObject } from '../internal/json.ts'
 import { eventTypes } from './catalogue.ts'
-import type { JsonObject } from './json.ts'
 
 /** The fields of either wire format under one set of names. What is absent, null or empty is `undefined`. */
 export interface WireEvent {
@@ -18,8 +18,8 @@ export interface WireEvent {
 
 // A tolerant reader: only what has to be there is required, unknown fields and words are the sender's right, and only
 // a known field of another JSON type is malformed. Absent, null and the empty string all mean absent.
-const text = z.string().nullish()
-const required = z.string().min(1)
+const text = z.nullish(z.string())
+const required = z.string().check(z.minLength(1))
 
 const flat = z.object({
   type: required,
@@ -98,7 +98,7 @@ const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.repla
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-function check<Schema extends z.ZodType>(schema: Schema, payload: JsonObject): z.output<Schema> {
+function check<Schema extends z.ZodMiniType>(schema: Schema, payload: JsonObject): z.output<Schema> {
   const result = schema.safeParse(payload)
   if (result.success) return result.data
   const [issue] = result.error.issues
