@@ -19,8 +19,6 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-const require = createRequire(import.meta.url)
-
 /**
  * Opens a file with what there is: node:sqlite, else libsql.
  * @throws WebhookError `invalid_option` when there is neither
@@ -31,17 +29,35 @@ export function openDatabase(path: string): SqliteDatabase {
   return new Database(resolve(path))
 }
 
-function databaseClass(): new (path: string) => SqliteDatabase {
+type SqliteDatabaseClass = new (path: string) => SqliteDatabase
+
+function databaseClass(): SqliteDatabaseClass {
+  // Node has it from 22.13 on.
+  const builtIn = process.getBuiltinModule('node:sqlite') as { DatabaseSync: SqliteDatabaseClass } | undefined
+  if (builtIn !== undefined) return builtIn.DatabaseSync
   try {
-    return require('node:sqlite').DatabaseSync
-  } catch {
-    // Node has it from 22.13 on.
-  }
-  try {
-    return require('libsql')
+    return loadLibsql()
   } catch (cause) {
     const mend = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
     throw new WebhookError('invalid_option', `the inbox needs SQLite: ${mend}`, { cause })
+  }
+}
+
+/**
+ * Loads libsql from where this module is installed. A bundle has left that place, and as CommonJS it has no
+ * `import.meta.url`: there it is loaded from beside the program, or from the working directory.
+ */
+function loadLibsql(): SqliteDatabaseClass {
+  const inWorkingDirectory = resolve('program.js')
+  const from = [import.meta.url, process.argv[1], inWorkingDirectory].find(canResolveLibsql) ?? inWorkingDirectory
+  return createRequire(from)('libsql')
+}
+
+function canResolveLibsql(from: string | undefined): boolean {
+  try {
+    return from !== undefined && createRequire(from).resolve('libsql') !== ''
+  } catch {
+    return false
   }
 }
 
