@@ -1,24 +1,78 @@
-import { defineConfig } from 'tsdown'
+import { copyFile, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { defineConfig, type Rolldown } from 'tsdown'
+
+const library = entries(
+  'src/index',
+  'src/verify/crypto-node',
+  'src/verify/crypto-web',
+  'src/idempotency/redis',
+  'src/inbox/sqlite',
+  'src/inbox/bullmq',
+  'src/testing/index',
+  'src/client/index',
+  'src/emulator/index',
+  'adapters/express',
+  'adapters/hono',
+  'adapters/fetch',
+  'adapters/node',
+)
+
+/** Built into the emulator, so that a user who only receives installs neither. */
+const thirdParty = ['hono', '@hono/node-server']
 
 export default defineConfig({
-  entry: [
-    'src/index.ts',
-    'src/verify/crypto-{node,web}.ts',
-    'src/idempotency/redis.ts',
-    'src/inbox/{sqlite,bullmq}.ts',
-    'src/testing/index.ts',
-    'src/client/index.ts',
-    'src/emulator/index.ts',
-    'src/cli/main.ts',
-    'adapters/{express,hono,fetch,node}.ts',
-  ],
+  entry: library,
+  // Nobody requires the command line.
+  format: { esm: { entry: { ...library, ...entries('src/cli/main') } }, cjs: { entry: library } },
   platform: 'neutral',
-  // One file a module: what a stack trace names can be found here.
+  // One file a module, so that a stack trace names files that can be found here.
   unbundle: true,
   target: 'es2023',
   dts: true,
-  // What the emulator's page is served with.
-  copy: [{ from: 'src/emulator/page/*.{css,js}', to: 'dist/src/emulator/page' }],
-  // Resolved in the user's runtime: node:crypto on Node, WebCrypto elsewhere.
-  deps: { neverBundle: ['#crypto', /^node:/, /^hono/, /^@hono/] },
+  report: false,
+  deps: {
+    // Resolved in the user's runtime: node:crypto on Node, WebCrypto elsewhere.
+    neverBundle: ['#crypto', /^node:/],
+    // The adapter's types name the Hono of its user.
+    alwaysBundle: (id, importer) => /^(@hono\/node-server|hono)(\/|$)/.test(id) && !importer?.includes('/adapters/'),
+    onlyBundle: thirdParty,
+  },
+  plugins: [inlineTexts()],
+  outputOptions: ({ entryFileNames, ...options }) => ({
+    ...options,
+    entryFileNames: ({ name }) => String(entryFileNames).replace('[name]', placeOf(name)),
+  }),
+  hooks: { 'build:done': copyLicenses },
 })
+
+function entries(...modules: string[]): Record<string, string> {
+  return Object.fromEntries(modules.map((module) => [module, `${module}.ts`]))
+}
+
+/** Where in dist/ a module goes; npm packs no folder that is named node_modules. */
+function placeOf(module: string): string {
+  if (module === 'package.json') return 'src/cli/package.json'
+  return module.replace(/^.*node_modules\/((?:@[^/]+\/)?[^/]+)\/dist\//, 'third-party/$1/')
+}
+
+async function copyLicenses(): Promise<void> {
+  for (const name of thirdParty) await copyFile(`node_modules/${name}/LICENSE`, `dist/third-party/${name}/LICENSE`)
+}
+
+/** Replaces the reading of a file that lies beside a module by the file's text, so that a bundle needs no other file. */
+function inlineTexts(): Rolldown.Plugin {
+  const reading = /readFileSync\(new URL\('([^']+)', import\.meta\.url\), 'utf8'\)/
+  return {
+    name: 'inline-texts',
+    transform: {
+      filter: { code: reading },
+      async handler(code, id) {
+        const parts = code.split(reading)
+        const texts = parts.map((part, index) => (index % 2 === 0 ? part : readFile(join(dirname(id), part), 'utf8')))
+        const inlined = await Promise.all(texts)
+        return inlined.map((text, index) => (index % 2 === 0 ? text : JSON.stringify(text))).join('')
+      },
+    },
+  }
+}
