@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import manifest from '../../package.json' with { type: 'json' }
 import { ApiError } from '../client/index.ts'
 import { WebhookError } from '../errors.ts'
 import { commands } from './commands/index.ts'
@@ -21,7 +21,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   const screen = createScreen(surroundings)
   try {
     if (args[0] === '--version' || args[0] === '-v') {
-      screen.print(createRequire(import.meta.url)(`${program}/package.json`).version)
+      screen.print(manifest.version)
       return 0
     }
     return await runOneOf({ path: program, summary, commands }, args, surroundings, screen)
@@ -69,7 +69,7 @@ function unknownCommand(path: string, name: string | undefined, commands: Choice
   const names = commands.map((each) => each.name)
   if (name === undefined) return new UsageError(`give a command: ${names.join(', ')}${helpHint(path)}`)
   if (name.startsWith('-')) return new UsageError(`flags come after the command${helpHint(path)}`)
-  const meant = commands.find((each) => 'alsoCalled' in each && each.alsoCalled === name)
+  const meant = commands.find((each) => 'suggestedFor' in each && each.suggestedFor === name)
   const hint = meant === undefined ? suggestion(name, names) : `; did you mean '${meant.name}'?`
   return new UsageError(`there is no command '${name}'${hint}${helpHint(path)}`)
 }
