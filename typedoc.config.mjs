@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { Converter } from 'typedoc'
+import ts from 'typescript'
+
+const tsconfig = 'docs/tsconfig.json'
+const { paths } = ts.parseConfigFileTextToJson(tsconfig, readFileSync(tsconfig, 'utf8')).config.compilerOptions
+const sources = new Map(
+  Object.entries(paths).flatMap(([name, [path]]) => (name.startsWith('#') ? [] : [[path.replace('../', ''), name]])),
+)
+
+/** Names each module as users import it. */
+function nameModules(app) {
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const module of project.children ?? [])
+      module.name = sources.get(`${module.name}.ts`) ?? sources.get(`${module.name}/index.ts`) ?? module.name
+  })
+}
+
+export default {
+  plugin: ['typedoc-plugin-markdown', nameModules],
+  tsconfig,
+  entryPoints: [...sources.keys()],
+  out: 'docs/api',
+  router: 'module',
+  readme: 'none',
+  sort: ['source-order'],
+  // `npm run types` is that check.
+  skipErrorChecking: true,
+  disableSources: true,
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  parametersFormat: 'table',
+  interfacePropertiesFormat: 'list',
+  excludePrivate: true,
+  excludeInternal: true,
+}
