@@ -12,7 +12,7 @@ import type { EmulatedService } from './service/service.ts'
 import { createService } from './service/service.ts'
 
 /**
- * Plays the service on this machine: its API, its sender, and a page to watch them.
+ * Starts an emulator of the service on this machine: its API, its sender, and a page to watch them.
  *
  * ```ts
  * await using emulator = await createEmulator({ timeScale: 0.01 })
@@ -21,7 +21,7 @@ import { createService } from './service/service.ts'
  * emulator.addMedia({ title: 'Holiday.mp4' })
  * await emulator.settled()
  * ```
- * @throws WebhookError `invalid_option` for an option that makes no sense, or a port that cannot be had
+ * @throws WebhookError `invalid_option` when an option is invalid or the port is not available
  */
 export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkEmulatorOptions(options)

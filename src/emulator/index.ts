@@ -12,4 +12,5 @@ export type {
   SentRequest,
 } from './sending/sending.ts'
 export type { SigningOptions } from './sending/signing.ts'
-export type { Credentials, Emulator, EmulatorOptions } from './service/options.ts'
+export type { Emulator, EmulatorOptions } from './service/options.ts'
+export type { Credentials } from './workspace/workspace.ts'

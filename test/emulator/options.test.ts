@@ -27,7 +27,7 @@ describe('createEmulator', () => {
     const port = Number(new URL(url).port)
     await expect(createEmulator({ port })).rejects.toMatchObject({
       code: 'invalid_option',
-      message: `createEmulator: port ${port} is taken; give another one, or 0 for any that is free`,
+      message: `createEmulator: port ${port} is in use: choose another one, or 0 for a free one`,
     })
   })
 
@@ -48,7 +48,7 @@ describe('createEmulator', () => {
     [{ accessToken: 'gehäim' }, 'accessToken has to be printable ASCII without spaces'],
     [{ secretKey: null }, 'secretKey has to be printable ASCII without spaces'],
     [{ timescale: 1, toString: 1 }, 'there is no option timescale, toString; there are port, profile, timeScale, '],
-    [{ publicKey: 'a:b' }, 'publicKey has to be without a colon'],
+    [{ publicKey: 'a:b' }, 'publicKey must not contain a colon'],
   ])('refuses %j', async (options, message) => {
     const error = await createEmulator(options as EmulatorOptions).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringContaining(message) })

@@ -11,7 +11,7 @@ import {
   registerWebhook,
   type Webhook,
 } from '../../src/client/index.ts'
-import type { Credentials } from '../../src/emulator/service/options.ts'
+import type { Credentials } from '../../src/emulator/index.ts'
 import type { Receiver } from '../../src/index.ts'
 
 const baseUrl = 'https://api.example.com'
@@ -20,7 +20,7 @@ declare const client: Client
 declare const receiver: Receiver
 
 describe('createClient', () => {
-  test('takes a key pair, a token, or what the emulator gives', () => {
+  test('takes a key pair, a token, or the credentials of the emulator', () => {
     expectTypeOf(createClient({ publicKey: 'p', secretKey: 's' }, { baseUrl })).toEqualTypeOf<Client>()
     createClient({ accessToken: 't' }, { baseUrl, timeoutMs: 5_000, retries: 0, fetch })
     createClient({} as Credentials, { baseUrl })
@@ -31,7 +31,7 @@ describe('createClient', () => {
     createClient({ publicKey: 'p' }, { baseUrl })
     // @ts-expect-error the public key is missing
     createClient({ accessToken: 't', secretKey: 's' }, { baseUrl })
-    // @ts-expect-error nothing at all
+    // @ts-expect-error credentials are missing
     createClient({}, { baseUrl })
     // @ts-expect-error an environment variable may be unset
     createClient({ accessToken: process.env['ACCESS_TOKEN'] }, { baseUrl })
@@ -52,7 +52,7 @@ describe('createClient', () => {
 })
 
 describe('the methods', () => {
-  test('return what the service answers, in camelCase', () => {
+  test('return the answer of the service, in camelCase', () => {
     expectTypeOf(client.apiKey.create).returns.resolves.toEqualTypeOf<{
       status: string
       data: { apiKey: CreatedApiKey }
@@ -79,7 +79,7 @@ describe('the methods', () => {
     client.webhook.update('w1', { name: 'n' }, options)
     client.webhook.listAll({}, options)
     registerWebhook(client, receiver, { url }, options)
-    // @ts-expect-error it is no parameter
+    // @ts-expect-error the signal is not a parameter
     client.webhook.list(options)
   })
 
@@ -99,7 +99,7 @@ describe('the methods', () => {
     client.apiKey.create({ apiKeyName: 'n', ttl: '60', type: 'full_access' })
     // @ts-expect-error no such type of key
     client.apiKey.create({ apiKeyName: 'n', ttl: 60, type: 'admin' })
-    // @ts-expect-error the client's name is apiKeyName
+    // @ts-expect-error the field is called apiKeyName
     client.apiKey.update('k1', { name: 'n' })
     // @ts-expect-error the id is missing
     client.apiKey.delete()
@@ -107,7 +107,7 @@ describe('the methods', () => {
     client.webhook.create({ encodingFinished: true })
     // @ts-expect-error a typo
     client.webhook.create({ url, encodingFinnished: true })
-    // @ts-expect-error the wire's name
+    // @ts-expect-error the client uses camelCase
     client.webhook.create({ url, encoding_finished: true })
     // @ts-expect-error keys have no URL to sort by
     client.apiKey.list({ sortBy: 'url' })
@@ -115,7 +115,7 @@ describe('the methods', () => {
     client.webhook.list({ orderBy: 'ascending' })
     // @ts-expect-error an id comes first
     client.webhook.update({ url })
-    // @ts-expect-error the result is not writable
+    // @ts-expect-error the result is read-only
     client.webhook.get('w1').then(({ data }) => (data.webhook.name = 'n'))
   })
 })
@@ -126,7 +126,7 @@ describe('registerWebhook', () => {
     expectTypeOf<RegistrationReport['action']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>()
     // @ts-expect-error the URL is missing
     registerWebhook(client, receiver, { name: 'n' })
-    // @ts-expect-error the handlers say which events
+    // @ts-expect-error the handlers decide which events
     registerWebhook(client, receiver, { url, encodingFinished: true })
     // @ts-expect-error the receiver is missing
     registerWebhook(client, { url })

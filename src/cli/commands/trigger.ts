@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { lifecycleOf, payloadOf, eventIntervalNs } from '../../emulator/media/lifecycle.ts'
-import { createOutbox, type Outbox } from '../../emulator/sending/outbox.ts'
+import { eventIntervalNs, lifecycleOf, payloadOf } from '../../emulator/media/lifecycle.ts'
+import { Outbox } from '../../emulator/sending/outbox.ts'
 import { profiles } from '../../emulator/sending/profile.ts'
 import { faults } from '../../emulator/sending/sending.ts'
 import { Changes } from '../../emulator/shared/changes.ts'
 import { systemClock } from '../../emulator/shared/clock.ts'
 import { eventTypes } from '../../index.ts'
-import { defineCommand, type Input } from '../shared/command.ts'
+import { type CommandInput, defineCommand } from '../shared/command.ts'
 import { choice, list, required, text, timeScale, toggle, UsageError, url } from '../shared/flags.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import { suggestion } from '../shared/suggestion.ts'
@@ -16,29 +16,29 @@ import { createDeliveryPrinter } from './trigger/print.ts'
 const flags = {
   to: required(url('the receiver')),
   format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
-  fault: choice(faults, 'what goes wrong with each event, once'),
+  fault: choice(faults, 'a fault that happens to each event once'),
   profile: choice(profiles, 'how events are retried (default: documented)'),
   timeScale,
   title: text('<text>', "the media's title (default: Untitled.mp4)"),
-  qualities: list('<names>', 'its qualities, in the order in which they are encoded (default: 360p,720p)'),
-  fails: toggle('lifecycle: its encoding fails, at the last quality'),
+  qualities: list('<names>', 'its qualities, in the order of their encoding (default: 360p,720p)'),
+  fails: toggle('lifecycle: the encoding fails at the last quality'),
   sign: schemeChoice('sign deliveries for this verifier'),
   ...schemeFlags,
 }
 
-/** What it takes for an outbox that serves one command. */
-const plenty = 1_000
+/** A limit for the outbox that one command never reaches. */
+const outboxLimit = 1_000
 
 const stepMs = Number(eventIntervalNs) / 1e6
 
 export const trigger = defineCommand({
   name: 'trigger',
-  summary: 'sends an event, or the whole life of a media, to a receiver',
+  summary: 'sends an event, or all events in the life of a media, to a receiver',
   details: `The types are ${eventTypes.join(', ')}.`,
   positionals: ['<type|lifecycle>'],
   flags,
-  json: 'print one JSON object a delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
-  exitCodes: { 0: 'every event that was sent was acknowledged', 1: 'one was not' },
+  json: 'print one JSON object per delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
+  exitCodes: { 0: 'every event that was sent was acknowledged', 1: 'at least one event was not acknowledged' },
   examples: [
     'trigger encoding.finished --to http://127.0.0.1:3000/webhooks/media',
     'trigger lifecycle --to http://127.0.0.1:3000/webhooks/media --time-scale 0.1 --fault duplicate',
@@ -48,12 +48,12 @@ export const trigger = defineCommand({
     const { values } = input
     const { to, format = 'flat', fault, profile = 'documented', timeScale = 1 } = values
     const sign = readScheme('--sign', values.sign, input)
-    const { media, events } = lifeFrom(input)
+    const { media, events } = eventsFrom(input)
     if (fault === 'reorder' && events.length === 1) throw new UsageError('--fault reorder goes with lifecycle')
 
     const changes = new Changes()
-    const options = { profile, timeScale, maxWaiting: plenty, maxRecords: plenty, clock: systemClock }
-    const outbox = createOutbox({ ...options, changes, acknowledged() {} })
+    const options = { profile, timeScale, maxWaiting: outboxLimit, maxRecords: outboxLimit, clock: systemClock }
+    const outbox = new Outbox({ ...options, changes, acknowledged() {} })
     const printer = createDeliveryPrinter(outbox, input.values, screen)
     changes.subscribe(({ id }) => printer.printNew(id))
     try {
@@ -62,7 +62,7 @@ export const trigger = defineCommand({
         if (index > 0) await pause(stepMs * timeScale, undefined, { signal: screen.signal })
         outbox.send({ id: 'receiver', url: to }, payloadOf(media, event, systemClock()), behaviour)
       }
-      await ended(outbox, screen.signal)
+      await untilIdle(outbox, screen.signal)
     } catch (error) {
       if (screen.signal.aborted)
         screen.note(`interrupted: ${printer.acknowledged()} of ${events.length} acknowledged so far`)
@@ -74,7 +74,7 @@ export const trigger = defineCommand({
   },
 })
 
-function lifeFrom({ positionals: [type = ''], values, given }: Input<typeof flags>) {
+function eventsFrom({ positionals: [type = ''], values, given }: CommandInput<typeof flags>) {
   const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
   if (type !== 'lifecycle' && given.has('fails')) throw new UsageError('--fails goes with lifecycle')
   const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
@@ -87,7 +87,8 @@ function lifeFrom({ positionals: [type = ''], values, given }: Input<typeof flag
   return { media, events: life.filter((event) => event.type === type).slice(0, 1) }
 }
 
-async function ended(outbox: Outbox, signal: AbortSignal): Promise<void> {
+/** Waits until every event is acknowledged or given up. An abort closes the outbox. */
+async function untilIdle(outbox: Outbox, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   const stop = () => void outbox.close()
   signal.addEventListener('abort', stop)

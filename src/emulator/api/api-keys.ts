@@ -8,7 +8,7 @@ import { listQuery, name, readBody, readId, readQuery } from './request.ts'
 import type { Routes } from './routes.ts'
 
 const ttl = z.preprocess(
-  // An integer is as good as its digits, and the digits of anything else are no integer.
+  // A number counts as the text of its digits. The text of a fraction is not a whole number, so it is rejected.
   (given) => (typeof given === 'number' ? `${given}` : given),
   digits(1, 2_147_483_647),
 )

@@ -1,21 +1,15 @@
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { answerError } from '../http/answer-error.ts'
-import type { Workspace } from '../workspace/workspace.ts'
+import type { EmulatedService } from '../service/service.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { type ApiEnv, identify } from './identity.ts'
 import { rateLimit } from './rate-limit.ts'
 import { mount } from './routes.ts'
-import { type Check, webhookRoutes } from './webhooks.ts'
+import { webhookRoutes } from './webhooks.ts'
 
-/** What the API stands on. */
-export interface ApiParts {
-  readonly workspace: Workspace
-  readonly check: Check
-}
-
-/** The service's API, with paths relative to `/api`. No answer carries a CORS header: it is for servers. */
-export function createApi({ workspace, check }: ApiParts): Hono<ApiEnv> {
+/** The service's API, with paths relative to `/api`. No answer carries a CORS header, because the API is for servers. */
+export function createApi({ workspace, check }: Pick<EmulatedService, 'workspace' | 'check'>): Hono<ApiEnv> {
   const api = new Hono<ApiEnv>()
   api.use((context, next) => {
     context.set('identity', identify(workspace, context.req))

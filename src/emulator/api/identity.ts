@@ -3,15 +3,15 @@ import { HTTPException } from 'hono/http-exception'
 import type { Authentication } from '../workspace/api-keys.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-/** What is known of a request beside itself. */
+/** The variables that the API's middleware sets on a request. */
 export interface ApiEnv {
   Variables: { identity: Authentication }
 }
 
 /**
- * Finds out whose request it is. The official client sends a key pair twice, as Basic authorization and in headers of
- * its own, and sends headers empty for which it has nothing; so each credential that is there has to be good, and all
- * of them the same one's.
+ * Authenticates a request. The official client sends a key pair twice, in the Authorization header and in headers of
+ * its own, and leaves a header empty when it has no value for it. So empty headers are ignored, every credential that
+ * is present has to be valid, and all of them have to belong to the same key.
  */
 export function identify(workspace: Workspace, req: HonoRequest): Authentication {
   const authorization = req.header('authorization') ?? ''
@@ -20,18 +20,20 @@ export function identify(workspace: Workspace, req: HonoRequest): Authentication
   const found: Authentication[] = []
   if (authorization !== '') found.push(authorize(workspace, authorization))
   if (publicKey !== '' || secretKey !== '') found.push(workspace.authenticateKeyPair(publicKey, secretKey))
-  return found.reduce(agree, undefined) ?? { refused: noCredentials }
+  return found.reduce(agree, undefined) ?? { rejected: noCredentials }
 }
 
-/** Lets pass whoever may use the API. */
+/** Rejects requests without valid credentials, and those of keys that may only upload. */
 export const fullAccessOnly: MiddlewareHandler<ApiEnv> = async (context, next) => {
   const identity = context.get('identity')
-  if ('refused' in identity) {
+  if ('rejected' in identity) {
     context.header('WWW-Authenticate', 'Bearer')
-    throw new HTTPException(401, { message: identity.refused })
+    throw new HTTPException(401, { message: identity.rejected })
   }
   if (identity.type === 'only_upload') {
-    throw new HTTPException(403, { message: 'an API key of type only_upload may not do this: use one of full_access' })
+    throw new HTTPException(403, {
+      message: 'an API key of type only_upload cannot do this: use a key of type full_access',
+    })
   }
   return next()
 }
@@ -43,13 +45,13 @@ function authorize(workspace: Workspace, authorization: string): Authentication 
   if (/^basic$/i.test(scheme) && publicKey !== undefined && secretKey !== undefined) {
     return workspace.authenticateKeyPair(publicKey, secretKey)
   }
-  return { refused: 'the Authorization header has to be `Bearer <access token>` or `Basic base64(<public>:<secret>)`' }
+  return { rejected: 'the Authorization header has to be `Bearer <access token>` or `Basic base64(<public>:<secret>)`' }
 }
 
 function agree(one: Authentication | undefined, other: Authentication): Authentication {
-  if (one === undefined || 'refused' in other) return other
-  if ('refused' in one || one.id === other.id) return one
-  return { refused: 'the Authorization header and the stream-…-key headers hold credentials of two different keys' }
+  if (one === undefined || 'rejected' in other) return other
+  if ('rejected' in one || one.id === other.id) return one
+  return { rejected: 'the Authorization header and the stream-…-key headers hold credentials of two different keys' }
 }
 
 const noCredentials =

@@ -6,7 +6,7 @@ import type { ApiEnv } from './identity.ts'
 
 const minute = 60_000_000_000n
 
-/** Counts the requests of each credential in each minute of the clock; those with none or wrong ones count as one's. */
+/** Limits the requests of each credential per minute of the clock. Requests without valid credentials share a count. */
 export function rateLimit(clock: Clock): MiddlewareHandler<ApiEnv> {
   const requests = new Map<string, number>()
   let counted = 0n
@@ -16,7 +16,7 @@ export function rateLimit(clock: Clock): MiddlewareHandler<ApiEnv> {
     if (now / minute !== counted) requests.clear()
     counted = now / minute
     const identity = context.get('identity')
-    const who = 'refused' in identity ? '' : identity.id
+    const who = 'rejected' in identity ? '' : identity.id
     const count = (requests.get(who) ?? 0) + 1
     requests.set(who, count)
 

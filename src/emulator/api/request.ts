@@ -6,14 +6,15 @@ import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { nameLimit, urlLimit } from '../shared/undocumented.ts'
 import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhooks.ts'
 
-/** A name that may be left blank. */
+/** A name, possibly blank. */
 export const nameOrBlank = text
   .trim()
   .refine((given) => [...given].length <= nameLimit, { error: `has to have at most ${nameLimit} characters` })
 
-export const name = nameOrBlank.min(1, { error: 'has to have a character that is no space' })
+/** A name that is not blank. */
+export const name = nameOrBlank.min(1, { error: 'must not be blank' })
 
-/** Where deliveries can be sent. It is kept as it was written, but for spaces around it. */
+/** A URL for deliveries. It is kept as written, except for surrounding white space. */
 export const url = text
   .trim()
   .max(urlLimit, { error: `has to have at most ${urlLimit} characters` })
@@ -21,13 +22,13 @@ export const url = text
 
 const flag = z.boolean({ error: 'has to be true or false' }).optional()
 
-/** The subscription flags, any of them absent. */
+/** The subscription flags, each optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<
   SubscriptionFlag,
   typeof flag
 >
 
-/** The query of a list. */
+/** The query parameters of a list. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
   limit: digits(1, 100).optional(),
@@ -37,8 +38,8 @@ export const listQuery = <const SortFields extends readonly string[]>(sortFields
 })
 
 /**
- * The fields of a form or of a query. Booleans are recognised by their name, as `true` and `false`; what was given
- * more than once becomes an array, which is the wrong type for every field.
+ * Converts the fields of a form or a query. `true` and `false` become booleans where the field is a subscription flag.
+ * A field given more than once becomes an array, which no schema accepts.
  */
 export function fromText(fields: URLSearchParams): Record<string, unknown> {
   return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
@@ -52,14 +53,14 @@ function fieldValue(name: string, given: readonly string[]): unknown {
 }
 
 /**
- * The query of a request.
+ * Validates the query of a request.
  * @throws WebhookError `invalid_option`
  */
 export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
   readInput('query', schema, fromText(new URL(req.url).searchParams))
 
 /**
- * The id in the path of a request.
+ * Reads the id in the path of a request.
  * @throws WebhookError `invalid_option`
  */
 export const readId = ({ req }: Context): string => readInput('id', id, req.param('id'))
@@ -67,7 +68,7 @@ export const readId = ({ req }: Context): string => readInput('id', id, req.para
 const id = z.guid({ error: 'has to be a UUID' }).toLowerCase()
 
 /**
- * Reads the body of a request, JSON or a form.
+ * Reads and parses the body of a request, which is JSON or a form.
  * @throws HTTPException 400, 413 or 415
  */
 export async function readBody(req: HonoRequest): Promise<unknown> {

@@ -2,12 +2,12 @@ import type { Handler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { type ApiEnv, fullAccessOnly } from './identity.ts'
 
-/** What answers, by path and method. */
+/** Handlers by path and method. */
 export type Routes = Readonly<
   Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PATCH' | 'DELETE', Handler<ApiEnv>>>>>
 >
 
-/** Mounts endpoints, and for each of their paths what the other methods are answered. */
+/** Mounts endpoints. For each path it also answers OPTIONS, and any other method with 405. */
 export function mount(api: Hono<ApiEnv>, routes: Routes): void {
   for (const [path, handlers] of Object.entries(routes)) {
     const methods = Object.keys(handlers)

@@ -2,16 +2,13 @@ import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import * as z from 'zod'
-import type { DeliveryRecord } from '../sending/sending.ts'
+import type { EmulatedService } from '../service/service.ts'
 import { notAnObject, readInput } from '../shared/input.ts'
 import { defaultWebhookName, errorBody, failedCheckStatus } from '../shared/undocumented.ts'
 import type { Webhooks } from '../workspace/webhooks.ts'
 import { subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
 import { flags, listQuery, name, nameOrBlank, readBody, readId, readQuery, url } from './request.ts'
 import type { Routes } from './routes.ts'
-
-/** Makes the test delivery to a webhook: it has failed unless it was answered 200 within 1 s. */
-export type Check = (webhook: Webhook) => Promise<DeliveryRecord>
 
 const patch = z.object({ name: name.optional(), url: url.optional(), ...flags }, notAnObject)
 
@@ -25,7 +22,7 @@ const input = z
 const query = z.object({ ...listQuery(['created_at', 'name', 'url']), ...flags })
 
 /** The endpoints of webhooks. */
-export function webhookRoutes(webhooks: Webhooks, check: Check): Routes {
+export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check']): Routes {
   const find = (context: Context): Webhook => {
     const webhook = webhooks.get(readId(context))
     if (webhook === undefined) throw notFound()

@@ -1,17 +1,35 @@
-import { type Context, type Handler, Hono, type HonoRequest } from 'hono'
+import { type Context, type Handler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
 import { longestWaitMs } from '../../internal/timers.ts'
-import { parseJson, readText } from '../http/read-body.ts'
+import { readJson, readOptionalJson } from '../http/read-body.ts'
 import { type Behaviour, type Sending, sendingStates } from '../sending/sending.ts'
 import type { EmulatedService } from '../service/service.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { changeStream } from './events.ts'
 
+const page = {
+  offset: digits(0, Number.MAX_SAFE_INTEGER).default(0),
+  limit: digits(1, 100).default(25),
+}
+
+const mediaQuery = z.strictObject(page)
+
+const sendingsQuery = z.strictObject({
+  webhook_id: text.optional(),
+  media_id: text.optional(),
+  state: oneOf(sendingStates).optional(),
+  ...page,
+})
+
+type SendingFilter = Omit<z.output<typeof sendingsQuery>, keyof typeof page>
+
+const settledQuery = z.strictObject({ timeout_ms: digits(1, longestWaitMs).optional() })
+
 /**
- * The emulator's own HTTP interface: what {@link Emulator} does, for other languages, the command line and the page.
+ * The emulator's own HTTP interface: the methods of {@link Emulator} for other languages, the command line and the page.
  * It asks for no credentials.
- * @param closing ends the streams of events
+ * @param closing ends the event streams when it aborts
  */
 export function createControl(service: EmulatedService, closing: AbortSignal): Hono {
   const app = new Hono()
@@ -22,11 +40,11 @@ export function createControl(service: EmulatedService, closing: AbortSignal): H
     return context.json({ media: media.slice(offset, offset + limit), total: media.length })
   })
   app.post('/media', async (context) => {
-    return context.json({ media: service.addMedia((await optionalJsonBody(context.req)) as object) }, 201)
+    return context.json({ media: service.addMedia((await readOptionalJson(context.req)) as object) }, 201)
   })
   app.all('/media', only('GET', 'HEAD', 'POST'))
 
-  app.get('/media/:id', (context) => context.json({ media: found(service.studio, 'media', context) }))
+  app.get('/media/:id', (context) => context.json({ media: findOr404(service.studio, 'media', context) }))
   app.all('/media/:id', only('GET', 'HEAD'))
 
   app.get('/sendings', (context) => {
@@ -36,23 +54,23 @@ export function createControl(service: EmulatedService, closing: AbortSignal): H
   })
   app.all('/sendings', only('GET', 'HEAD'))
 
-  app.get('/sendings/:id', (context) => context.json({ sending: found(service.outbox, 'sending', context) }))
+  app.get('/sendings/:id', (context) => context.json({ sending: findOr404(service.outbox, 'sending', context) }))
   app.all('/sendings/:id', only('GET', 'HEAD'))
 
   app.post('/sendings/:id/repeat', async (context) => {
-    const { id } = found(service.outbox, 'sending', context)
-    const behaviour = (await optionalJsonBody(context.req)) as Behaviour | undefined
+    const { id } = findOr404(service.outbox, 'sending', context)
+    const behaviour = (await readOptionalJson(context.req)) as Behaviour | undefined
     return context.json({ sending: service.repeat(id, behaviour) }, 201)
   })
   app.all('/sendings/:id/repeat', only('POST'))
 
   app.get('/webhooks/:id/behaviour', (context) => {
-    const { id } = found(service.workspace.webhooks, 'webhook', context)
+    const { id } = findOr404(service.workspace.webhooks, 'webhook', context)
     return context.json({ behaviour: service.behaviourOf(id) })
   })
   app.put('/webhooks/:id/behaviour', async (context) => {
-    const { id } = found(service.workspace.webhooks, 'webhook', context)
-    service.behave(id, (await jsonBody(context.req)) as Behaviour)
+    const { id } = findOr404(service.workspace.webhooks, 'webhook', context)
+    service.behave(id, (await readJson(context.req)) as Behaviour)
     return context.json({ behaviour: service.behaviourOf(id) })
   })
   app.all('/webhooks/:id/behaviour', only('GET', 'HEAD', 'PUT'))
@@ -69,7 +87,7 @@ export function createControl(service: EmulatedService, closing: AbortSignal): H
   return app
 }
 
-function matches(sending: Sending, { webhook_id, media_id, state }: Omit<SendingsQuery, 'offset' | 'limit'>): boolean {
+function matches(sending: Sending, { webhook_id, media_id, state }: SendingFilter): boolean {
   return (
     (webhook_id === undefined || sending.webhookId === webhook_id) &&
     (media_id === undefined || sending.payload.media_id === media_id) &&
@@ -77,54 +95,15 @@ function matches(sending: Sending, { webhook_id, media_id, state }: Omit<Sending
   )
 }
 
-/** What a path names. */
-function found<T>(among: { get(id: string): T | undefined }, kind: string, context: Context): T {
-  const item = among.get(context.req.param('id') ?? '')
+/** Finds the item whose id is in the path, or answers 404. */
+function findOr404<T>(items: { get(id: string): T | undefined }, kind: string, context: Context): T {
+  const item = items.get(context.req.param('id') ?? '')
   if (item === undefined) throw new HTTPException(404, { message: `there is no ${kind} with this id` })
   return item
 }
 
-const page = {
-  offset: digits(0, Number.MAX_SAFE_INTEGER).default(0),
-  limit: digits(1, 100).default(25),
-}
-
-/** Which media to list. */
-export const mediaQuery = z.strictObject(page)
-
-/** Which sendings to list. */
-export const sendingsQuery = z.strictObject({
-  webhook_id: text.optional(),
-  media_id: text.optional(),
-  state: oneOf(sendingStates).optional(),
-  ...page,
-})
-
-export type SendingsQuery = z.output<typeof sendingsQuery>
-
-/** How long to wait. */
-export const settledQuery = z.strictObject({ timeout_ms: digits(1, longestWaitMs).optional() })
-
-/** The JSON in the body of a request. */
-export async function jsonBody(request: HonoRequest): Promise<unknown> {
-  return parse(request, await readText(request))
-}
-
-/** The same where the body may be left out. */
-export async function optionalJsonBody(request: HonoRequest): Promise<unknown> {
-  const text = await readText(request)
-  return text === '' ? undefined : parse(request, text)
-}
-
-function parse(request: HonoRequest, text: string): unknown {
-  if (!/^application\/json *(;|$)/i.test(request.header('content-type') ?? '')) {
-    throw new HTTPException(415, { message: 'the content type of the body has to be application/json' })
-  }
-  return parseJson(text)
-}
-
 /** Answers the methods that a path does not take. */
-export function only(...methods: readonly string[]): Handler {
+function only(...methods: readonly string[]): Handler {
   const allow = methods.join(', ')
   return (context) => {
     context.header('Allow', allow)

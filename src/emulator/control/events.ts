@@ -3,39 +3,39 @@ import type { Handler } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { Change, Changes } from '../shared/changes.ts'
 
-/** Between two messages, in ms, however much changes. */
+/** The shortest pause between two messages, in ms. */
 const pauseMs = 200
-/** After so many pauses without a message a comment is sent, lest the connection is taken for dead. */
+/** The number of pauses without a message after which a comment is sent, to keep the connection alive. */
 const heartbeatPauses = 75
 
 /**
- * Streams what changes as server-sent events: `data: ["media","sendings"]`. A message says which kinds of things are no
- * longer as they were, so it is small however many of them changed; who wants to know what they are now, asks.
+ * Streams changes as server-sent events: `data: ["media","sendings"]`. A message only names the kinds of things that
+ * changed, so it is small however many there are. The reader asks for the current state.
  * @param closing ends every stream
  */
 export function changeStream(changes: Changes, closing: AbortSignal): Handler {
   return (context) => {
-    // Its stream would never be read, nor ever be left.
+    // A stream for HEAD would never be read, and never be closed.
     if (context.req.method === 'HEAD') return context.body(null, 200, { 'Content-Type': 'text/event-stream' })
     return streamSSE(context, async (stream) => {
-      const left = new AbortController()
-      stream.onAbort(() => left.abort())
-      const over = AbortSignal.any([left.signal, closing])
+      const disconnected = new AbortController()
+      stream.onAbort(() => disconnected.abort())
+      const ended = AbortSignal.any([disconnected.signal, closing])
       const changed = new Set<Change['kind']>()
       const unsubscribe = changes.subscribe(({ kind }) => changed.add(kind))
       await stream.write(': open\n\n')
-      for (let quiet = 0; !over.aborted; quiet++) {
+      for (let quiet = 0; !ended.aborted; quiet++) {
         if (changed.size > 0) {
           const data = JSON.stringify([...changed])
           changed.clear()
           quiet = 0
-          // Resolves when it is taken: for a reader that is slow, whatever changes meanwhile is one message too.
+          // Resolves once the reader has taken it. For a slow reader, the changes in between become one message.
           await stream.writeSSE({ data })
         } else if (quiet >= heartbeatPauses) {
           quiet = 0
           await stream.write(': still here\n\n')
         }
-        await pause(pauseMs, undefined, { signal: over }).catch(() => {})
+        await pause(pauseMs, undefined, { signal: ended }).catch(() => {})
       }
       unsubscribe()
     })

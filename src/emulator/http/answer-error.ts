@@ -11,14 +11,14 @@ const statuses: Partial<Record<WebhookErrorCode, ContentfulStatusCode>> = {
   timeout: 504,
 }
 
-/** Answers what was thrown, in the form of the service. */
+/** Answers a thrown error in the service's format. */
 export const answerError: ErrorHandler = (error, context) => {
   const status = statusOf(error)
   if (status === 503) context.header('Retry-After', '1')
   if (status !== 500) return context.json(errorBody(status, error.message), status)
-  // A fault of the emulator, whose user is a developer on this machine.
+  // A bug in the emulator. Its user is a developer on this machine, so the details go to the console.
   console.error(error)
-  return context.json(errorBody(status, 'the emulator failed: its console says how'), status)
+  return context.json(errorBody(status, 'internal error in the emulator: see its console'), status)
 }
 
 function statusOf(error: Error): ContentfulStatusCode {
@@ -26,5 +26,6 @@ function statusOf(error: Error): ContentfulStatusCode {
   return (error instanceof WebhookError ? statuses[error.code] : undefined) ?? 500
 }
 
+/** Answers a request for a path that does not exist. */
 export const answerNotFound: NotFoundHandler = (context) =>
   context.json(errorBody(404, `there is nothing at ${context.req.path}`), 404)

@@ -3,19 +3,19 @@ import { HTTPException } from 'hono/http-exception'
 import { bodyLimit } from '../shared/undocumented.ts'
 
 /**
- * Reads the body of a request as text. It stops at the limit, whatever the content length is said to be. (Not
- * hono/body-limit: with a server that leaves the global Request alone, it fails for a body without Content-Length.)
- * @throws HTTPException 400, 413, or 415 when it is encoded
+ * Reads a request's body as text, up to the limit, whatever its Content-Length claims. hono/body-limit is no
+ * alternative: with a server that does not replace the global Request, it fails for a body without Content-Length.
+ * @throws HTTPException 400 when the body is cut off or not UTF-8, 413 when it is too large, 415 when it is compressed
  */
 export async function readText({ raw }: HonoRequest): Promise<string> {
   if (raw.headers.has('content-encoding')) {
-    throw new HTTPException(415, { message: 'the body has to be sent as it is, not encoded' })
+    throw new HTTPException(415, { message: 'the body must not be compressed: send it without Content-Encoding' })
   }
   if (Number(raw.headers.get('content-length')) > bodyLimit) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
   const reader = raw.body?.getReader()
-  const read = () => reader?.read().catch(brokenOff)
+  const read = () => reader?.read().catch(cutOff)
   for (let chunk = await read(); chunk?.value; chunk = await read()) {
     size += chunk.value.length
     if (size > bodyLimit) throw tooLarge()
@@ -24,14 +24,38 @@ export async function readText({ raw }: HonoRequest): Promise<string> {
   return decode(Buffer.concat(chunks))
 }
 
-/** @throws HTTPException 400 */
+/**
+ * Parses the text of a JSON body.
+ * @throws HTTPException 400
+ */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Its own message quotes from the text.
+    // The message of JSON.parse quotes the text, which may hold a secret.
     throw new HTTPException(400, { message: text === '' ? 'the body is missing' : 'the body is not JSON' })
   }
+}
+
+/**
+ * Reads the JSON body of a request.
+ * @throws HTTPException as {@link readText}, and 415 for another content type
+ */
+export async function readJson(request: HonoRequest): Promise<unknown> {
+  return parseAsJson(request, await readText(request))
+}
+
+/** Reads the JSON body of a request. Resolves with `undefined` when the body is empty. */
+export async function readOptionalJson(request: HonoRequest): Promise<unknown> {
+  const text = await readText(request)
+  return text === '' ? undefined : parseAsJson(request, text)
+}
+
+function parseAsJson(request: HonoRequest, text: string): unknown {
+  if (!/^application\/json *(;|$)/i.test(request.header('content-type') ?? '')) {
+    throw new HTTPException(415, { message: 'the content type of the body has to be application/json' })
+  }
+  return parseJson(text)
 }
 
 function decode(bytes: Uint8Array): string {
@@ -42,8 +66,8 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function brokenOff(): never {
-  throw new HTTPException(400, { message: 'the body broke off' })
+function cutOff(): never {
+  throw new HTTPException(400, { message: 'the body was cut off' })
 }
 
 const tooLarge = () => new HTTPException(413, { message: `the body is larger than ${bodyLimit} bytes` })

@@ -7,18 +7,18 @@ import { WebhookError } from '../../errors.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
-/** A server that listens, on 127.0.0.1 only. */
+/** An HTTP server that listens on 127.0.0.1. */
 export interface ListeningServer {
   readonly port: number
-  /** To be called at once: what comes before has no answer. */
+  /** Sets the handler of requests. Call it at once: a request that arrives earlier gets no answer. */
   serve(fetch: Fetch): void
-  /** Ends every connection, those that are in the middle of something too. */
+  /** Closes every connection, including those with a request in progress. */
   close(): Promise<void>
 }
 
 /**
- * Listens before it knows what to answer, for that depends on the port.
- * @throws WebhookError `invalid_option` when the port cannot be had
+ * Starts to listen before a handler is set, because the handler depends on the port.
+ * @throws WebhookError `invalid_option` when the port is not available
  */
 export async function listen(port: number): Promise<ListeningServer> {
   const server = createServer().listen(port, '127.0.0.1')
@@ -31,7 +31,7 @@ export async function listen(port: number): Promise<ListeningServer> {
     async close() {
       const closed = once(server, 'close')
       server.close()
-      // What has just come to its end, such as a stream of events, is still written.
+      // Answers that have just ended, such as a stream of events, are still written.
       await turn()
       server.closeAllConnections()
       await closed
@@ -40,7 +40,7 @@ export async function listen(port: number): Promise<ListeningServer> {
 }
 
 function explain(port: number, { code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE') return `port ${port} is taken; give another one, or 0 for any that is free`
-  if (code === 'EACCES') return `port ${port} is not open to this user; give one from 1024, or 0 for any that is free`
-  return `port ${port} cannot be listened on: ${message}`
+  if (code === 'EADDRINUSE') return `port ${port} is in use: choose another one, or 0 for a free one`
+  if (code === 'EACCES') return `port ${port} needs administrator rights: choose one from 1024, or 0 for a free one`
+  return `cannot listen on port ${port}: ${message}`
 }

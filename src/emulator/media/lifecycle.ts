@@ -1,30 +1,30 @@
 import type { EventType } from '../../events/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
-/** What the events of a media tell of it. */
+/** The properties of a media that its events contain. */
 export interface MediaFacts {
   readonly id: string
   readonly userId: string
   readonly title: string
-  /** Quality names, such as `360p`, in the order in which their encoding ends. */
+  /** Quality names, such as `360p`, in the order in which they finish encoding. */
   readonly qualities: readonly string[]
-  /** Whether its encoding fails, at the last of its qualities. */
+  /** `true` when the encoding fails, at the last quality. */
   readonly fails?: boolean
   /** @defaultValue 'video' */
   readonly mediaType?: string
 }
 
-/** An event in the life of a media, before it is emitted. */
+/** An event in the lifecycle of a media, before it is emitted. */
 export interface LifecycleEvent {
   readonly type: EventType
-  /** The one quality, on `partial.finished`. */
+  /** The quality that finished, on `partial.finished`. */
   readonly quality?: string
 }
 
-/** Between one event of a media and the next, in nanoseconds. */
+/** The time between two events of a media, in nanoseconds. */
 export const eventIntervalNs = 2_716_057_313n
 
-/** The events of a media from its upload to its end, in the order in which they are emitted. */
+/** Lists the events of a media from its upload to its end, in the order in which they are emitted. */
 export function lifecycleOf({
   qualities,
   fails = false,
@@ -39,8 +39,8 @@ export function lifecycleOf({
 }
 
 /**
- * The payload of an event of a media.
- * @param at when it is emitted, in nanoseconds since 1970
+ * Makes the payload of an event of a media.
+ * @param at when the event is emitted, in nanoseconds since 1970
  */
 export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
   return {
@@ -55,8 +55,8 @@ export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, 
 }
 
 /**
- * The payload of the test delivery, which the service sends for `webhook.check`.
- * @param at in nanoseconds since 1970
+ * Makes the payload of the test delivery that the service sends for `webhook.check`.
+ * @param at when the event is emitted, in nanoseconds since 1970
  */
 export function testPayload(userId: string, at: bigint): Payload {
   return {

@@ -8,52 +8,37 @@ import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from './
 import type { Media, MediaInput } from './media.ts'
 import { readMediaInput } from './media.ts'
 
-/** The options of {@link createStudio}. */
+/** The options of {@link Studio}. */
 export interface StudioOptions {
   readonly clock: Clock
   /** Multiplies the pauses between the events of a media. */
   readonly timeScale: number
-  /** Owns every media. */
+  /** The owner of every media. */
   readonly userId: string
-  /** How many media may be unfinished at once, and how many finished ones are kept. */
+  /** The most media that may be unfinished at once, and how many finished ones are kept. */
   readonly maxRecords: number
   readonly changes: Changes
   /**
-   * Sends an event to whoever is subscribed, and returns the ids of the sendings. When it throws `overloaded`, nothing
-   * must have been sent: the event is emitted again later.
+   * Sends an event to its subscribers and returns the ids of the sendings. When it throws `overloaded`, it must have
+   * sent nothing: the studio emits the event again later.
    */
   readonly emit: (payload: Payload) => readonly string[]
 }
 
-/** Where media live, each at its own pace. A `Media` it returns is a picture of the moment; `get` has the next one. */
-export interface Studio {
-  /**
-   * Uploads a media: its first event is emitted at once, the others follow.
-   * @param input is checked here, so it may come from outside
-   * @throws WebhookError `invalid_option`, `overloaded` when too many media are unfinished or the first event could not
-   * be sent, `closing` after `close`
-   */
-  add(input?: MediaInput): Media
-  get(id: string): Media | undefined
-  /** Those that are kept, the newest one first. */
-  list(): readonly Media[]
-  /** Resolves when every media has come to its end. */
-  idle(): Promise<void>
-  /** Stops: no media emits anything more. */
-  close(): void
-}
+/**
+ * The shortest pause, in ms, before an event is emitted again after `overloaded`. It keeps many waiting media from
+ * slowing everything else.
+ */
+const overloadedPauseMs = 500
 
-/** However many media wait for room, their attempts must not slow everything else. */
-const untilThereIsRoomMs = 500
-
-export function createStudio(options: StudioOptions): Studio {
-  return new PacedStudio(options)
-}
-
-class PacedStudio implements Studio {
+/**
+ * Simulates uploading and encoding: it emits the events of each media, at that media's own pace. A returned `Media` is
+ * a snapshot; `get` returns the current state.
+ */
+export class Studio {
   readonly #options: StudioOptions
   readonly #records: Records<Media>
-  /** Until the next event of each media. */
+  /** The timer of each media's next event. */
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #closed = false
 
@@ -62,24 +47,30 @@ class PacedStudio implements Studio {
     this.#options = options
     this.#records = new Records({
       name: 'media',
-      isOver: ({ state }) => state !== 'encoding',
+      hasEnded: ({ state }) => state !== 'encoding',
       maxUnfinished: maxRecords,
-      maxOver: maxRecords,
-      changed: (id) => changes.notify({ kind: 'media', id }),
+      maxEnded: maxRecords,
+      onChange: (id) => changes.notify({ kind: 'media', id }),
     })
   }
 
+  /**
+   * Uploads a media: its first event is emitted at once, the others follow.
+   * @param input validated here, so it may come from outside
+   * @throws WebhookError `invalid_option`; `overloaded` when too many media are unfinished or the first event cannot be
+   * sent; `closing` after `close`
+   */
   add(input: MediaInput = {}): Media {
     if (this.#closed) throw new WebhookError('closing', 'the emulator is closed')
     const { clock, userId } = this.#options
-    const facts = readMediaInput(input)
+    const properties = readMediaInput(input)
     this.#records.checkRoom()
     const media: Media = {
       id: randomUUID(),
       userId,
-      ...facts,
+      ...properties,
       createdAt: dateOf(clock()),
-      timeline: lifecycleOf(facts).map((event) => ({ ...event, sendingIds: [] })),
+      timeline: lifecycleOf(properties).map((event) => ({ ...event, sendingIds: [] })),
       state: 'encoding',
     }
     return this.#emit(media)
@@ -89,19 +80,22 @@ class PacedStudio implements Studio {
     return this.#records.get(id)
   }
 
+  /** Lists the media that are kept, newest first. */
   list(): readonly Media[] {
     return this.#records.list()
   }
 
+  /** Resolves when every media has finished or failed. */
   async idle(): Promise<void> {
     if (!this.#closed) await this.#records.idle()
   }
 
+  /** Stops: no media emits another event. */
   close(): void {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
-    this.#records.letGo()
+    this.#records.resolveIdle()
   }
 
   /** Emits the next event of a media, and sets the timer for the one after it. */
@@ -121,7 +115,7 @@ class PacedStudio implements Studio {
     return emitted
   }
 
-  /** @param leastMs how long it waits at least, however fast the time */
+  /** @param leastMs the shortest pause, in ms, whatever the time scale */
   #emitLater(media: Media, leastMs = 0): void {
     const pauseMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, leastMs)
     const resume = () => {
@@ -130,7 +124,7 @@ class PacedStudio implements Studio {
         this.#emit(media)
       } catch (error) {
         if (!(error instanceof WebhookError && error.code === 'overloaded')) throw error
-        this.#emitLater(media, untilThereIsRoomMs)
+        this.#emitLater(media, overloadedPauseMs)
       }
     }
     this.#timers.set(media.id, setTimeout(resume, pauseMs))

@@ -1,12 +1,12 @@
 interface Held {
   readonly timer: NodeJS.Timeout
-  readonly letGo: () => void
+  readonly release: () => void
 }
 
-/** How long an event is held back while none comes that could overtake it, in ms. */
+/** How long an event is held back when no other event arrives, in ms. */
 const holdMs = 10_000
 
-/** However fast the time: the next event needs some to come. */
+/** The shortest hold, in ms, whatever the time scale: the next event needs time to arrive. */
 const shortestHoldMs = 50
 
 /** Holds events back until the next one for the same webhook has overtaken them. */
@@ -18,29 +18,29 @@ export class Holds {
     this.#ms = Math.max(holdMs * timeScale, shortestHoldMs)
   }
 
-  /** Resolves when the event may go. */
+  /** Holds an event back. Resolves when the event may be sent, and at the latest when the signal aborts. */
   hold(webhookId: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const letGo = () => {
+      const release = () => {
         clearTimeout(held.timer)
         if (this.#held.get(webhookId) === held) this.#held.delete(webhookId)
         resolve()
       }
-      const held = { letGo, timer: setTimeout(letGo, this.#ms) }
+      const held = { release, timer: setTimeout(release, this.#ms) }
       this.#held.set(webhookId, held)
-      signal.addEventListener('abort', letGo, { once: true })
+      signal.addEventListener('abort', release, { once: true })
     })
   }
 
   /**
-   * Begins to overtake the event that is held back, which waits from now on however long it takes.
-   * @returns what is to be called when it has been overtaken; `undefined` when none is held back
+   * Starts to overtake the held event of a webhook. From now on the held event waits without a time limit.
+   * @returns a function to call once the event has been overtaken, or `undefined` when no event is held
    */
   overtake(webhookId: string): (() => void) | undefined {
     const held = this.#held.get(webhookId)
-    // So that the event after the one that overtakes it can be held back in its turn.
+    // Removed now, so that the next event can be held back while this one is being overtaken.
     this.#held.delete(webhookId)
     clearTimeout(held?.timer)
-    return held?.letGo
+    return held?.release
   }
 }

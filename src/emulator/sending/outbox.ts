@@ -11,18 +11,18 @@ import type { Behaviour, DeliveryRecord, Sending } from './sending.ts'
 import { SendingRuns } from './sending-runs.ts'
 import { eventIdOf, signerFor } from './signing.ts'
 
-/** The options of {@link createOutbox}. */
+/** The options of {@link Outbox}. */
 export interface OutboxOptions {
   readonly profile: Profile
-  /** Multiplies every pause; time limits stay as they are. */
+  /** Multiplies every pause. Time limits do not change. */
   readonly timeScale: number
-  /** How many sendings may be unfinished at once. */
+  /** The most sendings that may be unfinished at once. */
   readonly maxWaiting: number
   /** How many finished sendings are kept. */
   readonly maxRecords: number
   readonly clock: Clock
   readonly changes: Changes
-  /** Told of each sending that was acknowledged, a test delivery included. */
+  /** Called with each acknowledged sending, including test deliveries. */
   readonly acknowledged: (sending: Sending) => void
 }
 
@@ -32,38 +32,15 @@ export interface Target {
   readonly url: string
 }
 
-/**
- * Sends events to webhooks, many at once, and records what becomes of them. A `Sending` it returns is a picture of the
- * moment; `get` has the next one. What begins a sending throws a WebhookError: `invalid_option` when its URL is not http
- * or https, `overloaded` when too many are unfinished, `closing` after `close`.
- */
-export interface Outbox {
-  /** Sends an event. */
-  send(target: Target, payload: Payload, behaviour?: Behaviour): Sending
-  /** Sends an event to several webhooks, or, when too many sendings are unfinished, to none of them. */
-  sendToAll(targets: readonly (Target & { readonly behaviour?: Behaviour })[], payload: Payload): readonly Sending[]
-  /**
-   * Makes the test delivery: one, within 1 s, without a fault. Resolves when it is over, with that one delivery; only 200
-   * acknowledges it.
-   */
-  check(target: Target, payload: Payload, behaviour?: Behaviour): Promise<Sending>
-  get(id: string): Sending | undefined
-  /** Those that are kept, the newest one first. */
-  list(): readonly Sending[]
-  /** Resolves when no sending is unfinished. */
-  idle(): Promise<void>
-  /** Gives up what is unfinished, and cuts off what is on its way. */
-  close(): Promise<void>
-}
-
-export function createOutbox(options: OutboxOptions): Outbox {
-  return new ServiceOutbox(options)
-}
-
-/** The lane of all test deliveries: somebody waits for them. */
+/** The lane of test deliveries. They do not queue behind events, because a caller waits for their result. */
 const testLane = 'test deliveries'
 
-class ServiceOutbox implements Outbox {
+/**
+ * Sends events to webhooks, many at once, and records every delivery. A returned `Sending` is a snapshot; `get` returns
+ * the current state. The methods that send throw a WebhookError: `invalid_option` when the URL is not http or https,
+ * `overloaded` when too many sendings are unfinished, `closing` after `close`.
+ */
+export class Outbox {
   readonly #sender: Sender
   readonly #tester: Sender
   readonly #holds: Holds
@@ -77,35 +54,41 @@ class ServiceOutbox implements Outbox {
     this.#holds = new Holds(timeScale)
     this.#records = new Records({
       name: 'events',
-      isOver: ({ state }) => state === 'acknowledged' || state === 'failed' || state === 'dropped',
+      hasEnded: ({ state }) => state === 'acknowledged' || state === 'failed' || state === 'dropped',
       maxUnfinished: maxWaiting,
-      maxOver: maxRecords,
-      changed: (id) => changes.notify({ kind: 'sendings', id }),
+      maxEnded: maxRecords,
+      onChange: (id) => changes.notify({ kind: 'sendings', id }),
     })
     this.#runs = new SendingRuns(this.#records, clock, acknowledged)
   }
 
+  /** Sends an event to a webhook. */
   send(target: Target, payload: Payload, behaviour: Behaviour = {}): Sending {
     this.#checkTargets([target])
     return this.#send(target, payload, behaviour)
   }
 
-  sendToAll(targets: Parameters<Outbox['sendToAll']>[0], payload: Payload): readonly Sending[] {
+  /** Sends an event to several webhooks, or to none of them when too many sendings are unfinished. */
+  sendToAll(targets: readonly (Target & { readonly behaviour?: Behaviour })[], payload: Payload): readonly Sending[] {
     this.#checkTargets(targets)
     return targets.map((target) => this.#send(target, payload, target.behaviour ?? {}))
   }
 
+  /**
+   * Makes the test delivery: once, within 1 s, without a fault. Only the status 200 acknowledges it. Resolves with the
+   * ended sending, which has this one delivery.
+   */
   async check(target: Target, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
     const signer = sign && signerFor(sign, eventIdOf(payload))
     const behaviour = { ...(format && { format }), ...(sign && { sign }) }
-    const sending = this.#runs.begin({ webhookId: target.id, url: target.url, payload, behaviour })
+    const sending = this.#runs.create({ webhookId: target.id, url: target.url, payload, behaviour })
     const checked = await this.#runs.run(sending, testLane, async ({ signal, turn }) => {
-      const leave = await turn()
+      const endTurn = await turn()
       const options = { sign: signer, signal }
-      return [needing200(await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(leave))]
+      return [needing200(await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(endTurn))]
     })
-    // It was not its turn before the end.
+    // The outbox closed before it was this delivery's turn.
     if (checked.deliveries.length === 0) throw closing()
     return checked
   }
@@ -114,21 +97,24 @@ class ServiceOutbox implements Outbox {
     return this.#records.get(id)
   }
 
+  /** Lists the sendings that are kept, newest first. */
   list(): readonly Sending[] {
     return this.#records.list()
   }
 
+  /** Resolves when no sending is unfinished. */
   idle(): Promise<void> {
     return this.#records.idle()
   }
 
+  /** Gives up unfinished sendings, and cuts off deliveries in progress. */
   async close(): Promise<void> {
     this.#closed = true
     this.#runs.abort()
     await this.idle()
   }
 
-  /** @throws WebhookError when nothing can be sent to them */
+  /** @throws WebhookError when the targets cannot be sent to */
   #checkTargets(targets: readonly Target[]): void {
     if (this.#closed) throw closing()
     for (const { url } of targets) parseTarget(url)
@@ -138,21 +124,21 @@ class ServiceOutbox implements Outbox {
   #send({ id: webhookId, url }: Target, payload: Payload, behaviour: Behaviour): Sending {
     const { format, sign, fault } = behaviour
     const signer = sign && signerFor(sign, eventIdOf(payload))
-    const sending = this.#runs.begin({ webhookId, url, payload, behaviour }, fault === 'drop' ? 'dropped' : 'waiting')
+    const sending = this.#runs.create({ webhookId, url, payload, behaviour }, fault === 'drop' ? 'dropped' : 'waiting')
     if (fault === 'drop') return sending
 
     const overtaken = this.#holds.overtake(webhookId)
     void this.#runs.run(sending, webhookId, async (run) => {
       if (fault === 'reorder' && overtaken === undefined) await this.#holds.hold(webhookId, run.signal)
       const turn = async () => {
-        const leave = await run.turn()
+        const endTurn = await run.turn()
         return () => {
-          leave()
+          endTurn()
           overtaken?.()
         }
       }
-      const alone = fault === 'reorder' ? undefined : fault
-      return this.#sender.send(url, bodyOf(payload, format), { ...run, turn, fault: alone, sign: signer })
+      const deliveryFault = fault === 'reorder' ? undefined : fault
+      return this.#sender.send(url, bodyOf(payload, format), { ...run, turn, fault: deliveryFault, sign: signer })
     })
     return sending
   }
@@ -160,7 +146,7 @@ class ServiceOutbox implements Outbox {
 
 const closing = (): WebhookError => new WebhookError('closing', 'the emulator is closed')
 
-/** A test delivery that was acknowledged in another way has failed. */
+/** Marks a test delivery as failed unless its answer is exactly 200. */
 function needing200(delivery: DeliveryRecord): DeliveryRecord {
   const { answer, failure } = delivery
   if (failure !== undefined || answer?.status === 200) return delivery

@@ -3,62 +3,65 @@ import { request as requestHttps } from 'node:https'
 import { type Clock, dateOf, systemClock } from '../shared/clock.ts'
 import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } from './sending.ts'
 
-/** How a delivery is made. */
+/** The options of {@link post}. */
 export interface PostOptions {
-  /** How long it may take, its answer included, in ms. */
+  /** How long the delivery may take, including its answer, in ms. */
   readonly timeoutMs: number
-  /** @defaultValue none */
+  /**
+   * The fault of this delivery.
+   * @defaultValue none
+   */
   readonly fault?: WireFault | undefined
-  /** Cuts it off. */
+  /** Cuts the delivery off when it aborts. */
   readonly signal?: AbortSignal | undefined
-  /** @defaultValue the machine's */
+  /** @defaultValue the machine's clock */
   readonly clock?: Clock | undefined
 }
 
-/** What came of a delivery. */
+/** The record of a delivery, without what only the sender knows. */
 export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 
-type Outcome = Pick<DeliveryRecord, 'answer' | 'failure'>
+type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 
-/** What is kept of an answer, in characters. */
+/** How much of an answer is kept, in characters. */
 const keptOfAnswer = 1_024
 
-/** What is read of an answer, in characters: enough for any sound one, and an end to one that has none. */
+/** How much of an answer is read, in characters. It is enough for any sensible answer, and ends one without an end. */
 const readOfAnswer = 65_536
 
-/** Makes one POST. It never rejects: whatever goes wrong is the failure in its record. */
+/** Makes one POST. It never rejects: an error becomes the failure in the record. */
 export async function post(request: SentRequest, options: PostOptions): Promise<Posted> {
   const { fault, clock = systemClock } = options
   const whole = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
   const sent = fault === 'cut-connection' ? whole.subarray(0, whole.length / 2) : whole
   const startedAt = dateOf(clock())
   const startedAtMs = performance.now()
-  const outcome = await exchange(request, whole.length, sent, options).catch(connectionFailure)
+  const result = await exchange(request, whole.length, sent, options).catch(connectionFailure)
   return {
     request: fault === undefined ? request : { ...request, body: sent.toString() },
     startedAt,
     durationMs: performance.now() - startedAtMs,
-    ...outcome,
+    ...result,
   }
 }
 
-// Not fetch: it would add headers that the service does not send, refuse some ports and follow redirects.
-function exchange(to: SentRequest, length: number, body: Buffer, options: PostOptions): Promise<Outcome> {
+// Not fetch: it adds headers that the service does not send, blocks some ports and follows redirects.
+function exchange(to: SentRequest, length: number, body: Buffer, options: PostOptions): Promise<AnswerOrFailure> {
   const { timeoutMs, fault, signal } = options
   const request = to.url.startsWith('https:') ? requestHttps : requestHttp
   return new Promise((resolve) => {
-    const end = (outcome: Outcome) => {
+    const end = (result: AnswerOrFailure) => {
       clearTimeout(timer)
-      resolve(outcome)
+      resolve(result)
       outgoing.destroy()
     }
     const fail = (reason: DeliveryFailure['reason'], message: string) => end({ failure: { reason, message } })
 
-    // A connection of its own, so that no delivery fails for a kept one that the receiver has just closed.
+    // Each delivery has its own connection: a kept one could be closed by the receiver at the moment it is reused.
     const headers = { ...to.headers, 'Content-Length': length }
     const outgoing = request(to.url, { method: 'POST', headers, agent: false, signal })
     const timer = setTimeout(() => fail('timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
-    // An answer that has begun tells by itself whether it is whole, whatever becomes of the connection behind it.
+    // Once the answer has started, reading it reports a lost connection.
     let answered = false
     outgoing.on('error', (error) => answered || end(connectionFailure(error)))
     outgoing.on('close', () => answered || fail('connection', 'closed without an answer'))
@@ -72,8 +75,12 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     })
 
     if (fault !== 'cut-connection') outgoing.end(body)
-    // Once it has left this process, so that the receiver sees the half of it and not nothing.
-    else outgoing.write(body, (error) => error ?? fail('connection', 'cut-connection: it broke off in the middle'))
+    // Cut only after the half body was written, so that the receiver sees it.
+    else
+      outgoing.write(
+        body,
+        (error) => error ?? fail('connection', 'cut-connection: the connection was cut in the middle of the body'),
+      )
   })
 }
 
@@ -85,20 +92,20 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
     if (body.length < keptOfAnswer) body = (body + chunk).slice(0, keptOfAnswer)
     if (read >= readOfAnswer) break
   }
-  // A copy, for a part of a string keeps the whole of it in memory.
+  // Copied, because a substring keeps the whole string in memory.
   return { status: incoming.statusCode ?? 0, body: Buffer.from(body).toString() }
 }
 
-function judge(answer: Answer): Outcome {
+function judge(answer: Answer): AnswerOrFailure {
   const { status } = answer
   if (status >= 200 && status < 300) return { answer }
   const hint = status >= 300 && status < 400 ? ': redirects are not followed' : ''
   return { answer, failure: { reason: 'status', message: `answered ${status}${hint}` } }
 }
 
-const connectionFailure = (error: NodeJS.ErrnoException): Outcome => ({
+const connectionFailure = (error: NodeJS.ErrnoException): AnswerOrFailure => ({
   failure: { reason: 'connection', message: error.code ?? error.message },
 })
 
-// Of the same length, and no JSON ends like this.
+// The length stays the same, and no JSON ends with '#'.
 const corrupted = (body: string): string => `${body.slice(0, -1)}#`

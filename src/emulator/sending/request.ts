@@ -4,7 +4,7 @@ import type { Signer } from '../../testing/signers.ts'
 import type { SentRequest } from './sending.ts'
 
 /**
- * The request of a delivery, as the service writes it.
+ * Makes the request of a delivery as the service writes it.
  * @throws WebhookError `invalid_option` when `url` is not an http or https URL
  */
 export async function requestTo(url: string, body: string, sign?: Signer): Promise<SentRequest> {
@@ -22,11 +22,17 @@ export async function requestTo(url: string, body: string, sign?: Signer): Promi
   return { url: signed.url, headers: canonical(signed.headers), body }
 }
 
-/** @throws WebhookError `invalid_option`, without the URL: it may hold a secret */
+/**
+ * Parses the URL of a webhook.
+ * @throws WebhookError `invalid_option`, without the URL, because it may hold a secret
+ */
 export function parseTarget(url: string): URL {
   const target = URL.canParse(url) ? new URL(url) : undefined
   if (target && /^https?:$/.test(target.protocol)) return target
-  throw new WebhookError('invalid_option', 'a delivery goes to an http or https URL, such as https://example.com/hook')
+  throw new WebhookError(
+    'invalid_option',
+    'the URL of a webhook has to be an http or https URL, such as https://example.com/hook',
+  )
 }
 
 function withoutCredentials(target: URL): string {
@@ -41,7 +47,7 @@ function basicAuthorization({ username, password }: URL): { Authorization?: stri
   return { Authorization: `Basic ${credentials.toString('base64')}` }
 }
 
-/** Headers with their names as Go writes them, so that one that a signer sets replaces one that stands already. */
+/** Spells header names as Go does, so that a signer's header replaces the same header spelled differently. */
 function canonical(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

@@ -8,61 +8,65 @@ import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 
 /** The options of {@link createSender}. */
 export interface SenderOptions {
-  /** @defaultValue 'documented' */
+  /**
+   * When deliveries are retried.
+   * @defaultValue 'documented'
+   */
   readonly profile?: Profile
   /**
-   * How long a delivery may take, its answer included, in ms.
+   * How long a delivery may take, including its answer, in ms.
    * @defaultValue 3_000
    */
   readonly timeoutMs?: number
   /**
-   * Multiplies the pauses between deliveries of an event; `timeoutMs` stays as it is.
+   * Multiplies the pauses between the deliveries of an event. `timeoutMs` does not change.
    * @defaultValue 1
    */
   readonly timeScale?: number
-  /** @defaultValue the machine's */
+  /** @defaultValue the machine's clock */
   readonly clock?: Clock
 }
 
-/** How a delivery is made, where that is not what the service does. */
+/** How a delivery differs from what the service does. */
 export interface DeliverOptions {
   /** @defaultValue none */
   readonly sign?: Signer | undefined
   /** @defaultValue none */
   readonly fault?: WireFault | undefined
-  /** Cuts it off. */
+  /** Cuts the delivery off when it aborts. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How an event is sent, where that is not what the service does. */
+/** How sending an event differs from what the service does. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
   /** @defaultValue none */
   readonly fault?: EventFault | undefined
-  /** Waits until the next delivery may be made; what it returns is called when that is over. */
+  /** Waits for permission to make the next delivery. Resolves with a function that is called after the delivery. */
   readonly turn?: () => Promise<() => void>
-  /** Told of the deliveries so far whenever another one follows. */
-  readonly made?: (deliveries: readonly DeliveryRecord[]) => void
+  /** Called with the deliveries so far whenever another delivery follows. */
+  readonly onProgress?: (deliveries: readonly DeliveryRecord[]) => void
 }
 
-/** A fault that befalls an event by itself, whatever else is sent. */
+/** A fault that concerns one event alone. `reorder` and `drop` are applied by the outbox. */
 export type EventFault = Exclude<Fault, 'reorder' | 'drop'>
 
 /**
- * Sends events as the service does. Both methods reject with `invalid_option` when `url` is not an http or https URL,
- * and `send` when its signal is aborted.
+ * Sends events as the service does. Both methods reject with `invalid_option` when `url` is not an http or https URL.
+ * `send` also rejects when its signal aborts.
  */
 export interface Sender {
   /** Makes one delivery. */
   deliver(url: string, body: string, options?: DeliverOptions): Promise<DeliveryRecord>
-  /** Delivers an event until it is acknowledged or given up. Resolves with every delivery. */
+  /** Delivers an event until it is acknowledged or given up. Resolves with all deliveries. */
   send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>
 }
 
-/** How late the fault `delay` makes an event, in ms. */
+/** How late the fault `delay` makes the first delivery, in ms. */
 const delayMs = 5_000
 
 const atOnce = async () => () => {}
 
+/** Creates a sender. */
 export function createSender(options: SenderOptions = {}): Sender {
   const { profile = 'documented', timeoutMs = deliveryTimeoutMs, timeScale = 1, clock } = options
 
@@ -79,12 +83,12 @@ export function createSender(options: SenderOptions = {}): Sender {
   return {
     deliver: (url, body, options = {}) => deliver(1, url, body, options),
 
-    async send(url, body, { fault, sign, signal, turn = atOnce, made = () => {} } = {}) {
+    async send(url, body, { fault, sign, signal, turn = atOnce, onProgress = () => {} } = {}) {
       const deliverInTurn = async (attempt: number, twice = false) => {
-        const leave = await turn()
+        const endTurn = await turn()
         const options = { sign, signal, fault: attempt === 1 ? wireFault(fault) : undefined }
         const once = () => deliver(attempt, url, body, options)
-        const both = await Promise.all([once(), twice ? once() : undefined]).finally(leave)
+        const both = await Promise.all([once(), twice ? once() : undefined]).finally(endTurn)
         signal?.throwIfAborted()
         return both
       }
@@ -96,11 +100,11 @@ export function createSender(options: SenderOptions = {}): Sender {
         const delivery = withRetry(first)
         deliveries.push(delivery, ...(copy === undefined ? [] : [asCopy(copy)]))
         if (delivery.retryInMs === undefined) break
-        made([...deliveries])
+        onProgress([...deliveries])
         await pause(delivery.retryInMs, undefined, { signal })
       }
       if (fault === 'duplicate' && deliveries.at(-1)?.failure === undefined) {
-        made([...deliveries])
+        onProgress([...deliveries])
         const [copy] = await deliverInTurn(deliveries.length)
         deliveries.push(asCopy(copy))
       }

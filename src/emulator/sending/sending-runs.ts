@@ -4,19 +4,19 @@ import type { Records } from '../shared/records.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
 import { Turns } from './turns.ts'
 
-/** What a sending is made in. */
-export interface Run {
+/** Connects the deliveries of a sending with its record. */
+export interface SendingRun {
   readonly signal: AbortSignal
-  /** Waits until a delivery may be made, and returns what is to be called when it is over. */
+  /** Waits until a delivery may be made. Resolves with a function to call after the delivery. */
   readonly turn: () => Promise<() => void>
   /** Records the deliveries so far, when another one follows. */
-  readonly made: (deliveries: readonly DeliveryRecord[]) => void
+  readonly onProgress: (deliveries: readonly DeliveryRecord[]) => void
 }
 
-/** How many deliveries are made at once. A sending that waits for its retry makes none. */
+/** How many deliveries are made at once. A sending that waits for a retry does not count. */
 const deliveriesAtOnce = 64
 
-/** Takes sendings from their beginning to their end, and keeps the record of each. */
+/** Runs sendings, and keeps the record of each up to date. */
 export class SendingRuns {
   readonly #records: Records<Sending>
   readonly #clock: Clock
@@ -30,34 +30,35 @@ export class SendingRuns {
     this.#acknowledged = acknowledged
   }
 
-  /** Records a sending that has yet to be run, or never will be. */
-  begin(
-    of: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'behaviour'>,
+  /** Creates the record of a sending that has yet to run, or is dropped. */
+  create(
+    fields: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'behaviour'>,
     state: 'waiting' | 'dropped' = 'waiting',
   ): Sending {
-    const sending = { id: randomUUID(), ...of, createdAt: dateOf(this.#clock()), state, deliveries: [] }
+    const sending = { id: randomUUID(), ...fields, createdAt: dateOf(this.#clock()), state, deliveries: [] }
     this.#records.put(sending)
     return sending
   }
 
   /**
-   * Resolves when the sending is over.
-   * @param lane of its turns
+   * Runs a sending. Resolves when it has ended.
+   * @param lane the lane that its deliveries wait in
+   * @param deliver makes the deliveries
    */
   async run(
     { id }: Sending,
     lane: string,
-    deliver: (run: Run) => Promise<readonly DeliveryRecord[]>,
+    deliver: (run: SendingRun) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
     const abort = new AbortController()
     const { signal } = abort
-    const madeSoFar = (error: unknown) => {
+    const deliveriesSoFar = (error: unknown) => {
       if (!signal.aborted) throw error
       return (this.#records.get(id) as Sending).deliveries
     }
     this.#unfinished.add(abort)
     try {
-      const deliveries = await deliver(this.#runOf(id, lane, signal)).catch(madeSoFar)
+      const deliveries = await deliver(this.#runOf(id, lane, signal)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
       if (sending.state === 'acknowledged') this.#acknowledged(sending)
       return sending
@@ -66,21 +67,21 @@ export class SendingRuns {
     }
   }
 
-  /** Ends all that are unfinished. */
+  /** Aborts every unfinished sending. */
   abort(): void {
     for (const each of this.#unfinished) each.abort()
   }
 
-  #runOf(id: string, lane: string, signal: AbortSignal): Run {
+  #runOf(id: string, lane: string, signal: AbortSignal): SendingRun {
     return {
       signal,
       turn: async () => {
-        const leave = await this.#turns.take(lane, signal)
+        const endTurn = await this.#turns.take(lane, signal)
         this.#change(id, { state: 'delivering' })
-        return leave
+        return endTurn
       },
-      // After an acknowledgement, what follows is a copy.
-      made: (deliveries) => {
+      // A delivery that follows an acknowledgement is the copy of a duplicate fault.
+      onProgress: (deliveries) => {
         this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'waiting' : 'retrying' })
       },
     }

@@ -1,18 +1,7 @@
 import type { Payload } from '../../testing/payload.ts'
 import type { SigningOptions } from './signing.ts'
 
-/**
- * What can be made to go wrong with an event on its way to a webhook, once per event:
- *
- * - `duplicate`: after it was acknowledged it is delivered once more.
- * - `concurrent-duplicate`: it is delivered twice at the same instant.
- * - `reorder`: it is held back until the next event for the webhook has been delivered, or none has come for 10 s.
- * - `delay`: its first delivery is late by 5 s.
- * - `drop`: it is never sent.
- * - `corrupt-body`: its first delivery has a body that is no JSON. It was sound when it was signed.
- * - `cut-connection`: its first delivery breaks off in the middle of the body.
- * - `lost-answer`: its first delivery is received and answered, but the connection is cut before the answer is read.
- */
+/** The names of the faults. {@link Fault} describes them. */
 export const faults = [
   'duplicate',
   'concurrent-duplicate',
@@ -24,81 +13,105 @@ export const faults = [
   'lost-answer',
 ] as const
 
-/** One of {@link faults}. */
+/**
+ * A fault that the emulator applies to each event for a webhook, once per event:
+ *
+ * - `duplicate`: the event is delivered again after it was acknowledged.
+ * - `concurrent-duplicate`: the event is delivered twice at the same instant.
+ * - `reorder`: the event is held back until the webhook's next event has been delivered, or for 10 s.
+ * - `delay`: the first delivery is 5 s late.
+ * - `drop`: the event is never sent.
+ * - `corrupt-body`: the body of the first delivery is corrupted after it was signed, so it is not JSON.
+ * - `cut-connection`: the connection of the first delivery is cut in the middle of the body.
+ * - `lost-answer`: the first delivery is received and answered, but the connection is cut before the answer is read.
+ */
 export type Fault = (typeof faults)[number]
 
-/** A fault of the connection that a delivery is made on. */
+/** A fault that affects the bytes of a single delivery. */
 export type WireFault = Extract<Fault, 'corrupt-body' | 'cut-connection' | 'lost-answer'>
 
-/** How events are sent to a webhook, where that is not what the service does. */
+/** How sending to a webhook differs from what the service does. `{}` differs in nothing. */
 export interface Behaviour {
-  /** @defaultValue 'flat' */
+  /**
+   * The wire format of the body.
+   * @defaultValue 'flat'
+   */
   readonly format?: 'flat' | 'envelope'
-  /** @defaultValue none: the service was seen to sign nothing */
+  /**
+   * How deliveries are signed.
+   * @defaultValue none, because the service was observed to sign nothing
+   */
   readonly sign?: SigningOptions
-  /** @defaultValue none */
+  /**
+   * The fault that is applied to each event.
+   * @defaultValue none
+   */
   readonly fault?: Fault
 }
 
-/**
- * - `waiting`: for its turn, or held back by a fault.
- * - `delivering`: a delivery is on its way.
- * - `retrying`: a delivery was not acknowledged, and another follows.
- * - `acknowledged`, `failed` (given up), `dropped` (by a fault): it is over.
- */
+/** The names of the states of a sending. {@link SendingState} describes them. */
 export const sendingStates = ['waiting', 'delivering', 'retrying', 'acknowledged', 'failed', 'dropped'] as const
 
-/** One of {@link sendingStates}. */
+/**
+ * The state of a sending:
+ *
+ * - `waiting`: the event waits for its turn, or a fault holds it back.
+ * - `delivering`: a delivery is in progress.
+ * - `retrying`: a delivery was not acknowledged, and another one follows.
+ * - `acknowledged`: a delivery was acknowledged.
+ * - `failed`: the event was given up.
+ * - `dropped`: the fault `drop` kept the event from being sent.
+ */
 export type SendingState = (typeof sendingStates)[number]
 
-/** An event on its way to a webhook, as it is at the moment: an event has one for each webhook that is subscribed. */
+/** The sending of an event to one webhook, at one moment. An event has a sending for each subscribed webhook. */
 export interface Sending {
   readonly id: string
   readonly webhookId: string
-  /** Of the webhook, when the event was sent. */
+  /** The webhook's URL at the time of sending. */
   readonly url: string
   readonly payload: Payload
   readonly behaviour: Behaviour
   readonly createdAt: Date
   readonly state: SendingState
-  /** Each delivery that was made, the first one first. */
+  /** The deliveries made so far, in order. */
   readonly deliveries: readonly DeliveryRecord[]
 }
 
-/** One delivery: what was sent, what came back, and what follows. */
+/** A delivery: the request, the answer or failure, and the retry that follows. */
 export interface DeliveryRecord {
-  /** 1 for the first delivery of an event. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
-  /** Whether it is the copy that the fault `duplicate` or `concurrent-duplicate` adds; nothing follows from its answer. */
+  /** `true` for the copy that a duplicate fault adds. Its answer has no effect. */
   readonly copy?: true
   readonly request: SentRequest
   readonly startedAt: Date
   readonly durationMs: number
   readonly answer?: Answer
-  /** Absent when it was acknowledged. */
+  /** Absent when the delivery was acknowledged. */
   readonly failure?: DeliveryFailure
-  /** Present when the event is sent again, after so many ms. */
+  /** The pause before the next delivery, in ms. Absent when no delivery follows. */
   readonly retryInMs?: number
 }
 
-/** What was sent in a delivery, after the faults of the connection. */
+/** The request of a delivery as it was sent, with the effect of faults. */
 export interface SentRequest {
-  /** Without `user:password@`, which went into the Authorization header. */
+  /** The URL without `user:password@`, which is sent in the Authorization header. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** What the receiver answered. */
+/** The receiver's answer to a delivery. */
 export interface Answer {
   readonly status: number
-  /** Its first 1,024 characters. */
+  /** The first 1,024 characters of the body. */
   readonly body: string
 }
 
-/** Why a delivery was not acknowledged. */
+/** The reason why a delivery was not acknowledged. */
 export interface DeliveryFailure {
-  /** `status`: the answer was not 2xx. `timeout`: no whole answer in time. `connection`: none could be had. */
+  /** `status`: the answer was not 2xx. `timeout`: no complete answer in time. `connection`: the connection failed. */
   readonly reason: 'status' | 'timeout' | 'connection'
   readonly message: string
 }

@@ -10,13 +10,13 @@ import {
 } from '../../testing/signers.ts'
 import { basicAuth } from '../../verify/basic-auth.ts'
 import { headerToken } from '../../verify/header-token.ts'
-import type { HashAlgorithm, SignatureEncoding } from '../../verify/hmac-options.ts'
+import type { HashAlgorithm, SignatureEncoding } from '../../verify/encoding.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-signature.ts'
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
 
-/** How deliveries are signed: a scheme for each verifier of the receiver, with the options of that verifier. */
+/** How deliveries are signed. There is a scheme for each verifier of the receiver, with that verifier's options. */
 export type SigningOptions =
   | {
       readonly scheme: 'url-token'
@@ -33,15 +33,15 @@ export type SigningOptions =
       readonly algorithm?: HashAlgorithm
       readonly encoding?: SignatureEncoding
       readonly prefix?: string
-      /** The header that carries the time, where time and body are signed. */
+      /** The header for the timestamp. Given one, the timestamp is signed together with the body. */
       readonly timestampHeader?: string
     }
   | { readonly scheme: 'standard-webhooks'; readonly secret: string }
 
 /**
- * The signer of a scheme.
- * @param eventId what the deliveries of an event carry as its id, where the scheme has one
- * @param now the clock, in ms since the epoch
+ * Creates the signer of a scheme.
+ * @param eventId the event's id, for schemes that send one
+ * @param now the clock, in ms since 1970
  */
 export function signerFor(options: SigningOptions, eventId: string, now: () => number = Date.now): Signer {
   switch (options.scheme) {
@@ -58,12 +58,12 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
   }
 }
 
-/** An id for the event of a payload: the same for every retry, for every webhook, and when it is sent again. */
+/** Makes an id for a payload's event. It is the same for every retry, every webhook and every repetition. */
 export const eventIdOf = (payload: Payload): string =>
   `msg_${createHash('sha256').update(flatBody(payload)).digest('base64url').slice(0, 27)}`
 
 /**
- * The verifier that accepts what a scheme signs.
+ * Creates the verifier that accepts the deliveries of a scheme.
  * @throws WebhookError `invalid_option`
  */
 export function verifierFor(options: SigningOptions): Verifier {

@@ -1,10 +1,10 @@
-/** Somebody who waits for a turn. */
+/** A caller that waits for a turn. */
 interface Waiter {
   readonly start: () => void
   next?: Waiter
 }
 
-/** The turns of one webhook, those that are taken and those that are waited for. */
+/** The turns of one webhook: how many are taken, and the queue of callers that wait. */
 interface Lane {
   taken: number
   first?: Waiter | undefined
@@ -12,13 +12,13 @@ interface Lane {
 }
 
 /**
- * Gives out turns, so many at once. Within a lane they are given in order. A lane may take no more than are left free
- * (the only one a half of all, each of two a third, and so on), so that a lane that keeps its turns for long does not
- * hold up the others.
+ * Limits how many turns are taken at once. Within a lane, turns are given in order. A lane may take no more turns than
+ * it leaves free (a single lane half of all, each of two lanes a third, and so on), so that a slow lane does not hold
+ * up the others.
  */
 export class Turns {
   #free: number
-  /** The one that has waited longest for a turn first. */
+  /** The lane that has waited longest for a turn comes first. */
   readonly #lanes = new Map<string, Lane>()
 
   constructor(atOnce: number) {
@@ -26,8 +26,8 @@ export class Turns {
   }
 
   /**
-   * Resolves when it is one's turn, with a function that ends it.
-   * @throws the signal's reason when it is aborted by then
+   * Waits for a turn. Resolves with a function that ends the turn.
+   * @throws the signal's reason when the signal is aborted before the turn starts
    */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     const lane = this.#lanes.get(name) ?? { taken: 0 }
@@ -60,7 +60,7 @@ export class Turns {
       if (next === undefined) lane.last = undefined
       lane.taken += 1
       this.#free -= 1
-      // To the end of the line.
+      // Moves the lane to the end of the line.
       this.#lanes.delete(name)
       this.#lanes.set(name, lane)
       start()

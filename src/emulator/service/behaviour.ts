@@ -3,7 +3,7 @@ import { type Behaviour, faults } from '../sending/sending.ts'
 import { verifierFor } from '../sending/signing.ts'
 import { notAnObject, oneOf, readInput, unicode } from '../shared/input.ts'
 
-// A line break in a header would be refused at each delivery, by Node.
+// Node would reject a line break in a header at each delivery.
 const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })
 
 const sign = z.discriminatedUnion(
@@ -46,12 +46,12 @@ const behaviour: z.ZodType<Behaviour> = z.strictObject(
 )
 
 /**
- * A behaviour that came from outside, once it has proved to make sense.
- * @throws WebhookError `invalid_option`, naming the field and never a secret
+ * Validates a behaviour from outside.
+ * @throws WebhookError `invalid_option`, naming the field but never a secret
  */
 export function readBehaviour(input: unknown): Behaviour {
   const read = readInput('behaviour', behaviour, input)
-  // What the verifier of a scheme refuses could only be found out at the first delivery otherwise.
+  // The verifier checks more than the schema. Without it, a bad option would only show at the first delivery.
   if (read.sign !== undefined) verifierFor(read.sign)
   return read
 }

@@ -17,10 +17,13 @@ const known = {
   clock: true,
 } satisfies Record<keyof EmulatorOptions, true>
 
-/** Checks what the types of the options already say too, for callers without them. */
+/**
+ * Checks the options at run time, for callers without types.
+ * @throws WebhookError `invalid_option`
+ */
 export function checkEmulatorOptions(options: EmulatorOptions): void {
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(known, name))
-  // A typo would do nothing.
+  // A misspelled option would be ignored silently.
   if (unknown.length > 0) {
     throw invalid(`there is no option ${unknown.join(', ')}; there are ${Object.keys(known).join(', ')}`)
   }
@@ -43,7 +46,8 @@ function checkCredential(name: string, value: unknown): void {
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
     throw invalid(`${name} has to be printable ASCII without spaces (a newline at its end? an empty variable?)`)
   }
-  if (name === 'publicKey' && value.includes(':')) throw invalid('publicKey has to be without a colon, for Basic auth')
+  if (name === 'publicKey' && value.includes(':'))
+    throw invalid('publicKey must not contain a colon: Basic authorization could not carry it')
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `${owner}: ${message}`)

@@ -2,82 +2,91 @@ import type { Media, MediaInput } from '../media/media.ts'
 import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, Sending } from '../sending/sending.ts'
 import type { Clock } from '../shared/clock.ts'
+import type { Credentials } from '../workspace/workspace.ts'
 
 /** The options of {@link createEmulator}. */
 export interface EmulatorOptions {
   /**
-   * The port to listen on, on 127.0.0.1.
-   * @defaultValue 0: a free one
+   * The port to listen on, on 127.0.0.1. 0 chooses a free one.
+   * @defaultValue 0
    */
   readonly port?: number
   /**
-   * How events are sent: as the service documents it, or as it was seen to do it.
+   * How events are sent: as the service documents it, or as the running service was observed to do it.
    * @defaultValue 'documented'
    */
   readonly profile?: Profile
   /**
-   * Multiplies every pause: between the events of a media, before a retry, of a delay. Time limits stay as they are.
+   * Multiplies every pause: between the events of a media, before a retry, and of the fault `delay`. With 0.01 they pass
+   * a hundred times as fast. Time limits do not change.
    * @defaultValue 1
    */
   readonly timeScale?: number
-  /** @defaultValue a random one */
+  /**
+   * The public key of the account.
+   * @defaultValue a random one
+   */
   readonly publicKey?: string
-  /** @defaultValue a random one */
+  /**
+   * The secret key of the account.
+   * @defaultValue a random one
+   */
   readonly secretKey?: string
-  /** @defaultValue a random one */
+  /**
+   * The access token of the account.
+   * @defaultValue a random one
+   */
   readonly accessToken?: string
   /**
-   * How many events on their way may wait at once; a media beyond that is refused with 503.
+   * The most sendings that may be unfinished at once. A media that would add to them is rejected with 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * How many finished sendings, and how many finished media, are kept to be looked at; and how many media may be encoding
-   * at once: one beyond that is refused with 503.
+   * How many finished sendings, and how many finished media, are kept. It is also the most media that may be encoding at
+   * once; another one is rejected with 503.
    * @defaultValue 2_000
    */
   readonly maxRecords?: number
-  /** @defaultValue the machine's */
+  /**
+   * The clock, in nanoseconds since 1970.
+   * @defaultValue the machine's clock
+   */
   readonly clock?: Clock
-}
-
-/** What a client of the API needs. */
-export interface Credentials {
-  readonly publicKey: string
-  readonly secretKey: string
-  readonly accessToken: string
 }
 
 /** A running emulator. */
 export interface Emulator extends AsyncDisposable {
-  /** The base URL, such as `http://127.0.0.1:4010`: the page is there, the API under `/api`. */
+  /** The base URL, such as `http://127.0.0.1:4010`. It serves the page, and the API under `/api`. */
   readonly url: string
+  /** The credentials of the account, which `createClient` takes as they are. */
   readonly credentials: Credentials
   /**
-   * Uploads a media, as it were: its events follow, at the speed that `timeScale` sets.
-   * @throws WebhookError `invalid_option`, or `overloaded` when too many events wait or too many media are encoding
+   * Simulates the upload of a media. Its events follow at the pace of `timeScale`.
+   * @throws WebhookError `invalid_option`; `overloaded` when too many sendings or media are unfinished; `closing` after
+   * `close`
    */
   addMedia(input?: MediaInput): Media
   /**
-   * Sets how events are sent to a webhook from now on; `{}` is as the service does.
-   * @throws WebhookError `invalid_option` for a webhook that does not exist, or a behaviour that makes no sense
+   * Sets how events are sent to a webhook from now on. `{}` restores what the service does.
+   * @throws WebhookError `invalid_option` when the webhook does not exist or the behaviour is invalid
    */
   behave(webhookId: string, behaviour: Behaviour): void
-  /** The sendings that are kept, the newest one first. */
+  /** Lists the sendings that are kept, newest first. */
   sendings(): readonly Sending[]
   /**
-   * Sends the event of a sending once more, to the webhook as it is now.
-   * @param behaviour for this once; by default that of the webhook
-   * @throws WebhookError `invalid_option` when there is no such sending (any more), its webhook was deleted, or the
-   * behaviour makes no sense; `overloaded` when too many events wait
+   * Sends the event of a sending again, to the webhook's current URL.
+   * @param behaviour the behaviour for this time only; by default that of the webhook
+   * @throws WebhookError `invalid_option` when the sending does not exist or is no longer kept, when its webhook was
+   * deleted, or when the behaviour is invalid; `overloaded` when too many sendings are unfinished; `closing` after `close`
    */
   repeat(sendingId: string, behaviour?: Behaviour): Sending
   /**
-   * Resolves when every media has come to its end and every event has been acknowledged or given up.
-   * @param options.timeoutMs rejects with `timeout` after so long (default: 30 s)
-   * @throws WebhookError `timeout`, which says what is still going on; `closing` when the emulator closes; `invalid_option`
+   * Resolves when no media is encoding and every event has been acknowledged or given up.
+   * @param options.timeoutMs how long to wait, in ms (default: 30,000)
+   * @throws WebhookError `timeout`, naming what is unfinished; `closing` when the emulator closes; `invalid_option`
    */
   settled(options?: { readonly timeoutMs?: number }): Promise<void>
-  /** Stops listening and sending. What was on its way is cut off. */
+  /** Stops listening and sending. Deliveries in progress are cut off. */
   close(): Promise<void>
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
-import { createStudio, type Studio } from '../media/studio.ts'
-import { createOutbox, type Outbox } from '../sending/outbox.ts'
+import { Studio } from '../media/studio.ts'
+import { Outbox } from '../sending/outbox.ts'
 import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
@@ -15,8 +15,8 @@ import type { Emulator, EmulatorOptions } from './options.ts'
 import { settled } from './settled.ts'
 
 /**
- * What an emulator is made of, as its own HTTP interface and its page use it. What the methods of {@link Emulator} take
- * is checked by them, so it may come from outside.
+ * The emulated service without HTTP, as the API, the control interface and the page use it. The methods of
+ * {@link Emulator} validate their arguments, so these may come from outside.
  */
 export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
   readonly profile: Profile
@@ -25,15 +25,15 @@ export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedi
   readonly outbox: Outbox
   readonly studio: Studio
   readonly changes: Changes
-  /** How events are sent to a webhook: `{}` unless it was set. */
+  /** The behaviour of a webhook: `{}` unless it was set. */
   behaviourOf(webhookId: string): Behaviour
-  /** Makes the test delivery. */
+  /** Makes the test delivery to a webhook. */
   check(webhook: Webhook): Promise<DeliveryRecord>
 }
 
 /**
- * Makes the parts of an emulator and joins them: what a media emits is sent to the webhooks that are subscribed to it.
- * @param closing ends what waits for the emulator to settle
+ * Creates the emulated service: the events that its studio emits are sent to the webhooks that subscribe to them.
+ * @param closing makes pending calls of `settled` reject when it aborts
  */
 export function createService(options: EmulatorOptions, closing: AbortSignal): EmulatedService {
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
@@ -44,14 +44,14 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { webhooks, userId } = workspace
   const { behave, behaviourOf } = createBehaviours(workspace, changes)
   const acknowledged = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
-  const outbox = createOutbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged })
+  const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged })
 
   function emit(payload: Payload): readonly string[] {
     const subscribed = webhooks.subscribedTo(payload.type.replace('.', '_') as SubscriptionFlag)
     const targets = subscribed.map(({ id, url }) => ({ id, url, behaviour: behaviourOf(id) }))
     return outbox.sendToAll(targets, payload).map(({ id }) => id)
   }
-  const studio = createStudio({ clock, timeScale, userId, maxRecords, changes, emit })
+  const studio = new Studio({ clock, timeScale, userId, maxRecords, changes, emit })
 
   async function check(webhook: Webhook): Promise<DeliveryRecord> {
     const { deliveries } = await outbox.check(webhook, testPayload(userId, clock()), behaviourOf(webhook.id))
@@ -63,8 +63,8 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     if (sending === undefined) throw invalid('there is no sending with this id')
     const webhook = webhooks.get(sending.webhookId)
     if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
-    const inWhichWay = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
-    return outbox.send(webhook, sending.payload, inWhichWay)
+    const effectiveBehaviour = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
+    return outbox.send(webhook, sending.payload, effectiveBehaviour)
   }
 
   return {

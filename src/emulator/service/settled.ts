@@ -4,41 +4,41 @@ import { within } from '../../internal/timers.ts'
 import type { Studio } from '../media/studio.ts'
 import type { Outbox } from '../sending/outbox.ts'
 
-interface Settling {
+interface SettledOptions {
   readonly outbox: Pick<Outbox, 'idle' | 'list'>
   readonly studio: Pick<Studio, 'idle' | 'list'>
-  /** Its reason is what it rejects with then. */
+  /** Aborted when the emulator closes. `settled` then rejects with its reason. */
   readonly closing: AbortSignal
   readonly timeoutMs: number
 }
 
 /**
- * Resolves when every media has come to its end and every event has been acknowledged or given up.
- * @throws WebhookError `timeout`, which says what is still going on; or `invalid_option`
+ * Resolves when no media is encoding and every event has been acknowledged or given up.
+ * @throws WebhookError `timeout`, naming what is unfinished; or `invalid_option`
  */
-export async function settled({ outbox, studio, closing, timeoutMs }: Settling): Promise<void> {
+export async function settled({ outbox, studio, closing, timeoutMs }: SettledOptions): Promise<void> {
   checkNumbers('settled', { timeoutMs })
-  const underWay = () => [...encoding(studio), ...unfinished(outbox)]
+  const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {
-    // More than once: while events are on their way, a media may be added.
-    while (!closing.aborted && underWay().length > 0) {
+    // Repeated, because a media may be added while events are being sent.
+    while (!closing.aborted && stillRunning().length > 0) {
       await studio.idle()
       await outbox.idle()
     }
     closing.throwIfAborted()
   }
   await within(timeoutMs, end(), () => {
-    throw new WebhookError('timeout', `not settled after ${timeoutMs} ms: ${underWay().join(', ')}`)
+    throw new WebhookError('timeout', `not settled after ${timeoutMs} ms: ${stillRunning().join(', ')}`)
   })
 }
 
-function encoding(studio: Settling['studio']): readonly string[] {
+function encoding(studio: SettledOptions['studio']): readonly string[] {
   const count = studio.list().filter(({ state }) => state === 'encoding').length
   return count === 0 ? [] : [`${count} media encoding`]
 }
 
-/** Such as `3 events retrying`. */
-function unfinished(outbox: Settling['outbox']): readonly string[] {
+/** Counts the unfinished events of each state, such as `3 events retrying`. */
+function unfinished(outbox: SettledOptions['outbox']): readonly string[] {
   const states = outbox.list().map(({ state }) => state)
   return (['waiting', 'delivering', 'retrying'] as const).flatMap((state) => {
     const count = states.filter((each) => each === state).length

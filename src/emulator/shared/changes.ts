@@ -1,14 +1,14 @@
-/** That something in the emulator is no longer as it was. Who wants to know what it is now, asks. */
+/** Names a thing that was created, changed or deleted. It carries no data: listeners read the current state. */
 export interface Change {
   readonly kind: 'webhooks' | 'api-keys' | 'media' | 'sendings'
   readonly id: string
 }
 
-/** Tells whoever listens, such as the page, what changes in the emulator. */
+/** Notifies listeners, such as the page, of changes in the emulator. */
 export class Changes {
   readonly #listeners = new Set<(change: Change) => void>()
 
-  /** @returns a function that ends it */
+  /** @returns a function that removes the listener */
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -1,13 +1,13 @@
 import { timestamp } from '../../testing/payload.ts'
 
-/** Tells the time in nanoseconds since 1970. */
+/** Returns the time in nanoseconds since 1970. */
 export type Clock = () => bigint
 
 let latest = 0n
 
 /**
- * The machine's clock, except that it never goes back: what was created later sorts later. It gives milliseconds; the
- * rest is there to be seen in the timestamps.
+ * The machine's clock, made strictly increasing so that records sort in order of creation. It is accurate to the
+ * millisecond; the digits below only fill the timestamps.
  */
 export const systemClock: Clock = () => {
   const now = BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n)
@@ -15,10 +15,10 @@ export const systemClock: Clock = () => {
   return latest
 }
 
-/** A moment to the millisecond. */
+/** Converts a time to a `Date`, which keeps the milliseconds. */
 export const dateOf = (nanoseconds: bigint): Date => new Date(Number(nanoseconds / 1_000_000n))
 
-/** A moment as the API writes it: ISO 8601, UTC, always with six fractional digits, as the service documents it. */
+/** Formats a time for the API: ISO 8601 in UTC with exactly six fractional digits, as the service documents it. */
 export function apiTimestamp(nanoseconds: bigint): string {
   const seconds = timestamp(nanoseconds - (nanoseconds % 1_000_000_000n)).slice(0, -1)
   const microseconds = (nanoseconds % 1_000_000_000n) / 1_000n

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { WebhookError } from '../../errors.ts'
 
-/** A string. */
+/** A string, possibly empty. */
 export const text = z.string({ error: 'has to be a string' })
 
-/** A text that can be written as UTF-8, and so into a body or a URL. */
+/** A string that can be encoded as UTF-8, and so be sent in a body or a URL. */
 export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
-  error: 'has to be Unicode: half a pair is in it',
+  error: 'has to be well-formed Unicode: it contains half of a surrogate pair',
 })
 
 /** A whole number in decimal digits. */
@@ -19,17 +19,17 @@ export const digits = (min: number, max: number) => {
     .pipe(z.number().min(min, { error }).max(max, { error }))
 }
 
-/** What is said of something else than an object. */
+/** The error for a value that is not an object. */
 export const notAnObject = { error: 'has to be an object' }
 
-/** One of a few words. */
+/** One of the given words. */
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>
   z.enum(words, { error: `has to be one of ${words.join(', ')}` })
 
 /**
- * Reads what came from outside.
- * @param name of the whole
- * @throws WebhookError `invalid_option`, naming the first field that is wrong and never its value
+ * Validates input from outside.
+ * @param name names the input in error messages, such as `body`
+ * @throws WebhookError `invalid_option`, naming the first wrong field but never its value
  */
 export function readInput<T>(name: string, schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)

@@ -1,74 +1,74 @@
 import { WebhookError } from '../../errors.ts'
 
-/** What is kept of things that come to an end, and how much of it. */
+/** The options of {@link Records}. */
 export interface RecordsOptions<Item> {
-  /** What they are, for messages. */
+  /** The plural for error messages, such as `events`. */
   readonly name: string
-  readonly isOver: (item: Item) => boolean
-  /** How many may be unfinished at once. */
+  readonly hasEnded: (item: Item) => boolean
+  /** The most items that may be unfinished at once. */
   readonly maxUnfinished: number
-  /** How many are kept when they are over: the last ones. */
-  readonly maxOver: number
-  /** Told of each change. */
-  readonly changed: (id: string) => void
+  /** How many ended items are kept. The oldest are dropped first. */
+  readonly maxEnded: number
+  /** Called with the id of each item that is added or changes. */
+  readonly onChange: (id: string) => void
 }
 
-/** Keeps every record of something that is under way, and the last ones of what is over. */
+/** Keeps every unfinished item, and the items that ended last. */
 export class Records<Item extends { readonly id: string }> {
   readonly #options: RecordsOptions<Item>
-  /** In the order in which they began. */
+  /** In order of creation. */
   readonly #items = new Map<string, Item>()
-  /** The ids of those that are over, in the order in which they ended. */
-  readonly #over = new Set<string>()
-  #whenIdle: (() => void)[] = []
+  /** The ids of ended items, in the order in which they ended. */
+  readonly #ended = new Set<string>()
+  #idleWaiters: (() => void)[] = []
 
   constructor(options: RecordsOptions<Item>) {
     this.#options = options
   }
 
-  /** @throws WebhookError `overloaded` when too many are unfinished */
+  /** @throws WebhookError `overloaded` when too many items are unfinished */
   checkRoom(): void {
     const { name, maxUnfinished } = this.#options
     if (this.#unfinished < maxUnfinished) return
-    throw new WebhookError('overloaded', `${maxUnfinished} ${name} are under way, and there is no room for more`)
+    throw new WebhookError('overloaded', `too many unfinished ${name}: the limit is ${maxUnfinished}`)
   }
 
-  /** Adds a record, or puts another one in its place. */
+  /** Adds an item, or replaces the one with the same id. */
   put(item: Item): void {
-    const { isOver, maxOver, changed } = this.#options
+    const { hasEnded, maxEnded, onChange } = this.#options
     this.#items.set(item.id, item)
-    if (isOver(item)) this.#over.add(item.id)
-    if (this.#over.size > maxOver) this.#dropOldest()
-    changed(item.id)
-    if (this.#unfinished === 0) this.letGo()
+    if (hasEnded(item)) this.#ended.add(item.id)
+    if (this.#ended.size > maxEnded) this.#dropOldest()
+    onChange(item.id)
+    if (this.#unfinished === 0) this.resolveIdle()
   }
 
   get(id: string): Item | undefined {
     return this.#items.get(id)
   }
 
-  /** The newest one first. */
+  /** Lists the items, newest first. */
   list(): readonly Item[] {
     return [...this.#items.values()].reverse()
   }
 
-  /** Resolves when nothing is unfinished. */
+  /** Resolves when no item is unfinished. */
   async idle(): Promise<void> {
-    if (this.#unfinished > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+    if (this.#unfinished > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** Lets everyone go who waits for it to be idle. */
-  letGo(): void {
-    for (const resolve of this.#whenIdle.splice(0)) resolve()
+  /** Resolves every pending call of `idle`. */
+  resolveIdle(): void {
+    for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }
 
   #dropOldest(): void {
-    const [oldest = ''] = this.#over
-    this.#over.delete(oldest)
+    const [oldest = ''] = this.#ended
+    this.#ended.delete(oldest)
     this.#items.delete(oldest)
   }
 
   get #unfinished(): number {
-    return this.#items.size - this.#over.size
+    return this.#items.size - this.#ended.size
   }
 }

@@ -6,10 +6,10 @@ import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 import { randomSecret, SecretHash } from './secret.ts'
 
-/** What an API key may be used for. Those of type `only_upload` are refused by every endpoint of this API. */
+/** The types of API keys. Every endpoint of this API rejects a key of type `only_upload`. */
 export const apiKeyTypes = ['full_access', 'only_upload'] as const
 
-/** One of {@link apiKeyTypes}. */
+/** The type of an API key. Every endpoint of this API rejects a key of type `only_upload`. */
 export type ApiKeyType = (typeof apiKeyTypes)[number]
 
 /** An API key as the API returns it. */
@@ -18,32 +18,32 @@ export interface ApiKey {
   readonly name: string
   readonly public_key: string
   readonly truncated_secret: string
-  /** Lifetime in seconds, in decimal digits. */
+  /** The lifetime in seconds, in decimal digits. */
   readonly ttl: string
   readonly type: ApiKeyType
   readonly status: ApiKeyStatus
   readonly created_at: string
   readonly updated_at: string
   readonly expired_at: string
-  /** `null` until a request was made with it. */
+  /** When a request was last made with the key, or `null`. */
   readonly last_requested_at: string | null
 }
 
-/** An API key as it is returned once, when it is created. */
+/** An API key with its secret, which is returned only once, on creation. */
 export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
 
-/** What an API key is made of. */
+/** The properties of a new API key. */
 export interface ApiKeyInput {
   readonly name: string
-  /** Lifetime in seconds. */
+  /** The lifetime in seconds. */
   readonly ttl: number
   readonly type: ApiKeyType
 }
 
-/** Whose credentials they are (of an API key, or of the account) and what they are good for, or why they are refused. */
-export type Authentication = { readonly id: string; readonly type: ApiKeyType } | { readonly refused: string }
+/** The API key or account that credentials belong to, and its type, or the reason why the credentials are rejected. */
+export type Authentication = { readonly id: string; readonly type: ApiKeyType } | { readonly rejected: string }
 
 interface StoredApiKey extends Omit<ApiKey, 'status'> {
   /** In nanoseconds since 1970. */
@@ -51,7 +51,7 @@ interface StoredApiKey extends Omit<ApiKey, 'status'> {
   readonly secretHash: SecretHash
 }
 
-/** The API keys of a workspace. What it is given was checked before. */
+/** The API keys of a workspace. It expects validated input. */
 export class ApiKeys {
   readonly #clock: Clock
   readonly #records: Collection<StoredApiKey>
@@ -63,8 +63,8 @@ export class ApiKeys {
   }
 
   /**
-   * @returns the key with its secret, which can't be had again
-   * @throws WebhookError `invalid_option` when there is no room for one more
+   * @returns the key with its secret, which is not returned again
+   * @throws WebhookError `invalid_option` when the workspace is full
    */
   create({ name, ttl, type }: ApiKeyInput): CreatedApiKey {
     const secret = randomSecret()
@@ -96,22 +96,22 @@ export class ApiKeys {
     )
   }
 
-  /** @returns whether there was one */
+  /** @returns `true` when there was a key with this id */
   rename(id: string, name: string): boolean {
     return this.#records.update(id, { name, updated_at: apiTimestamp(this.#clock()) }) !== undefined
   }
 
-  /** @returns whether there was one */
+  /** @returns `true` when there was a key with this id */
   delete(id: string): boolean {
     this.#idByPublicKey.delete(this.#records.get(id)?.public_key ?? '')
     return this.#records.delete(id)
   }
 
-  /** Says whose key it is, and notes that it was used. */
+  /** Finds the key that the credentials belong to, and records that it was used. */
   authenticate(publicKey: string, secret: string): Authentication {
     const stored = this.#records.get(this.#idByPublicKey.get(publicKey) ?? '')
-    if (!stored?.secretHash.matches(secret)) return { refused: 'wrong public key or secret key' }
-    if (this.#isExpired(stored)) return { refused: 'the API key has expired' }
+    if (!stored?.secretHash.matches(secret)) return { rejected: 'wrong public key or secret key' }
+    if (this.#isExpired(stored)) return { rejected: 'the API key has expired' }
     this.#records.update(stored.id, { last_requested_at: apiTimestamp(this.#clock()) })
     return stored
   }

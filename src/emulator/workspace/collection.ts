@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Change, Changes } from '../shared/changes.ts'
 import { recordLimit } from '../shared/undocumented.ts'
 
-/** All records of one kind, in the order in which they were created. It tells of every change. */
+/** The records of one kind, in order of creation. It notifies of every change. */
 export class Collection<Item extends { readonly id: string }> {
   readonly #kind: Change['kind']
   readonly #changes: Changes
@@ -21,23 +21,23 @@ export class Collection<Item extends { readonly id: string }> {
     return [...this.#items.values()]
   }
 
-  /** @throws WebhookError `invalid_option` when there is no room for one more */
+  /** @throws WebhookError `invalid_option` when the collection is full */
   add(item: Item): void {
     if (this.#items.size >= recordLimit)
       throw new WebhookError(
         'invalid_option',
-        `there is room for ${recordLimit} ${this.#kind}: delete some of them first`,
+        `the limit of ${recordLimit} ${this.#kind} is reached: delete some first`,
       )
     this.#set(item)
   }
 
-  /** @returns the record as it is now, or `undefined` when there is none */
+  /** @returns the updated record, or `undefined` when there is none with this id */
   update(id: string, patch: Partial<Item>): Item | undefined {
     const item = this.#items.get(id)
     return item && this.#set({ ...item, ...patch })
   }
 
-  /** @returns whether there was one */
+  /** @returns `true` when there was a record with this id */
   delete(id: string): boolean {
     const deleted = this.#items.delete(id)
     if (deleted) this.#changes.notify({ kind: this.#kind, id })

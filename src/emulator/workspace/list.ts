@@ -1,35 +1,38 @@
 import { foundBy } from '../shared/undocumented.ts'
 
-/** What to list, in the words of the API. */
+/** Selects, sorts and pages records. The names are those of the API. */
 export interface ListQuery<SortField extends string> {
   /**
-   * Records to skip.
+   * How many records to skip.
    * @defaultValue 0
    */
   readonly offset?: number
-  /** @defaultValue 25 */
+  /**
+   * The most records to return.
+   * @defaultValue 25
+   */
   readonly limit?: number
   /** @defaultValue 'created_at' */
   readonly sort_by?: SortField
   /**
-   * `desc` is `asc` read backwards.
+   * The direction. `desc` is exactly `asc` reversed.
    * @defaultValue 'asc'
    */
   readonly order_by?: 'asc' | 'desc'
-  /** Only those with this in their name. */
+  /** Text that a record's name has to contain. */
   readonly search?: string
 }
 
 /** A page of records. */
 export interface Listed<Item> {
   readonly items: readonly Item[]
-  /** How many match, on this page and off it. */
+  /** How many records match on all pages. */
   readonly total: number
 }
 
 /**
- * Lists records. What a query holds beyond {@link ListQuery} are fields that have to be equal.
- * @param items in the order in which they were created, which decides between those that sort alike
+ * Lists records. Other fields of the query have to equal those of a record.
+ * @param items the records in order of creation, which decides between those that sort alike
  */
 export function list<Item extends { readonly name: string; readonly created_at: string }>(
   items: readonly Item[],
@@ -45,5 +48,5 @@ export function list<Item extends { readonly name: string; readonly created_at: 
   return { items: sorted.slice(offset, offset + limit), total: matching.length }
 }
 
-// By code unit, not by language: the same on every machine.
+// By code unit and not by language, so that the order is the same on every machine.
 const compare = <Value>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,8 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /**
- * A secret as it is kept: its SHA-256. A slow hash guards what can be guessed, such as passwords; these secrets are 256
- * random bits, which nobody guesses, and are checked with every request.
+ * The SHA-256 of a secret, which is kept in its place. A slow hash is for secrets that can be guessed, such as
+ * passwords. These are 256 random bits, and are checked with every request.
  */
 export class SecretHash {
   readonly #digest: Buffer
@@ -11,13 +11,13 @@ export class SecretHash {
     this.#digest = sha256(secret)
   }
 
-  /** Takes the same time whatever differs. */
+  /** Compares in constant time. */
   matches(secret: string): boolean {
     return timingSafeEqual(this.#digest, sha256(secret))
   }
 }
 
-/** 256 random bits, in 43 characters that need no escaping anywhere. */
+/** Generates 256 random bits, as 43 characters that need no escaping anywhere. */
 export const randomSecret = (): string => randomBytes(32).toString('base64url')
 
 const sha256 = (text: string): Buffer => hash('sha256', text, 'buffer')

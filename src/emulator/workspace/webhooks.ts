@@ -4,7 +4,7 @@ import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 
-/** The flags by which a webhook subscribes to events, in the service's order. */
+/** The flags that subscribe a webhook to events, in the service's order. */
 export const subscriptionFlags = [
   'file_received',
   'encoding_started',
@@ -13,7 +13,7 @@ export const subscriptionFlags = [
   'encoding_failed',
 ] as const
 
-/** One of {@link subscriptionFlags}: the type of an event with an underscore for the dot. */
+/** A flag that subscribes a webhook to an event: the event's type with an underscore for the dot. */
 export type SubscriptionFlag = (typeof subscriptionFlags)[number]
 
 /** A webhook as the API returns it. */
@@ -21,35 +21,35 @@ export interface Webhook extends Readonly<Record<SubscriptionFlag, boolean>> {
   readonly id: string
   readonly user_id: string
   readonly name: string
-  /** May hold `user:password@`, and a secret in its query. */
+  /** The URL, which may contain `user:password@` and a secret in its query. */
   readonly url: string
   readonly created_at: string
   readonly updated_at: string
-  /** `null` until a delivery was acknowledged. */
+  /** When a delivery was last acknowledged, or `null`. */
   readonly last_triggered_at: string | null
 }
 
 type Subscriptions = Partial<Readonly<Record<SubscriptionFlag, boolean>>>
 
-/** What a webhook is made of. Events that are left out are not subscribed to. */
+/** The properties of a new webhook. Flags that are left out are false. */
 export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
 
-/** Which webhooks to list. */
+/** The query of a list of webhooks. */
 export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & Subscriptions
 
-/** The webhooks of a workspace. What it is given was checked before. */
+/** The webhooks of a workspace. It expects validated input. */
 export class Webhooks {
   readonly #userId: string
   readonly #clock: Clock
   readonly #records: Collection<Webhook>
 
-  constructor(parts: { readonly userId: string; readonly clock: Clock; readonly changes: Changes }) {
-    this.#userId = parts.userId
-    this.#clock = parts.clock
-    this.#records = new Collection('webhooks', parts.changes)
+  constructor(options: { readonly userId: string; readonly clock: Clock; readonly changes: Changes }) {
+    this.#userId = options.userId
+    this.#clock = options.clock
+    this.#records = new Collection('webhooks', options.changes)
   }
 
-  /** @throws WebhookError `invalid_option` when there is no room for one more */
+  /** @throws WebhookError `invalid_option` when the workspace is full */
   create({ name, url, ...subscriptions }: WebhookInput): Webhook {
     const now = this.#now()
     const webhook = {
@@ -79,12 +79,12 @@ export class Webhooks {
     return this.#records.get(id)
   }
 
-  /** @returns the webhook as it is now, or `undefined` when there is none */
+  /** @returns the updated webhook, or `undefined` when there is none with this id */
   update(id: string, patch: Partial<WebhookInput>): Webhook | undefined {
     return this.#records.update(id, { ...patch, updated_at: this.#now() })
   }
 
-  /** @returns whether there was one */
+  /** @returns `true` when there was a webhook with this id */
   delete(id: string): boolean {
     return this.#records.delete(id)
   }
@@ -93,7 +93,7 @@ export class Webhooks {
     return this.#records.all().filter((webhook) => webhook[flag])
   }
 
-  /** Notes that a delivery was acknowledged just now. */
+  /** Records that a delivery was acknowledged just now. */
   triggered(id: string): void {
     this.#records.update(id, { last_triggered_at: this.#now() })
   }

@@ -1,20 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import type { Credentials } from '../service/options.ts'
 import type { Changes } from '../shared/changes.ts'
 import type { Clock } from '../shared/clock.ts'
 import { ApiKeys, type Authentication } from './api-keys.ts'
 import { SecretHash } from './secret.ts'
 import { Webhooks } from './webhooks.ts'
 
-/** What the constructor of {@link Workspace} takes. */
-export interface WorkspaceParts {
+/** The credentials of the emulated account. */
+export interface Credentials {
+  readonly publicKey: string
+  readonly secretKey: string
+  readonly accessToken: string
+}
+
+/** The options of {@link Workspace}. */
+export interface WorkspaceOptions {
   readonly clock: Clock
   readonly changes: Changes
-  /** The account's own. They always work, are in no list, and can't be deleted. */
+  /** The account's own credentials. They always work, are in no list, and cannot be deleted. */
   readonly credentials: Credentials
 }
 
-/** The user's account at the service, with what its API manages. */
+/** The user's account at the service, with its API keys and webhooks. */
 export class Workspace {
   readonly userId: string = randomUUID()
   readonly clock: Clock
@@ -24,7 +30,7 @@ export class Workspace {
   readonly #secretKey: SecretHash
   readonly #accessToken: SecretHash
 
-  constructor({ clock, changes, credentials }: WorkspaceParts) {
+  constructor({ clock, changes, credentials }: WorkspaceOptions) {
     this.clock = clock
     this.apiKeys = new ApiKeys({ clock, changes })
     this.webhooks = new Webhooks({ userId: this.userId, clock, changes })
@@ -39,7 +45,7 @@ export class Workspace {
   }
 
   authenticateToken(accessToken: string): Authentication {
-    return this.#accessToken.matches(accessToken) ? this.#account() : { refused: 'wrong access token' }
+    return this.#accessToken.matches(accessToken) ? this.#account() : { rejected: 'wrong access token' }
   }
 
   #account(): Authentication {

@@ -56,7 +56,7 @@ describe('creating an API key', () => {
     const { id } = await apiKey()
     for (let made = 1; made < 10_000; made++) workspace.apiKeys.create({ name: 'x', ttl: 60, type: 'full_access' })
     const { status, body } = await call('POST', '/api_keys', { api_key_name: 'x' })
-    expect([status, body.message]).toEqual([400, 'there is room for 10000 api-keys: delete some of them first'])
+    expect([status, body.message]).toEqual([400, 'the limit of 10000 api-keys is reached: delete some first'])
     await call('DELETE', `/api_keys/${id}`)
     expect((await call('POST', '/api_keys', { api_key_name: 'x' })).status).toBe(201)
   })

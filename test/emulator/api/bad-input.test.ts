@@ -77,14 +77,14 @@ describe('a body is refused with 400 and a message that names the field', () => 
       ...wrongUrls,
       ...wrongFlags,
       ...wrongNames.map(([name, message]) => [{ name }, `body.name ${message}`] as const),
-      [{ name: ' ' }, 'body.name has to have a character that is no space'],
+      [{ name: ' ' }, 'body.name must not be blank'],
     ])
   })
 
   const wrongKeyNames = [
     [{}, 'body.api_key_name has to be a string'],
     [{ name: 'x' }, 'body.api_key_name has to be a string'],
-    [{ api_key_name: '' }, 'body.api_key_name has to have a character that is no space'],
+    [{ api_key_name: '' }, 'body.api_key_name must not be blank'],
     ...wrongNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
   ] as const
 

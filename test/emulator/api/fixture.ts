@@ -5,8 +5,8 @@ import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { afterEach } from 'vitest'
 import { createApi } from '../../../src/emulator/api/app.ts'
-import type { Check } from '../../../src/emulator/api/webhooks.ts'
 import type { DeliveryRecord } from '../../../src/emulator/sending/sending.ts'
+import type { EmulatedService } from '../../../src/emulator/service/service.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { Workspace } from '../../../src/emulator/workspace/workspace.ts'
 
@@ -55,7 +55,7 @@ afterEach(async () => {
 })
 
 /** Serves the API under `/api` until the end of the test, by a clock that the test moves. */
-export async function serveApi({ check = async () => answered(200) }: { check?: Check } = {}) {
+export async function serveApi({ check = async () => answered(200) }: { check?: EmulatedService['check'] } = {}) {
   const time = { now: epoch }
   const changes = new Changes()
   const workspace = new Workspace({ clock: () => time.now, changes, credentials })

@@ -70,7 +70,7 @@ describe('creating a webhook', () => {
       workspace.webhooks.create({ name: 'one of many', url: 'http://a.example' })
     const refused = await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })
     expect(refused.status).toBe(400)
-    expect(refused.body.message).toBe('there is room for 10000 webhooks: delete some of them first')
+    expect(refused.body.message).toBe('the limit of 10000 webhooks is reached: delete some first')
 
     await call('DELETE', `/webhooks/${id}`)
     expect((await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })).status).toBe(201)

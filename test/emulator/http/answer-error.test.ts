@@ -22,17 +22,17 @@ test.each<[Error, number, string, string | null]>([
   [new WebhookError('overloaded', 'why'), 503, 'error', '1'],
   [new WebhookError('closing', 'why'), 503, 'error', '1'],
   [new WebhookError('timeout', 'why'), 504, 'error', null],
-])('%s is answered %d, with its message', async (error, status, word, retryAfter) => {
+])('%s is answered with %d and its message', async (error, status, word, retryAfter) => {
   expect(await answerTo(error)).toEqual({ status, retryAfter, body: { status: word, message: 'why' } })
 })
 
-test('a fault of the emulator is answered 500, and told on its console only', async () => {
+test('a bug in the emulator is answered 500, and its details go to the console only', async () => {
   const console = vi.spyOn(globalThis.console, 'error').mockImplementation(() => {})
   const fault = new TypeError('undefined is not a secret')
   expect(await answerTo(fault)).toEqual({
     status: 500,
     retryAfter: null,
-    body: { status: 'error', message: 'the emulator failed: its console says how' },
+    body: { status: 'error', message: 'internal error in the emulator: see its console' },
   })
   expect(console).toHaveBeenCalledExactlyOnceWith(fault)
   console.mockRestore()

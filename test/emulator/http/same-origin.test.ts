@@ -9,7 +9,7 @@ import { ask } from '../ask.ts'
 
 let server: ListeningServer
 let url: string
-/** The headers of a case, with the port for which `:port` stands. */
+/** Replaces `:port` in the headers of a case by the server's port. */
 let portIn: (headers: Record<string, string>) => Record<string, string>
 
 beforeAll(async () => {
@@ -27,14 +27,19 @@ const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'se
 
 describe('lets in', () => {
   test.each<[string, Record<string, string>, string?, string?]>([
-    ['a program that says nothing of itself', {}],
-    ['a program, whatever it does', {}, 'DELETE', '/api/webhooks/1'],
+    ['a program that sends no browser headers', {}],
+    ['a program with any method', {}, 'DELETE', '/api/webhooks/1'],
     ['localhost', { host: 'localhost:port' }],
     ['a host in capitals', { host: 'LOCALHOST:port' }],
     ['the IPv6 address that a forwarded port may have', { host: '[::1]:port' }],
     ['its own page', { origin: 'http://127.0.0.1:port', 'sec-fetch-site': 'same-origin' }, 'POST'],
     ['its own page, opened as localhost', { host: 'localhost:port', origin: 'http://localhost:port' }, 'POST'],
-    ['an address that was typed', { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, 'GET', '/api/webhooks'],
+    [
+      'an address typed into the browser',
+      { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' },
+      'GET',
+      '/api/webhooks',
+    ],
     ['a link to the page', link],
     ['a link to the page, from another port', { ...link, 'sec-fetch-site': 'same-site' }, 'GET', '/?state=failed'],
   ])('%s', async (_, headers, method = 'GET', path = '/') => {
@@ -45,10 +50,10 @@ describe('lets in', () => {
   })
 })
 
-describe('refuses', () => {
+describe('rejects', () => {
   const post = 'POST'
   test.each<[string, Record<string, string>, string?, string?]>([
-    ['a name that leads here (DNS rebinding)', { host: 'evil.example:port' }],
+    ['a foreign name that resolves to this machine (DNS rebinding)', { host: 'evil.example:port' }],
     ['a name that begins like ours', { host: '127.0.0.1.evil.example:port' }],
     ['a name that ends like ours', { host: 'evil.localhost:port' }],
     ['another port', { host: '127.0.0.1:1' }],
@@ -59,10 +64,10 @@ describe('refuses', () => {
     ['another port of this machine', { origin: 'http://127.0.0.1:1' }, post],
     ['another name of this origin', { origin: 'http://localhost:port' }, post],
     ['another scheme', { origin: 'https://127.0.0.1:port' }, post],
-    ['an origin that is kept secret', { origin: 'null' }, post],
+    ['an opaque origin', { origin: 'null' }, post],
     ['an empty origin', { origin: '' }, post],
-    ['a request of another site', { 'sec-fetch-site': 'cross-site' }],
-    ['a request of another port', { 'sec-fetch-site': 'same-site' }],
+    ['a request from another site', { 'sec-fetch-site': 'cross-site' }],
+    ['a request from another port', { 'sec-fetch-site': 'same-site' }],
     ['an image in another page', { ...link, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }],
     ['another page that frames the page', { ...link, 'sec-fetch-dest': 'iframe' }],
     ['a form in another page', link, post],
@@ -72,13 +77,13 @@ describe('refuses', () => {
     const answered = await ask(`${url}${path}`, { method, headers: portIn(headers) })
     expect(answered).toMatchObject({
       status: 403,
-      body: { status: 'fail', message: expect.stringMatching(/host|refused/) },
+      body: { status: 'fail', message: expect.stringMatching(/host|rejected/) },
     })
     expect(Object.keys(answered.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
   })
 
   test.each(['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'])(
-    'a request to no host: %j',
+    'a request without a host: %j',
     async (head) => {
       const socket = connect(server.port, '127.0.0.1')
       socket.write(head)

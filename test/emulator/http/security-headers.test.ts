@@ -5,9 +5,9 @@ import { emulate } from '../fixture.ts'
 test.each([
   ['the page', '/', 200],
   ['the API', '/api/webhooks', 401],
-  ['its own interface', '/emulator/media', 200],
-  ['what does not exist', '/nothing', 404],
-])('%s is kept from other pages', async (_, path, status) => {
+  ['the control interface', '/emulator/media', 200],
+  ['a path that does not exist', '/nothing', 404],
+])('%s is isolated from other pages', async (_, path, status) => {
   const { url } = await emulate()
   const answered = await ask(`${url}${path}`)
   expect(answered.status).toBe(status)
@@ -22,14 +22,17 @@ test.each([
   expect(Object.keys(answered.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
 })
 
-test('another origin is refused by the page, the API and its own interface, a preflight too', async () => {
+test('the page, the API and the control interface reject another origin, and its preflight requests', async () => {
   const { url, credentials } = await emulate()
   const origin = 'https://evil.example'
   const authorization = `Bearer ${credentials.accessToken}`
   for (const path of ['/', '/api/webhooks', '/emulator/media', '/emulator/events']) {
-    const refused = { status: 403, body: { status: 'fail', message: 'pages of another origin are refused' } }
-    expect(await ask(`${url}${path}`, { headers: { origin, authorization } })).toMatchObject(refused)
+    const rejected = {
+      status: 403,
+      body: { status: 'fail', message: 'requests from pages of another origin are rejected' },
+    }
+    expect(await ask(`${url}${path}`, { headers: { origin, authorization } })).toMatchObject(rejected)
     const preflight = { origin, 'access-control-request-method': 'POST' }
-    expect(await ask(`${url}${path}`, { method: 'OPTIONS', headers: preflight })).toMatchObject(refused)
+    expect(await ask(`${url}${path}`, { method: 'OPTIONS', headers: preflight })).toMatchObject(rejected)
   }
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { MediaInput } from '../../../src/emulator/media/media.ts'
-import { createStudio, type StudioOptions } from '../../../src/emulator/media/studio.ts'
+import { Studio, type StudioOptions } from '../../../src/emulator/media/studio.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { WebhookError } from '../../../src/index.ts'
 import type { Payload } from '../../../src/testing/payload.ts'
@@ -13,7 +13,7 @@ const second = 1_000_000_000n
 function studioWith(options: Partial<StudioOptions> = {}) {
   const emitted: Payload[] = []
   let now = BigInt(Date.UTC(2026, 2, 14)) * 1_000_000n
-  const studio = createStudio({
+  const studio = new Studio({
     clock: () => {
       now += second
       return now
@@ -226,7 +226,7 @@ describe('a studio', () => {
     expect(() => studio.add()).toThrow(
       expect.objectContaining({
         code: 'overloaded',
-        message: '2 media are under way, and there is no room for more',
+        message: 'too many unfinished media: the limit is 2',
       }),
     )
   })

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { getActiveResourcesInfo } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { createOutbox, type OutboxOptions } from '../../../src/emulator/sending/outbox.ts'
+import { Outbox, type OutboxOptions } from '../../../src/emulator/sending/outbox.ts'
 import type { DeliveryRecord, Sending } from '../../../src/emulator/sending/sending.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { systemClock } from '../../../src/emulator/shared/clock.ts'
@@ -59,7 +59,7 @@ export async function listenAndAnswer(...statuses: number[]) {
 
 /** An outbox that is closed with the test. Its pauses are a thousandth: a retry follows after 3 ms. */
 export function outboxWith(options: Partial<OutboxOptions> = {}) {
-  const outbox = createOutbox({
+  const outbox = new Outbox({
     profile: 'documented',
     timeScale: 0.001,
     maxWaiting: 10_000,

@@ -81,7 +81,7 @@ describe('an outbox has limits', () => {
 
     const overloaded = expect.objectContaining({
       code: 'overloaded',
-      message: '2 events are under way, and there is no room for more',
+      message: 'too many unfinished events: the limit is 2',
     })
     expect(() => outbox.send({ id: 'w1', url }, payloadOf('m3'))).toThrow(overloaded)
     await expect(outbox.check({ id: 'w1', url }, payloadOf('m3'))).rejects.toEqual(overloaded)

@@ -32,7 +32,7 @@ describe('a delivery with the fault', () => {
     expect(answer?.status).toBe(401)
   })
 
-  test('cut-connection breaks off in the middle of the body, and only once', async () => {
+  test('cut-connection ends in the middle of the body, and only once', async () => {
     const requests: string[] = []
     const url = await listenTcp((socket) => {
       let request = ''
@@ -51,7 +51,7 @@ describe('a delivery with the fault', () => {
     expect(deliveries[0]?.request.body).toBe(half)
     expect(deliveries[0]?.failure).toEqual({
       reason: 'connection',
-      message: 'cut-connection: it broke off in the middle',
+      message: 'cut-connection: the connection was cut in the middle of the body',
     })
     expect(deliveries.map(outcomeOf)).toEqual(['connection', 200])
   })
@@ -97,7 +97,7 @@ describe('an answer', () => {
     expect(answer).toBeUndefined()
   })
 
-  test('that breaks off is none', async () => {
+  test('that is cut off counts as none', async () => {
     const { url } = await listen((_, response) => {
       response.writeHead(200, { 'content-length': 10 }).write('half', () => response.destroy())
     })

@@ -37,9 +37,9 @@ describe('a behaviour', () => {
     [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret has to be a string'],
     [
       { sign: { scheme: 'url-token', secret, parameter: 'half a \ud83d pair' } },
-      'behaviour.sign.parameter has to be Unicode',
+      'behaviour.sign.parameter has to be well-formed Unicode',
     ],
-    [{ sign: { scheme: 'url-token', secret: `${secret}\ud83d` } }, 'behaviour.sign.secret has to be Unicode'],
+    [{ sign: { scheme: 'url-token', secret: `${secret}\ud83d` } }, 'behaviour.sign.secret has to be well-formed Unicode'],
     [{ sign: { scheme: 'url-token', secret, header: 'x' } }, 'behaviour.sign has no field header'],
     [{ sign: { scheme: 'url-token', secret, in: 'body' } }, 'behaviour.sign.in has to be one of query, path'],
     [
