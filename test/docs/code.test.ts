@@ -1,0 +1,63 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+import { type Block, blocksOf, pages } from './pages.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const prelude = `${root}test/docs/prelude.d.ts`
+
+const blocks = pages.flatMap(blocksOf).filter(({ language }) => language === 'ts')
+
+/** A block may import another one that begins with the comment `// <its name>.ts`. */
+const fileOf = ({ name, code }: Block): string => {
+  const [, named] = /^\/\/ ([\w-]+)\.ts\n/.exec(code) ?? []
+  return `${root}docs/${named ?? name.replace(/\W/g, '-')}.ts`
+}
+
+test('every block of TypeScript in the README and docs/ compiles', () => {
+  expect(blocks.length).toBeGreaterThan(40)
+  // A block is a module of its own, whether it imports anything or not.
+  const sources = new Map(blocks.map((block) => [fileOf(block), `${block.code}\nexport {}\n`]))
+  const program = ts.createProgram([prelude, ...sources.keys()], compilerOptions(), hostOver(sources))
+  const names = new Map(blocks.map((block) => [fileOf(block), block.name]))
+  // The files that the blocks import have a check of their own.
+  const errors = [...program.getOptionsDiagnostics(), ...[prelude, ...sources.keys()].flatMap(faultsIn(program))]
+  expect(errors.map((error) => explain(error, names))).toEqual([])
+}, 120_000)
+
+const faultsIn = (program: ts.Program) => (path: string) => {
+  const file = program.getSourceFile(path)
+  return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
+}
+
+function compilerOptions(): ts.CompilerOptions {
+  const path = `${root}docs/tsconfig.json`
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(path, ts.sys.readFile).config,
+    ts.sys,
+    dirname(path),
+  )
+  // Examples declare what a reader goes on to use, and run in Node and in web runtimes.
+  return { ...options, lib: ['lib.es2023.d.ts', 'lib.dom.d.ts'], noUnusedLocals: false, noUnusedParameters: false }
+}
+
+function hostOver(sources: ReadonlyMap<string, string>): ts.CompilerHost {
+  const host = ts.createCompilerHost({})
+  const { getSourceFile, fileExists, readFile } = host
+  return Object.assign(host, {
+    fileExists: (path: string) => sources.has(path) || fileExists(path),
+    readFile: (path: string) => sources.get(path) ?? readFile(path),
+    getSourceFile(path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions) {
+      const text = sources.get(path)
+      return text === undefined ? getSourceFile(path, options) : ts.createSourceFile(path, text, options)
+    },
+  })
+}
+
+function explain({ file, start = 0, messageText }: ts.Diagnostic, names: ReadonlyMap<string, string>): string {
+  const message = ts.flattenDiagnosticMessageText(messageText, ' ')
+  if (file === undefined) return message
+  const { line } = file.getLineAndCharacterOfPosition(start)
+  return `${names.get(file.fileName) ?? file.fileName}, line ${line + 1} of the block: ${message}`
+}
