@@ -1,10 +1,10 @@
 import { WebhookError } from '../errors.ts'
-import { refused, type Verifier } from './verifier.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 /**
- * Accepts what any of the verifiers accepts, for a migration from one scheme to another. It needs the body's bytes
- * when one of them does. While the sender uses both a scheme that offers an event id and one that does not, make the
- * key with `eventKey`: the two deliveries of an event would have different ones.
+ * Accepts deliveries that any of the verifiers accepts, for a migration from one scheme to another. It needs the body's
+ * bytes when one of them does. Give `eventKey` too when only one of the schemes offers an event id: otherwise the two
+ * deliveries of an event have different keys.
  * @throws WebhookError `invalid_option` without a verifier.
  */
 export function anyOf(...verifiers: readonly Verifier[]): Verifier {
@@ -22,11 +22,11 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           if (verification.verified === true) return verification
           reasons.push(`${verifier.name}: ${verification.reason}`)
         } catch (error) {
-          // Refusing is what a verifier that throws does; the others still have a say. What it threw may hold a secret.
+          // A verifier that throws does not verify; the others are still asked. Its error may hold a secret.
           reasons.push(`${verifier.name}: it threw a ${error instanceof Error ? error.name : typeof error}`)
         }
       }
-      return refused(reasons.join('; '))
+      return notVerified(reasons.join('; '))
     },
   }
 }

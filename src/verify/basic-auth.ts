@@ -1,8 +1,7 @@
 import { WebhookError } from '../errors.ts'
-import { matchCredential } from './credential.ts'
 import { decodeBase64 } from './encoding.ts'
-import { maxCredentialLength, readSecrets, type Secrets, secretMatcher } from './secrets.ts'
-import { refused, type Verifier } from './verifier.ts'
+import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 export interface BasicAuthOptions {
   readonly username: string
@@ -19,18 +18,19 @@ export function basicAuth({ username, password }: BasicAuthOptions): Verifier {
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
     throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }
-  const matches = secretMatcher(readSecrets('basicAuth', password).map((each) => `${username}:${each}`))
+  const credentials = readSecrets('basicAuth', password).map((each) => `${username}:${each}`)
+  const match = credentialMatcher('header authorization', credentials)
   return {
     name: 'basicAuth',
     needsBytes: false,
     verify({ headers }) {
       const value = headers.get('authorization')
-      if (value === null) return refused('header authorization is missing')
-      if (value.length > maxCredentialLength) return refused('header authorization is too long')
+      if (value === null) return notVerified('header authorization is missing')
+      if (value.length > maxCredentialLength) return notVerified('header authorization is too long')
       const encoded = /^basic +(\S+)$/i.exec(value)?.[1]
-      const credentials = encoded === undefined ? undefined : decodeBase64(encoded)
-      if (credentials === undefined) return refused('header authorization holds no Basic credentials')
-      return matchCredential('header authorization', new TextDecoder().decode(credentials), matches)
+      const bytes = encoded === undefined ? undefined : decodeBase64(encoded)
+      if (bytes === undefined) return notVerified('header authorization holds no Basic credentials')
+      return match(new TextDecoder().decode(bytes))
     },
   }
 }

@@ -1,5 +1,4 @@
-import { encodeBytes } from './encoding.ts'
-import type { HashAlgorithm, SignatureEncoding } from './hmac-options.ts'
+import { encodeBytes, type HashAlgorithm, type SignatureEncoding } from './encoding.ts'
 
 // `#crypto` where there is no node:crypto. Its counterpart is crypto-node.ts; both export the same functions.
 
@@ -8,7 +7,7 @@ const encoder = new TextEncoder()
 
 type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
-/** A secret made ready for {@link hmac}: imported when it is first used, since Workers forbid it at start-up. */
+/** A secret prepared for {@link hmac}. It is imported when it is first used, since Workers forbid that at start-up. */
 export type HmacKey = () => Promise<CryptoKey>
 
 export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer>): HmacKey {
@@ -19,7 +18,7 @@ export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer
   }
 }
 
-/** The HMAC of `prefix`, in UTF-8, followed by `content`. */
+/** Makes the HMAC of `prefix`, in UTF-8, followed by `content`. */
 export async function hmac(
   key: HmacKey,
   prefix: string,
@@ -33,7 +32,17 @@ export async function hmac(
   return encodeBytes(new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed)), encoding)
 }
 
-/** The SHA-256 of a text in UTF-8, in hex. */
+/** Makes the SHA-256 of a text in UTF-8, in hex. */
 export async function sha256(text: string): Promise<string> {
   return encodeBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))), 'hex')
+}
+
+/**
+ * Compares two texts in a time that depends on the length of `expected` alone: every code unit is compared, whatever the
+ * others were.
+ */
+export function equalText(text: string, expected: string): boolean {
+  let difference = text.length ^ expected.length
+  for (let i = 0; i < expected.length; i++) difference |= text.charCodeAt(i) ^ expected.charCodeAt(i)
+  return difference === 0
 }

@@ -1,15 +1,14 @@
 import { WebhookError } from '../errors.ts'
 import { checkHeaderName } from '../internal/check-options.ts'
-import { matchCredential } from './credential.ts'
-import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
-import { refused, type Verifier } from './verifier.ts'
+import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 export interface HeaderTokenOptions {
   readonly secret: Secrets
   /** The header that carries the secret. */
   readonly header: string
   /**
-   * What stands before the secret, such as `Bearer `; compared without regard to case, as HTTP does with schemes.
+   * The text before the secret, such as `Bearer `. Upper and lower case are the same, as in HTTP's schemes.
    * @defaultValue ''
    */
   readonly prefix?: string
@@ -25,17 +24,17 @@ export function headerToken({ secret, header, prefix = '' }: HeaderTokenOptions)
   if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {
     throw new WebhookError('invalid_option', 'headerToken: a header carries printable ASCII only, so must its secret')
   }
-  const matches = secretMatcher(secrets)
+  const match = credentialMatcher(`header ${header}`, secrets)
   return {
     name: 'headerToken',
     needsBytes: false,
     verify({ headers }) {
-      // A header sent twice arrives joined by a comma and so matches no secret.
+      // A header sent twice arrives joined by a comma, so it matches no secret.
       const value = headers.get(header)
       if (value !== null && value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
-        return refused(`header ${header} does not begin with its prefix`)
+        return notVerified(`header ${header} does not begin with its prefix`)
       }
-      return matchCredential(`header ${header}`, value?.slice(prefix.length), matches)
+      return match(value?.slice(prefix.length))
     },
   }
 }

@@ -1,11 +1,10 @@
 import { hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { checkChoice, checkHeaderName, checkNumbers } from '../internal/check-options.ts'
-import type { HashAlgorithm, SignatureEncoding } from './hmac-options.ts'
+import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
-import { maxSignatures, verifySignatures } from './signatures.ts'
-import { timestampFault } from './timestamp.ts'
-import { refused, type Verifier, verified } from './verifier.ts'
+import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
+import { notVerified, type Verifier, verified } from './verifier.ts'
 
 export interface HmacSignatureOptions {
   /** The key, used as the bytes of its UTF-8 text. */
@@ -17,19 +16,19 @@ export interface HmacSignatureOptions {
   /** @defaultValue 'hex' */
   readonly encoding?: SignatureEncoding
   /**
-   * What stands before each signature, such as `sha256=`.
+   * The text before each signature, such as `sha256=`.
    * @defaultValue ''
    */
   readonly prefix?: string
   /**
-   * What stands between signatures, for a sender that sends several in one header while it changes its secret.
+   * The text between signatures, for a sender that sends several in one header while it changes its secret.
    * @defaultValue none: the header holds one signature
    */
   readonly separator?: string
-  /** The header with the time of signing, in Unix seconds, and how many seconds it may differ from now (300). */
+  /** The header with the time of signing, in Unix seconds. It may differ from now by `toleranceSeconds` (300). */
   readonly timestamp?: { readonly header: string; readonly toleranceSeconds?: number }
   /**
-   * What is signed. A timestamp outside the signature proves nothing, so sign it where the sender lets you choose.
+   * The signed content. A timestamp outside the signature proves nothing, so sign it if the sender lets you choose.
    * @defaultValue 'timestamp.body' with a timestamp, otherwise 'body'
    */
   readonly signedContent?: 'body' | 'timestamp.body'
@@ -57,22 +56,22 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
     needsBytes: true,
     verify({ headers, body }) {
       const value = headers.get(header)
-      if (value === null) return refused(`header ${header} is missing`)
+      if (value === null) return notVerified(`header ${header} is missing`)
       const signatures = readSignatures(value, settings)
-      if (signatures === undefined) return refused(`header ${header} is malformed`)
+      if (signatures === undefined) return notVerified(`header ${header} is malformed`)
       if (timestamp === undefined) return verifySignatures(signatures, { keys, encoding, prefix: '', body }, verified)
 
       const time = headers.get(timestamp.header)
-      if (time === null) return refused(`header ${timestamp.header} is missing`)
+      if (time === null) return notVerified(`header ${timestamp.header} is missing`)
       const fault = timestampFault(time, toleranceSeconds, now)
-      if (fault !== undefined) return refused(fault)
+      if (fault !== undefined) return notVerified(fault)
       const prefix = signedContent === 'body' ? '' : `${time}.`
       return verifySignatures(signatures, { keys, encoding, prefix, body }, verified)
     },
   }
 }
 
-/** The options with their defaults, once they have proved to make sense. */
+/** Checks the options, and fills in the defaults. */
 function resolve(options: HmacSignatureOptions) {
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator, timestamp, now = Date.now } = options
   const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
@@ -91,8 +90,8 @@ function resolve(options: HmacSignatureOptions) {
   return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 
-// Strict: one entry that is no signature spoils the header. That refuses a header sent twice, which arrives joined by
-// a comma and a space.
+// Strict: one malformed entry makes the header malformed. So is a header sent twice, which arrives joined by a comma and
+// a space.
 function readSignatures(
   value: string,
   { encoding, prefix, separator }: ReturnType<typeof resolve>,

@@ -1,14 +1,14 @@
-import { sha256 } from '#crypto'
+import { equalText, sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { equalText } from './equal-text.ts'
+import { notVerified, type Verification, verified } from './verifier.ts'
 
 /** One secret, or several while a rotation is under way: any of them is accepted. */
 export type Secrets = string | readonly string[]
 
 /**
- * The secrets as a list, once each has proved usable.
- * @throws WebhookError `invalid_option`, naming the usual cause and never the secret.
+ * Checks the secrets and returns them as a list.
+ * @throws WebhookError `invalid_option`, naming the usual cause and never the secret
  */
 export function readSecrets(verifier: string, secrets: Secrets): readonly string[] {
   const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : Array.isArray(secrets) ? secrets : []
@@ -37,22 +37,28 @@ function secretFault(secret: unknown): string | undefined {
 /** The longest credential that is looked at, in characters. */
 export const maxCredentialLength = 4096
 
+/** Decides whether a candidate is a secret. `null`, `undefined` and the empty string are missing ones. */
+export type MatchCredential = (candidate: string | null | undefined) => MaybePromise<Verification>
+
 /**
- * Says whether a candidate is one of the secrets, in a time that tells nothing of them: digests of one length are
- * compared, and every secret is, whichever matches.
+ * Makes the function that compares a credential with the secrets. Its time tells nothing of them: it compares digests of
+ * one length, and compares every secret, whichever matches.
+ * @param what names the credential in the reason
  */
-export function secretMatcher(secrets: readonly string[]): (candidate: string) => MaybePromise<boolean> {
+export function credentialMatcher(what: string, secrets: readonly string[]): MatchCredential {
   let digests: readonly MaybePromise<string>[] | undefined
+  const judge = ([candidate = '', ...expected]: readonly string[]): Verification => {
+    let matches = 0
+    for (const digest of expected) matches |= equalText(candidate, digest) ? 1 : 0
+    return matches === 1 ? verified : notVerified(`${what} is wrong`)
+  }
+
   return (candidate) => {
-    // Made at the first delivery, since Workers forbid digests at start-up.
+    if (candidate === null || candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
+    if (candidate.length > maxCredentialLength) return notVerified(`${what} is too long`)
+    // Made at the first delivery: Workers forbid digests at start-up.
     digests ??= secrets.map((secret) => sha256(secret))
     const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
-    return all.some(isPromise) ? Promise.all(all).then(matchesAny) : matchesAny(all as string[])
+    return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])
   }
-}
-
-function matchesAny([candidate = '', ...secrets]: readonly string[]): boolean {
-  let matches = 0
-  for (const secret of secrets) matches |= equalText(candidate, secret) ? 1 : 0
-  return matches === 1
 }

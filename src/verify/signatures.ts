@@ -1,22 +1,21 @@
-import { type HmacKey, hmac } from '#crypto'
+import { equalText, type HmacKey, hmac } from '#crypto'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { equalText } from './equal-text.ts'
-import type { SignatureEncoding } from './hmac-options.ts'
-import { refused, type Verification } from './verifier.ts'
+import type { SignatureEncoding } from './encoding.ts'
+import { notVerified, type Verification } from './verifier.ts'
 
 /** The most signatures one delivery may carry: enough for a rotation, too few to make it expensive. */
 export const maxSignatures = 16
 
-/** What a delivery's signatures have to be the HMAC of. */
+/** The signed content, and the keys that may have signed it. */
 export interface SignedContent {
   readonly keys: readonly HmacKey[]
   readonly encoding: SignatureEncoding
-  /** What was signed before the body. */
+  /** The text that was signed before the body. */
   readonly prefix: string
   readonly body: Uint8Array
 }
 
-/** `success` when any of the signatures, in the given encoding, was made with any of the keys. */
+/** Returns `success` when any of the signatures, in the given encoding, was made with any of the keys. */
 export function verifySignatures(
   signatures: readonly string[],
   { keys, encoding, prefix, body }: SignedContent,
@@ -32,5 +31,18 @@ function judge(signatures: readonly string[], expected: readonly string[], succe
   for (const signature of signatures) {
     for (const text of expected) if (equalText(signature, text)) return success
   }
-  return refused('no signature matches')
+  return notVerified('no signature matches')
+}
+
+/**
+ * Returns why a Unix timestamp in seconds cannot be accepted; `undefined` when it can. The tolerance goes both ways: a
+ * clock can be ahead as well as behind, and a signature from the future is no fresher.
+ */
+export function timestampFault(text: string, toleranceSeconds: number, now: () => number): string | undefined {
+  if (!/^[0-9]{1,12}$/.test(text)) return 'the timestamp is malformed'
+  const age = now() / 1000 - Number(text)
+  // Negated, so that a tolerance or a clock that is not a number fails.
+  if (!(age <= toleranceSeconds)) return 'the timestamp is too old'
+  if (!(age >= -toleranceSeconds)) return 'the timestamp is in the future'
+  return undefined
 }

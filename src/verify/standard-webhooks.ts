@@ -3,9 +3,8 @@ import { WebhookError } from '../errors.ts'
 import { checkNumbers } from '../internal/check-options.ts'
 import { decodeBase64 } from './encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
-import { maxSignatures, verifySignatures } from './signatures.ts'
-import { timestampFault } from './timestamp.ts'
-import { refused, type Verifier } from './verifier.ts'
+import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64; the prefix may be left out. */
@@ -26,8 +25,8 @@ const secretPrefix = 'whsec_'
 const version = 'v1,'
 
 /**
- * Accepts deliveries signed after the Standard Webhooks specification with a symmetric (`v1`) signature. Their
- * `webhook-id` becomes the event key.
+ * Accepts deliveries with a symmetric (`v1`) signature of the Standard Webhooks specification. Their `webhook-id` becomes
+ * the event key.
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
@@ -47,21 +46,21 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
       const timestamp = headers.get('webhook-timestamp')
       const signature = headers.get('webhook-signature')
       if (!id || !timestamp || !signature) {
-        return refused('one of the headers webhook-id, webhook-timestamp and webhook-signature is missing')
+        return notVerified('one of the headers webhook-id, webhook-timestamp and webhook-signature is missing')
       }
       const fault = timestampFault(timestamp, toleranceSeconds, now)
-      if (fault !== undefined) return refused(fault)
+      if (fault !== undefined) return notVerified(fault)
       const signatures = readSignatures(signature)
-      if (signatures === undefined) return refused('header webhook-signature is malformed')
-      if (id.length > maxCredentialLength) return refused('header webhook-id is too long')
+      if (signatures === undefined) return notVerified('header webhook-signature is malformed')
+      if (id.length > maxCredentialLength) return notVerified('header webhook-id is too long')
       const prefix = `${id}.${timestamp}.`
       return verifySignatures(signatures, { keys, encoding: 'base64', prefix, body }, { verified: true, eventId: id })
     },
   }
 }
 
-// A list separated by spaces. Versions other than v1 are the future's and are passed over; a malformed entry, which is
-// also what a header sent twice contains, spoils the header.
+// A list separated by spaces. Later versions than v1 are skipped. A malformed entry, which a header sent twice also
+// contains, makes the header malformed.
 function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
   const entries = value.split(' ')

@@ -1,15 +1,14 @@
 import { WebhookError } from '../errors.ts'
 import { checkChoice } from '../internal/check-options.ts'
-import { matchCredential } from './credential.ts'
-import { readSecrets, type Secrets, secretMatcher } from './secrets.ts'
-import { refused, type Verifier } from './verifier.ts'
+import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 export interface UrlTokenOptions {
   /** The token, as it is before it is written into a URL. */
   readonly secret: Secrets
   /**
-   * Where in the URL the secret stands: in the query, or as the last segment of the path. A secret with a slash has to
-   * be percent-encoded there.
+   * The part of the URL that holds the secret: the query, or the last segment of the path, where a slash in it has to be
+   * percent-encoded.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
@@ -32,21 +31,21 @@ export function urlToken(options: UrlTokenOptions): Verifier {
     throw new WebhookError('invalid_option', "urlToken: parameter names a query parameter, and goes with in 'query'")
   }
   const secrets = readSecrets('urlToken', secret)
-  const matches = secretMatcher(place === 'query' ? secrets.map(spacesArePluses) : secrets)
+  const match = credentialMatcher('the token in the URL', place === 'query' ? secrets.map(spacesArePluses) : secrets)
   const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
   return {
     name: 'urlToken',
     needsBytes: false,
     verify({ url }) {
       const tokens = read(url)
-      if (tokens.length > 1) return refused(`the URL has several parameters named ${parameter}`)
-      return matchCredential('the token in the URL', tokens[0], matches)
+      if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
+      return match(tokens[0])
     },
   }
 }
 
-// A plus in a query may be itself or a space, depending on who wrote the URL: secrets in base64 hold pluses that were
-// pasted as they are. To a token the two are the same.
+// A plus in a query is a plus or a space, depending on who wrote the URL: people paste secrets in base64 as they are. The
+// two count as the same character of a token.
 const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
 
 function queryTokens(url: string, parameter: string): string[] {

@@ -1,7 +1,7 @@
 import type { DeliveryHeaders } from '../delivery.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
-/** What a verifier looks at. */
+/** The part of a delivery that a verifier sees. */
 export interface SignedDelivery {
   readonly url: string
   readonly headers: DeliveryHeaders
@@ -9,7 +9,7 @@ export interface SignedDelivery {
   readonly body: Uint8Array
 }
 
-/** What a verifier decided. The reason is for logs and hooks, never for the sender. */
+/** The decision of a verifier. The reason is for logs and hooks, never for the sender. */
 export type Verification =
   | {
       readonly verified: true
@@ -18,10 +18,10 @@ export type Verification =
     }
   | { readonly verified: false; readonly reason: string }
 
-/** Decides whether a delivery comes from the sender. One that throws or rejects refuses. */
+/** Decides whether a delivery comes from the sender. When it throws or rejects, the delivery is not verified. */
 export interface Verifier {
   readonly name: string
-  /** Whether it covers the body's exact bytes, so that a body some parser consumed cannot be verified. */
+  /** `true` when it needs the body's exact bytes, so that it cannot verify a body that a parser has consumed. */
   readonly needsBytes: boolean
   verify(delivery: SignedDelivery): MaybePromise<Verification>
 }
@@ -30,4 +30,4 @@ export interface Verifier {
 export const verified: Verification = Object.freeze({ verified: true })
 
 /** The delivery may come from anyone. */
-export const refused = (reason: string): Verification => ({ verified: false, reason })
+export const notVerified = (reason: string): Verification => ({ verified: false, reason })
