@@ -1,36 +1,55 @@
 import { isPromise } from './maybe-promise.ts'
 
+/** The levels of log lines, from the least to the most urgent. */
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+
+/** One of {@link logLevels}. */
+export type LogLevel = (typeof logLevels)[number]
+
 type LogMethod = (details: object, message: string) => void
 
-/** The part of pino's interface that is used: an object of details first, then the message. */
+/**
+ * The part of pino's interface that is used: an object of details first, then the message. A level that is off costs
+ * nothing: no line is built for it.
+ */
 export interface Logger {
   debug: LogMethod
   info: LogMethod
   warn: LogMethod
   error: LogMethod
+  /** Says whether lines of a level are written, as pino and winston do. Without it `level` is read. */
+  isLevelEnabled?(level: string): boolean
+  /** The name of the lowest level that is written, such as `info` or `silent`. Any other value means every level. */
+  readonly level?: unknown
 }
 
-/** What is logged where the user gives no logger: only what calls for attention, on the console. */
+/** A logger that never throws, and that can always be asked which levels are on. */
+export interface SafeLogger extends Logger {
+  isLevelEnabled(level: LogLevel): boolean
+}
+
+/** The default logger: warnings and errors on the console. */
 export const consoleLogger: Logger = {
+  level: 'warn',
   debug() {},
   info() {},
   warn: (details, message) => console.warn(`media-webhooks: ${message}`, details),
   error: (details, message) => console.error(`media-webhooks: ${message}`, details),
 }
 
-/** A logger that adds the same details to every line. */
+/** Makes a logger that adds the same details to every line. */
 export function withDetails(logger: Logger, bound: object): Logger {
   const bind =
-    (level: keyof Logger): LogMethod =>
+    (level: LogLevel): LogMethod =>
     (details, message) =>
       logger[level]({ ...bound, ...details }, message)
   return { debug: bind('debug'), info: bind('info'), warn: bind('warn'), error: bind('error') }
 }
 
-/** A logger whose lines are lost where the given one throws or rejects: nothing else must be. */
-export function unfailing(logger: Logger): Logger {
+/** Makes a logger whose lines are lost where the given one throws or rejects, so that nothing else is. */
+export function safeLogger(logger: Logger): SafeLogger {
   const guard =
-    (level: keyof Logger): LogMethod =>
+    (level: LogLevel): LogMethod =>
     (details, message) => {
       try {
         const written: unknown = logger[level](details, message)
@@ -39,5 +58,30 @@ export function unfailing(logger: Logger): Logger {
         // A logger that throws leaves nowhere to say so.
       }
     }
-  return { debug: guard('debug'), info: guard('info'), warn: guard('warn'), error: guard('error') }
+  return {
+    debug: guard('debug'),
+    info: guard('info'),
+    warn: guard('warn'),
+    error: guard('error'),
+    // Asked for every line: the level of a running logger can change.
+    isLevelEnabled: (level) => isEnabled(logger, level),
+  }
+}
+
+// Names that pino and winston have beside ours, by the first of our levels that they let through.
+const firstLevel = new Map<unknown, number>([
+  ['info', 1],
+  ['warn', 2],
+  ['error', 3],
+  ['fatal', 4],
+  ['silent', 4],
+])
+
+function isEnabled(logger: Logger, level: LogLevel): boolean {
+  try {
+    if (typeof logger.isLevelEnabled === 'function') return logger.isLevelEnabled(level)
+    return logLevels.indexOf(level) >= (firstLevel.get(logger.level) ?? 0)
+  } catch {
+    return true
+  }
 }

@@ -1,15 +1,12 @@
-import type { Acknowledgement, Outcome } from '../delivery.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { HandlerRun } from '../handlers/handler-run.ts'
-import { consoleLogger, type Logger, unfailing } from '../internal/logger.ts'
+import type { HandlerRun, RunReporter } from '../handlers/dispatcher.ts'
+import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
+import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 
-type Level = keyof Logger
-type Failure = Exclude<HandlingReport['outcome'], 'handled'>
-
-// What the sender or its network did is worth a line; what keeps deliveries from being taken wants attention.
-const deliveryLevels: Partial<Record<Outcome, Level>> = {
+// The sender's or its network's fault is worth a line; what keeps the receiver from taking deliveries needs attention.
+const deliveryLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   unauthorized: 'warn',
   malformed: 'warn',
   method_not_allowed: 'info',
@@ -25,7 +22,7 @@ const deliveryLevels: Partial<Record<Outcome, Level>> = {
   internal: 'error',
 }
 
-const handlingLevels: Record<HandlingReport['outcome'], Level> = {
+const handlingLevels: Record<HandlingReport['outcome'], LogLevel> = {
   handled: 'debug',
   retried: 'warn',
   stopped: 'warn',
@@ -33,21 +30,14 @@ const handlingLevels: Record<HandlingReport['outcome'], Level> = {
   'dead-lettered': 'error',
 }
 
-/** Tells hooks and logger what happened. Nothing that either throws, or rejects with, gets out. */
-export interface Reporter {
-  delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: unknown): void
-  handled(run: HandlerRun): void
-  notHandled(outcome: Failure, run: HandlerRun, error: unknown, retryInMs?: number): void
-  /** Calls a function of the user's that must not break anything. */
-  guarded(what: string, call: () => unknown): void
+/** Reports to hooks and logger. Nothing that either throws, or rejects with, gets out. */
+export interface Reporter extends RunReporter {
+  delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: Error): void
 }
 
-export function createReporter(hooks: Hooks, logger: Logger): Reporter {
-  // The console shows no debug lines, so that success costs nothing where nobody listens.
-  const isHeard = (level: Level, hook: unknown) => hook !== undefined || level !== 'debug' || logger !== consoleLogger
-
-  const safeLogger = unfailing(logger)
-  const threw = (what: string, error: unknown): void => safeLogger.error({ err: error }, `${what} threw`)
+/** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
+export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
+  const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
   const guarded = (what: string, call: () => unknown): void => {
     try {
@@ -59,31 +49,41 @@ export function createReporter(hooks: Hooks, logger: Logger): Reporter {
     }
   }
 
-  const log = (level: Level, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
-    safeLogger[level](err === undefined ? details : { ...details, err }, message)
-
-  const tellOfHandling = (report: HandlingReport): void => {
-    guarded('the handling hook', () => hooks.handling?.(report))
-    log(handlingLevels[report.outcome], handlingLine(report), report)
-  }
+  const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
+    logger[level](err === undefined ? details : { ...details, err }, message)
 
   return {
     guarded,
     delivery(acknowledgement, startedAt, event, error) {
       const level = deliveryLevels[acknowledgement.outcome] ?? 'debug'
-      if (!isHeard(level, hooks.delivery)) return
+      const isLogged = logger.isLevelEnabled(level)
+      if (!isLogged && hooks.delivery === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
-      guarded('the delivery hook', () => hooks.delivery?.(report))
-      log(level, lineOf(report), report)
+      if (hooks.delivery !== undefined) guarded('the delivery hook', () => hooks.delivery?.(report))
+      if (isLogged) log(level, deliveryLine(report), report)
     },
-    handled(run) {
-      if (isHeard('debug', hooks.handling)) tellOfHandling(handlingReport('handled', run))
-    },
-    notHandled(outcome, run, error, retryInMs) {
-      const report = handlingReport(outcome, run)
-      tellOfHandling(retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error })
+    run(outcome, run, error, retryInMs) {
+      const level = handlingLevels[outcome]
+      const isLogged = logger.isLevelEnabled(level)
+      if (!isLogged && hooks.handling === undefined) return
+      const report = handlingReport(outcome, run, error, retryInMs)
+      if (hooks.handling !== undefined) guarded('the handling hook', () => hooks.handling?.(report))
+      if (isLogged) log(level, handlingLine(report), report)
     },
   }
+}
+
+function handlingReport(
+  outcome: HandlingReport['outcome'],
+  { event, handler, startedAt, context }: HandlerRun,
+  error: unknown,
+  retryInMs: number | undefined,
+): HandlingReport {
+  const { key, type, mediaId } = event
+  const durationMs = performance.now() - startedAt
+  const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
+  if (outcome === 'handled') return report
+  return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
 }
 
 function handlingLine({ outcome, handler, attempt, retryInMs = 0 }: HandlingReport): string {
@@ -92,28 +92,22 @@ function handlingLine({ outcome, handler, attempt, retryInMs = 0 }: HandlingRepo
   return outcome === 'dead-lettered' ? `${what}, the last: the event is a dead letter` : what
 }
 
-function handlingReport(outcome: HandlingReport['outcome'], run: HandlerRun): HandlingReport {
-  const { key, type, mediaId } = run.event
-  const durationMs = performance.now() - run.startedAt
-  return { outcome, handler: run.handler, key, type, mediaId, attempt: run.context.attempt, durationMs }
-}
-
 function deliveryReport(
   { outcome, status }: Acknowledgement,
   startedAt: number,
   event: MediaEvent | undefined,
-  error: unknown,
+  error: Error | undefined,
 ): DeliveryReport {
   const report = { outcome, status, durationMs: performance.now() - startedAt }
   const named = event && { key: event.key, type: event.type, mediaId: event.mediaId }
   if (error === undefined) return { ...report, ...named }
-  const { message, cause } = error as Error
+  const { message, cause } = error
   if (cause === undefined) return { ...report, ...named, reason: message }
-  // A cause is either more words for the reason or what somebody threw.
+  // A string is a longer reason, for the logs only; anything else was thrown by the user's code or a driver.
   return typeof cause === 'string'
     ? { ...report, ...named, reason: cause }
     : { ...report, ...named, reason: message, error: cause }
 }
 
-const lineOf = ({ outcome, reason }: DeliveryReport): string =>
-  reason === undefined ? `delivery ${outcome}` : `delivery refused: ${reason}`
+const deliveryLine = ({ outcome, reason }: DeliveryReport): string =>
+  reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`
