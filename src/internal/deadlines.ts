@@ -1,25 +1,22 @@
 import { ChurnMap } from './churn-map.ts'
 import { type Timer, unref } from './timers.ts'
 
-/** Something that has a time to finish. */
+/** Something that has to finish in time. */
 export interface Timed {
-  /** In ms of `performance.now`. */
+  /** When it started, in ms of `performance.now`. */
   readonly startedAt: number
-  /** Told when its time is up. */
+  /** Called when its time is up. */
   expire(): void
 }
 
-// Workers stop a timer with the request in which it was set: there it cannot serve the runs of other requests.
+// Workers stop a timer together with the request that set it, so there it cannot serve the runs of other requests.
 const timersEndWithRequests =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
 
-/**
- * Ends the time of runs that all have the same time, with one timer: a timer each would cost more than the rest of a
- * run does.
- */
+/** Time limits for runs that all have the same limit, on one timer: a timer each would cost more than a run does. */
 export class Deadlines {
   readonly #timeoutMs: number
-  /** In the order in which they began, which is that of their deadlines. */
+  /** In order of their start, and so of their deadlines. */
   readonly #runs = new ChurnMap<Timed, true>()
   #timer: Timer | undefined
 
@@ -27,18 +24,18 @@ export class Deadlines {
     this.#timeoutMs = timeoutMs
   }
 
-  begin(run: Timed): void {
+  add(run: Timed): void {
     this.#runs.set(run, true)
     if (this.#timer === undefined || timersEndWithRequests) this.#wait(this.#timeoutMs)
   }
 
-  end(run: Timed): void {
+  remove(run: Timed): void {
     this.#runs.delete(run)
   }
 
   #wait(ms: number): void {
     this.#timer = setTimeout(() => this.#expire(), ms)
-    // It stays behind when the last run has ended.
+    // It outlives the last run.
     unref(this.#timer)
   }
 

@@ -4,20 +4,20 @@ import { unref } from './timers.ts'
 const longestStayMs = 30_000
 
 /**
- * Runs something where this is called, once the function it returns is called, wherever that is. Workers tie what code
- * starts to the request in which it runs, and stop it with that request: an event has to be handled in its own.
+ * Returns a function that, wherever it is called, makes `run` run in the request that is current now. Workers tie the
+ * work that code starts to the request in which the code runs, and stop it with that request.
  */
 export function inThisRequest(run: () => void): () => void {
-  // They also give up on a request that awaits nothing but another request. A timer is something of its own.
+  // Workers also give up on a request that only awaits another request. This timer is something of its own to await.
   const stay = setTimeout(() => {}, longestStayMs)
   unref(stay)
-  let begin = () => {}
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve
+  let start = () => {}
+  const started = new Promise<void>((resolve) => {
+    start = resolve
   })
-  void begun.then(() => {
+  void started.then(() => {
     clearTimeout(stay)
     run()
   })
-  return begin
+  return start
 }

@@ -6,30 +6,30 @@ export interface LaneJob<Job> {
   readonly lane: string
   /** The job behind it in its lane; set by the lanes. */
   next: Job | undefined
-  /** Whether it has to run in the request that adds it. */
+  /** `true` for a job that has to run in the request that adds it. */
   readonly inItsRequest?: boolean
-  /** Lets it begin there; set by the lanes. */
-  begin?: (() => void) | undefined
+  /** Starts the job there; set by the lanes. */
+  startInRequest?: (() => void) | undefined
 }
 
 // setImmediate where the runtime has it: a timer would cost a millisecond.
 const later: (run: () => void) => void = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
 
-/** How many jobs may begin before the event loop gets a turn: handlers that never wait must not hold up deliveries. */
+/** How many jobs may start before the event loop gets a turn: handlers that never wait must not hold up deliveries. */
 const maxStartsPerTurn = 256
 
 /**
- * Runs jobs after the turn of the event loop in which they were added, so that acknowledgements are written first:
- * those of one lane one after another, in order; those of different lanes side by side, up to `concurrency`.
+ * Runs jobs after the turn of the event loop in which they were added, so that acknowledgements are written first. The
+ * jobs of one lane run one after another, in order; those of different lanes side by side, up to `concurrency`.
  */
 export class Lanes<Job extends LaneJob<Job>> {
   readonly #concurrency: number
   readonly #run: (job: Job) => Promise<void>
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
-  /** At most one job a lane, in the order in which they became ready; those before `#begun` have begun. */
+  /** At most one job a lane, in the order in which they became ready. The first `#started` of them have started. */
   #ready: Job[] = []
-  #begun = 0
+  #started = 0
   #running = 0
   #startsLeft = 0
   #scheduled = false
@@ -45,7 +45,7 @@ export class Lanes<Job extends LaneJob<Job>> {
   }
 
   add(job: Job): void {
-    if (job.inItsRequest) job.begin = inThisRequest(() => this.#start(job))
+    if (job.inItsRequest) job.startInRequest = inThisRequest(() => this.#start(job))
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last !== undefined) {
@@ -56,10 +56,10 @@ export class Lanes<Job extends LaneJob<Job>> {
     this.#schedule()
   }
 
-  /** Forgets every job that has not begun. */
+  /** Forgets every job that has not started. */
   clear(): void {
     this.#ready = []
-    this.#begun = 0
+    this.#started = 0
     this.#last.clear()
   }
 
@@ -69,25 +69,25 @@ export class Lanes<Job extends LaneJob<Job>> {
     later(() => {
       this.#scheduled = false
       this.#startsLeft = maxStartsPerTurn
-      this.#begin()
+      this.#startReady()
     })
   }
 
-  #begin(): void {
+  #startReady(): void {
     while (this.#running < this.#concurrency && this.#startsLeft > 0) {
-      const job = this.#ready[this.#begun]
+      const job = this.#ready[this.#started]
       if (job === undefined) break
-      this.#begun++
+      this.#started++
       this.#startsLeft--
       this.#running++
-      if (job.begin === undefined) this.#start(job)
-      else job.begin()
+      if (job.startInRequest === undefined) this.#start(job)
+      else job.startInRequest()
     }
-    if (this.#begun < this.#ready.length) this.#schedule()
-    // Cut off in one piece and not job by job, which would move all the others for each.
-    if (this.#begun < this.#ready.length && this.#begun < 1_024) return
-    this.#ready = this.#ready.slice(this.#begun)
-    this.#begun = 0
+    if (this.#started < this.#ready.length) this.#schedule()
+    // Started jobs are cut off in one piece: removing one at a time would move all the others each time.
+    if (this.#started < this.#ready.length && this.#started < 1_024) return
+    this.#ready = this.#ready.slice(this.#started)
+    this.#started = 0
   }
 
   #start(job: Job): void {
@@ -98,13 +98,13 @@ export class Lanes<Job extends LaneJob<Job>> {
     this.#running--
     if (job.next !== undefined) {
       this.#ready.push(job.next)
-      // A job that will be retried comes back to the end of its lane.
+      // A job that is retried comes back to the end of its lane.
       job.next = undefined
     } else if (this.#last.get(job.lane) === job) {
       this.#last.delete(job.lane)
     }
-    if (this.#begun === this.#ready.length) return
-    if (this.#startsLeft > 0) this.#begin()
+    if (this.#started === this.#ready.length) return
+    if (this.#startsLeft > 0) this.#startReady()
     else this.#schedule()
   }
 }

@@ -1,0 +1,71 @@
+import { WebhookError } from '../errors.ts'
+
+/** A JSON object. A key `__proto__` is an ordinary own property, as JSON.parse makes it. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** How deep a payload may be nested. The service's are flat; the limit keeps every later walk off the stack's end. */
+const maxDepth = 64
+
+// Fatal: bytes that are not UTF-8 are refused instead of becoming U+FFFD. A leading byte order mark is skipped.
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Reads bytes as a JSON object.
+ * @throws WebhookError `malformed`, without quoting what it read.
+ */
+export function parseJsonObject(bytes: Uint8Array): JsonObject {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw new WebhookError('malformed', 'the body is not UTF-8')
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new WebhookError('malformed', 'the body is not JSON')
+  }
+  return checkJsonObject(value)
+}
+
+/**
+ * Checks a value that some JSON parser made.
+ * @throws WebhookError `malformed`
+ */
+export function checkJsonObject(value: unknown): JsonObject {
+  if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
+  if (isDeeperThan(value, maxDepth)) {
+    throw new WebhookError('malformed', `the body is nested more than ${maxDepth} levels deep`)
+  }
+  return value
+}
+
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
+
+// Level by level and not recursive, since what it looks for would overflow the stack.
+function isDeeperThan(root: JsonObject, limit: number): boolean {
+  let level: JsonObject[] = [root]
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > limit) return true
+    const next: JsonObject[] = []
+    for (const object of level) {
+      for (const key in object) {
+        const value = object[key]
+        if (isObject(value)) next.push(value)
+      }
+    }
+    level = next
+  }
+  return false
+}
+
+/** JSON with the keys of every object sorted, so that equal objects have equal texts. */
+export function canonicalJson(value: unknown): string {
+  if (!isObject(value)) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
+  return `{${members.join(',')}}`
+}
