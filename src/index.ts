@@ -1,12 +1,4 @@
-export type {
-  Acknowledgement,
-  BodyReader,
-  Delivery,
-  DeliveryHeaders,
-  Outcome,
-  ParsedBody,
-  RefusalCode,
-} from './delivery.ts'
+export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './delivery.ts'
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
 export {
   type EncodingFailedEvent,
@@ -51,21 +43,24 @@ export type {
   HandlingResult,
   ImmediateResult,
   Inbox,
+  InboxDefinition,
+  InboxHost,
   InboxStats,
-  ReadRefused,
-  RefusedDelivery,
+  ParseUnreadable,
   UnfinishedEvent,
+  UnreadableDelivery,
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
+export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
 export type { DeliveryReport, HandlingReport, Hooks } from './receiver/hooks.ts'
 export type { Receiver, ReceiverOptions } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export { anyOf } from './verify/any-of.ts'
 export { type BasicAuthOptions, basicAuth } from './verify/basic-auth.ts'
+export type { HashAlgorithm, SignatureEncoding } from './verify/encoding.ts'
 export { type HeaderTokenOptions, headerToken } from './verify/header-token.ts'
-export type { HashAlgorithm, SignatureEncoding } from './verify/hmac-options.ts'
 export { type HmacSignatureOptions, hmacSignature } from './verify/hmac-signature.ts'
 export type { Secrets } from './verify/secrets.ts'
 export { type StandardWebhooksOptions, standardWebhooks } from './verify/standard-webhooks.ts'

@@ -1,27 +1,30 @@
-import type { Delivery } from '../delivery.ts'
+import { sha256 } from '#crypto'
+import type { Delivery, ParsedBody } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import { canonicalJson, checkJsonObject, type JsonObject, parseJsonObject } from '../internal/json.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { MediaEvent, UnknownEventType } from './catalogue.ts'
-import type { JsonObject } from './json.ts'
-import { givenKey, payloadKey } from './key.ts'
 import { readWireEvent, type WireEvent } from './wire.ts'
 
 /**
- * Where an event key comes from instead of the payload: a function, or a header that carries an id. A header is not
- * part of what a signature of the body covers: whoever can repeat a delivery can give it another one.
+ * A source of event keys other than the payload: a function, or a header that carries an id. A signature of the body
+ * does not cover a header: whoever can repeat a delivery can give it another id.
  */
 export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
 /**
- * Reads the event of a delivery.
+ * Parses the event of a delivery.
+ * @param body its bytes, or what another parser made of them
  * @param eventId the id that the verifier vouches for
  * @throws WebhookError `malformed`
  */
 export function parseEvent(
-  payload: JsonObject,
+  body: Uint8Array | ParsedBody,
   delivery: Delivery,
   eventId: string | undefined,
   source: EventKeySource | undefined,
 ): MaybePromise<MediaEvent> {
+  const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
   const wire = readWireEvent(payload)
   const id = (typeof source === 'object' && delivery.headers.get(source.header)) || eventId
   const key = id ? givenKey(id) : payloadKey(wire, payload)
@@ -40,10 +43,43 @@ async function withKeyFrom(
   return { ...event, key: await givenKey(source(event, delivery)) }
 }
 
+/** The longest key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
+const maxKeyLength = 256
+
+/**
+ * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry repeats `emitted_at` to
+ * the nanosecond, so its raw text is part of the key. Without it only the whole payload tells events apart.
+ */
+function payloadKey(event: WireEvent, payload: JsonObject): MaybePromise<string> {
+  const { type, mediaId, userId = '', emittedAt, qualities = '', status = '' } = event
+  if (emittedAt === undefined) return hashed(canonicalJson(payload))
+  // JSON makes the list unambiguous, and escapes lone surrogates, which would otherwise all be alike in UTF-8.
+  return bounded(JSON.stringify([type, mediaId, userId, emittedAt, qualities, status]))
+}
+
+/**
+ * A key from a verifier, a header or a function of the user's.
+ * @throws WebhookError `internal` when it is not a non-empty string
+ */
+function givenKey(key: string): MaybePromise<string> {
+  if (typeof key !== 'string' || key === '') {
+    throw new WebhookError('internal', 'the receiver failed', { cause: 'eventKey has to return a non-empty string' })
+  }
+  return bounded(key)
+}
+
+const bounded = (key: string): MaybePromise<string> => (key.length <= maxKeyLength ? key : hashed(JSON.stringify(key)))
+
+function hashed(text: string): MaybePromise<string> {
+  const digest: MaybePromise<string> = sha256(text)
+  return isPromise(digest) ? digest.then(hashText) : hashText(digest)
+}
+
+const hashText = (digest: string): string => `sha256:${digest}`
+
 /** The media id of the service's test delivery. */
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
-/** Makes the typed event of what stood on the wire. */
 function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
@@ -70,11 +106,11 @@ const readQualities = (text: string | undefined): readonly string[] =>
         .map((name) => name.trim())
         .filter((name) => name !== '')
 
-// With its offset: without one it would be read in the zone of whatever machine this is.
+// With an offset: a time without one would be read in this machine's time zone.
 const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
-// Of RFC 3339 every engine reads all that the service writes, fractions beyond milliseconds included; of other texts
-// each guesses in its own way. One that is no time is no reason to lose the event: it stays in the payload.
+// Every engine reads RFC 3339 as the service writes it, fractions beyond milliseconds included, and guesses at any
+// other text. A time that cannot be read is no reason to lose the event: it stays in the payload.
 function readTime(text: string | undefined): Date | undefined {
   if (text === undefined || !rfc3339.test(text)) return undefined
   const date = new Date(text)

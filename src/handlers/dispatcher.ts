@@ -1,25 +1,38 @@
+import { WebhookError } from '../errors.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
 import type { Attempt, Handle, HandlerFailure, HandlingResult } from '../inbox/inbox.ts'
-import { Deadlines } from '../internal/deadlines.ts'
-import type { Logger } from '../internal/logger.ts'
+import { Deadlines, type Timed } from '../internal/deadlines.ts'
+import { LazyAbort } from '../internal/lazy-abort.ts'
+import { type Logger, withDetails } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import type { Reporter } from '../receiver/reporter.ts'
-import type { Handler } from './handler.ts'
-import { HandlerRun } from './handler-run.ts'
-import type { HandlerRegistry, Registration } from './registry.ts'
+import type { Handler, HandlerContext } from './handler.ts'
+import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { RetrySchedule } from './retry.ts'
+
+/** Learns what became of each run of a handler. */
+export interface RunReporter {
+  run(
+    outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped',
+    run: HandlerRun,
+    error?: unknown,
+    retryInMs?: number,
+  ): void
+  /** Calls a function of the user's, and reports what it throws or rejects with. */
+  guarded(what: string, call: () => unknown): void
+}
 
 export interface DispatcherOptions {
   readonly registry: HandlerRegistry
-  readonly reporter: Reporter
+  readonly reporter: RunReporter
   readonly logger: Logger
   readonly handlerTimeoutMs: number
-  /** `undefined`: a failure is final, and the sender is told of it. */
+  /** `undefined`: a failure is final, and the sender gets 500. */
   readonly retry: RetrySchedule | undefined
 }
 
 const done: HandlingResult = Object.freeze({ status: 'done' })
 
-/** Runs the handlers of an event, one after another, and says what the inbox has to do next. */
+/** Makes the function that runs the handlers of an event, one after another, and tells the inbox what to do next. */
 export function createDispatcher(options: DispatcherOptions): Handle {
   const { registry, reporter, logger, handlerTimeoutMs, retry } = options
   const deadlines = new Deadlines(handlerTimeoutMs)
@@ -28,26 +41,26 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     const retryInMs = retry && attempt.number < retry.attempts ? retry.delayAfter(attempt.number) : undefined
     const handlers = registry.handlersFor(event.type)
     const failures: HandlerFailure[] = []
-    // It was accepted, by this process or by one before it that had a handler: it must not be dropped without a word.
+    // A handler existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     if (handlers.length === 0) return noHandler(event.type, attempt, retryInMs, logger)
     for (let i = 0; i < handlers.length; i++) {
-      const { name, handler } = handlers[i] as Registration
+      const { name, handler } = handlers[i] as RegisteredHandler
       if (attempt.completed.includes(name)) continue
       const run = new HandlerRun(event, receivedAt, attempt, name, logger)
-      const failure = await settle(handler, run, deadlines)
+      const failure = await run.finish(handler, deadlines)
       if (failure === undefined) {
-        reporter.handled(run)
-        const kept = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
-        if (isPromise(kept)) await kept
+        reporter.run('handled', run)
+        const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
+        if (isPromise(persisted)) await persisted
       } else {
         failures.push({ handler: name, message: errorText(failure.error) })
-        if (attempt.aborted) reporter.notHandled('stopped', run, failure.error)
+        if (attempt.aborted) reporter.run('stopped', run, failure.error)
         else reportFailure(options, run, failure.error, retryInMs)
       }
-      // The inbox took the event back: that is no failure of the handlers, and those that are left must not begin.
+      // The inbox took the event back. The handlers have not failed, and the remaining ones must not start.
       if (attempt.aborted) {
-        const begun = handlers.filter(({ name }, index) => index <= i || attempt.completed.includes(name))
-        return { status: 'retry', delayMs: 0, completed: completedOf(begun, failures) }
+        const started = handlers.filter(({ name }, index) => index <= i || attempt.completed.includes(name))
+        return { status: 'retry', delayMs: 0, completed: completedOf(started, failures) }
       }
     }
     if (failures.length === 0) return done
@@ -68,23 +81,6 @@ const failed = (
 ): HandlingResult =>
   retryInMs === undefined ? { status: 'dead', completed, failures } : { status: 'retry', delayMs: retryInMs, completed }
 
-/** Runs a handler to its end, or to that of its time; what it threw, if it did. */
-async function settle(
-  handler: Handler<never>,
-  run: HandlerRun,
-  deadlines: Deadlines,
-): Promise<{ readonly error: unknown } | undefined> {
-  deadlines.begin(run)
-  try {
-    const result = handler(run.event as never, run.context)
-    if (isPromise(result)) await run.settled(result)
-  } catch (error) {
-    return { error }
-  } finally {
-    deadlines.end(run)
-  }
-}
-
 function reportFailure(
   { registry, reporter, retry }: DispatcherOptions,
   run: HandlerRun,
@@ -92,17 +88,17 @@ function reportFailure(
   retryInMs: number | undefined,
 ): void {
   const outcome = retryInMs !== undefined ? 'retried' : retry === undefined ? 'failed' : 'dead-lettered'
-  reporter.notHandled(outcome, run, error, retryInMs)
+  reporter.run(outcome, run, error, retryInMs)
   const { event, handler, context } = run
-  for (const tell of registry.errorHandlers) {
+  for (const onError of registry.errorHandlers) {
     reporter.guarded('onError', () =>
-      tell(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
+      onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
     )
   }
 }
 
-/** The names of the handlers that succeeded, in this attempt or before. */
-const completedOf = (handlers: readonly Registration[], failures: readonly HandlerFailure[]): string[] =>
+/** Lists the handlers that succeeded, in this attempt or an earlier one. */
+const completedOf = (handlers: readonly RegisteredHandler[], failures: readonly HandlerFailure[]): string[] =>
   handlers.map(({ name }) => name).filter((name) => !failures.some((failure) => failure.handler === name))
 
 // A handler can throw anything, even an object whose conversion to text throws.
@@ -111,5 +107,88 @@ function errorText(error: unknown): string {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   } catch {
     return 'an error that has no text'
+  }
+}
+
+/** One run of one handler. */
+export class HandlerRun implements Timed {
+  readonly event: MediaEvent
+  readonly handler: string
+  readonly startedAt = performance.now()
+  readonly context: HandlerContext
+  readonly #attempt: Attempt
+  readonly #logger: Logger
+  #timeout: LazyAbort | undefined
+  #signal: AbortSignal | undefined
+  #giveUp: ((error: Error) => void) | undefined
+
+  constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
+    this.event = event
+    this.handler = handler
+    this.#attempt = attempt
+    this.#logger = logger
+    this.context = new RunContext(this, event.key, attempt.number, receivedAt)
+  }
+
+  get signal(): AbortSignal {
+    this.#timeout ??= new LazyAbort()
+    this.#signal ??= AbortSignal.any([this.#attempt.signal, this.#timeout.signal])
+    return this.#signal
+  }
+
+  get log(): Logger {
+    const { key, type, mediaId } = this.event
+    return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
+  }
+
+  /** Calls the handler and waits until it ends or its time is up. Returns the failure, if it failed. */
+  async finish(handler: Handler<never>, deadlines: Deadlines): Promise<{ readonly error: unknown } | undefined> {
+    deadlines.add(this)
+    try {
+      const result = handler(this.event as never, this.context)
+      if (isPromise(result)) await this.#settled(result)
+    } catch (error) {
+      return { error }
+    } finally {
+      deadlines.remove(this)
+    }
+  }
+
+  #settled(result: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject
+      // A thenable can resolve with another thenable, which may never settle.
+      Promise.resolve(result).then(resolve, reject)
+    })
+  }
+
+  expire(): void {
+    const error = new WebhookError('timeout', 'the handler did not finish in time')
+    this.#timeout ??= new LazyAbort()
+    this.#timeout.abort(error)
+    this.#giveUp?.(error)
+  }
+}
+
+/** The context a handler gets. Its costly parts are made when they are read. */
+class RunContext implements HandlerContext {
+  readonly key: string
+  readonly attempt: number
+  readonly receivedAt: Date
+  readonly #run: HandlerRun
+
+  constructor(run: HandlerRun, key: string, attempt: number, receivedAt: Date) {
+    this.#run = run
+    this.key = key
+    this.attempt = attempt
+    this.receivedAt = receivedAt
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal
+  }
+
+  get log(): Logger {
+    return this.#run.log
   }
 }

@@ -1,7 +1,7 @@
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
 
-/** What a handler is told beside the event. */
+/** The second argument of a handler. */
 export interface HandlerContext {
   /** The event key: equal in every attempt and for every duplicate. Use it to make effects idempotent. */
   readonly key: string
@@ -15,17 +15,17 @@ export interface HandlerContext {
   readonly log: Logger
 }
 
-/** Handles an event. It succeeds by returning or resolving; what it returns is not used. */
+/** Handles an event. It succeeds when it returns or resolves; the value is not used. */
 export type Handler<Event extends MediaEvent = MediaEvent> = (event: Event, context: HandlerContext) => unknown
 
-/** One handler a type, for `createReceiver({ handlers })`. */
+/** At most one handler for each type, for `createReceiver({ handlers })`. */
 export type Handlers = { readonly [Type in EventType]?: Handler<EventOf<Type>> }
 
-/** How a handler is registered. */
+/** The options of `on` and `onAny`. */
 export interface HandlerOptions {
   /**
-   * Names it in reports and dead letters, and lets an inbox remember across restarts that it has succeeded.
-   * @defaultValue the function's name, numbered where it is taken; `handler` where it has none
+   * The handler's name in reports and dead letters. By it an inbox remembers across restarts that the handler succeeded.
+   * @defaultValue the function's name, numbered if it is taken; `handler` if it has none
    */
   readonly name?: string
 }
@@ -35,9 +35,9 @@ export interface FailedHandling {
   readonly event: MediaEvent
   readonly handler: string
   readonly attempt: number
-  /** Whether it will run again. */
+  /** `true` when it will run again. */
   readonly willRetry: boolean
 }
 
-/** Told of every failure of a handler. One that throws is logged and changes nothing. */
+/** A function that is called for every failure of a handler. One that throws is logged and changes nothing. */
 export type ErrorHandler = (error: unknown, handling: FailedHandling) => void

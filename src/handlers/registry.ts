@@ -3,17 +3,17 @@ import { type EventType, eventTypes } from '../events/catalogue.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 
 /** A handler under its name. */
-export interface Registration {
+export interface RegisteredHandler {
   readonly name: string
   readonly handler: Handler<never>
   /** `undefined`: every type, the unknown ones too. */
   readonly types: ReadonlySet<string> | undefined
 }
 
-/** Which handlers want which events, in the order they were registered. */
+/** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
-  #registrations: readonly Registration[] = []
-  #byType = new Map<string, readonly Registration[]>()
+  #handlers: readonly RegisteredHandler[] = []
+  #byType = new Map<string, readonly RegisteredHandler[]>()
   readonly #errorHandlers: ErrorHandler[] = []
 
   /** @throws WebhookError `invalid_option` */
@@ -38,27 +38,27 @@ export class HandlerRegistry {
     if (name !== undefined && this.#isTaken(name)) {
       throw new WebhookError('invalid_option', `on: a handler named ${name} is already registered`)
     }
-    const registration = { name: name ?? this.#nameFor(handler), handler, types: types && new Set(types) }
-    this.#replace([...this.#registrations, registration])
+    const registered = { name: name ?? this.#nameFor(handler), handler, types: types && new Set(types) }
+    this.#replace([...this.#handlers, registered])
   }
 
-  /** Removes a handler from some types, or wherever it stands. */
+  /** Removes a handler from some types, or wherever it is registered. */
   remove(types: readonly EventType[] | undefined, handler: Handler<never>): void {
     this.#replace(
-      this.#registrations.flatMap((registration) => {
-        if (registration.handler !== handler) return [registration]
-        if (types === undefined || registration.types === undefined) return types === undefined ? [] : [registration]
-        const left = new Set([...registration.types].filter((type) => !(types as readonly string[]).includes(type)))
-        return left.size === 0 ? [] : [{ ...registration, types: left }]
+      this.#handlers.flatMap((registered) => {
+        if (registered.handler !== handler) return [registered]
+        if (types === undefined || registered.types === undefined) return types === undefined ? [] : [registered]
+        const left = new Set([...registered.types].filter((type) => !(types as readonly string[]).includes(type)))
+        return left.size === 0 ? [] : [{ ...registered, types: left }]
       }),
     )
   }
 
-  handlersFor(type: string): readonly Registration[] {
+  handlersFor(type: string): readonly RegisteredHandler[] {
     const known = this.#byType.get(type)
     if (known !== undefined) return known
-    const handlers = this.#registrations.filter(({ types }) => types === undefined || types.has(type))
-    // Only the catalogue's types are remembered: a sender can make up any number of others.
+    const handlers = this.#handlers.filter(({ types }) => types === undefined || types.has(type))
+    // Only the catalogue's types are cached: a sender can make up any number of others.
     if ((eventTypes as readonly string[]).includes(type)) this.#byType.set(type, handlers)
     return handlers
   }
@@ -72,8 +72,8 @@ export class HandlerRegistry {
     this.#errorHandlers.push(handler)
   }
 
-  #replace(registrations: readonly Registration[]): void {
-    this.#registrations = registrations
+  #replace(handlers: readonly RegisteredHandler[]): void {
+    this.#handlers = handlers
     this.#byType.clear()
   }
 
@@ -85,7 +85,7 @@ export class HandlerRegistry {
   }
 
   #isTaken(name: string): boolean {
-    return this.#registrations.some((registration) => registration.name === name)
+    return this.#handlers.some((registered) => registered.name === name)
   }
 }
 

@@ -8,23 +8,23 @@ export interface AcceptedEvent {
   readonly receivedAt: Date
 }
 
-/** What an inbox says of an event it was given. */
+/** An inbox's answer to an event. `overloaded`: it is full. */
 export type Acceptance = 'accepted' | 'duplicate' | 'overloaded'
 
-/** What {@link Inbox.handleNow} says: `in-progress` means that another process is handling the event. */
+/** The answer of {@link Inbox.handleNow}. `in-progress`: another process is handling the event. */
 export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress' | 'overloaded'
 
-/** One try at an event: every handler that has not succeeded yet runs once. */
+/** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
   /** 1 for the first. */
   readonly number: number
   /** Names of the handlers that succeeded in an earlier attempt. */
   readonly completed: readonly string[]
-  /** Whether the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
+  /** `true` once the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
   readonly aborted: boolean
-  /** Aborted at the same moment. Read only when a handler asks, so that it can be made then. */
+  /** Aborted at the same moment. It is read only when a handler asks for it, so that it can be made then. */
   readonly signal: AbortSignal
-  /** Told of a handler that succeeded while others are still to run, where an inbox can keep that through a crash. */
+  /** Records that a handler succeeded while others are still to run, where an inbox can keep that through a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
 }
 
@@ -34,7 +34,7 @@ export interface HandlerFailure {
   readonly message: string
 }
 
-/** What an attempt came to, and what the inbox has to do next. */
+/** The result of an attempt, which tells the inbox what to do next. */
 export type HandlingResult =
   | { readonly status: 'done' }
   | {
@@ -44,7 +44,7 @@ export type HandlingResult =
       readonly completed: readonly string[]
     }
   | {
-      /** No attempts are left: keep it as a dead letter. */
+      /** No attempts are left: keep the event as a dead letter. */
       readonly status: 'dead'
       readonly completed: readonly string[]
       readonly failures: readonly HandlerFailure[]
@@ -53,33 +53,34 @@ export type HandlingResult =
 /** Runs the handlers of an event. Never rejects. */
 export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => Promise<HandlingResult>
 
-/** A delivery that passed verification and could not be read. */
-export interface RefusedDelivery {
-  /** Why not. */
+/** A delivery that passed verification and could not be parsed. */
+export interface UnreadableDelivery {
+  /** The reason why it could not be parsed. */
   readonly reason: string
   readonly receivedAt: Date
-  /** Without its query, which may hold a secret. */
+  /** The URL without its query, which may hold a secret. */
   readonly url: string
   /** The id that the verifier vouches for, or that of the header which makes the event key. */
   readonly eventId: string | undefined
-  /** As it was sent, unless another parser had read it: then its JSON. */
+  /** The bytes as sent; the JSON of them where another parser had consumed the body. */
   readonly body: Uint8Array
 }
 
-/** Reads a refused delivery again. Throws or rejects, with a WebhookError `malformed`, while it cannot be read. */
-export type ReadRefused = (refused: RefusedDelivery) => MaybePromise<MediaEvent>
+/** Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, while it cannot. */
+export type ParseUnreadable = (unreadable: UnreadableDelivery) => MaybePromise<MediaEvent>
 
-/** An event that could not be handled, or a delivery that could not be read. */
+/** An event that could not be handled, or a delivery that could not be parsed. */
 export interface DeadLetter {
-  /** The event's; that of a refused delivery is made of its body. */
+  /** The event's key; an unreadable delivery's is made of its body. */
   readonly key: string
-  readonly receivedAt: Date
-  /** `undefined` for a refused delivery. */
+  /** `undefined` for an unreadable delivery. */
   readonly event: MediaEvent | undefined
-  readonly refused?: RefusedDelivery | undefined
+  /** The delivery, where it could not be parsed. */
+  readonly unreadable?: UnreadableDelivery | undefined
+  readonly receivedAt: Date
   /** How many attempts were made. */
   readonly attempts: number
-  /** Names of the handlers that did succeed; a replay leaves them out. */
+  /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
   readonly failures: readonly HandlerFailure[]
   readonly diedAt: Date
@@ -90,25 +91,25 @@ export interface DeadEvent extends DeadLetter {
   readonly event: MediaEvent
 }
 
-/** What could not be handled, newest first. */
+/** The dead letters of an inbox, newest first. */
 export interface DeadLetters {
-  /** @param options `limit` (100 by default) letters after the first `offset` (0). */
+  /** Lists `limit` (100 by default) dead letters after the first `offset` (0). */
   list(options?: { readonly limit?: number; readonly offset?: number }): MaybePromise<readonly DeadLetter[]>
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
-   * Hands the event to the handlers that had failed, with fresh attempts; a refused delivery is read again before.
+   * Passes the event to the handlers that had failed, with fresh attempts. An unreadable delivery is parsed again first.
    * `false`: no dead letter has that key.
-   * @throws WebhookError `in_progress`, `overloaded` or `closing` when it cannot be taken, `malformed` when it still
-   * cannot be read; the letter is kept then
+   * @throws WebhookError `in_progress`, `overloaded` or `closing` when the event cannot be taken, `malformed` when the
+   * delivery still cannot be parsed; the dead letter is kept then
    */
   replay(key: string): MaybePromise<boolean>
-  /** Forgets the event for good. `false`: no dead letter has that key. */
+  /** Deletes the dead letter for good. `false`: no dead letter has that key. */
   discard(key: string): MaybePromise<boolean>
 }
 
-/** How full an inbox is, in events. */
+/** How many events an inbox holds, by state. */
 export interface InboxStats {
-  /** Accepted, not begun. */
+  /** Accepted, not started. */
   readonly waiting: number
   readonly running: number
   /** Failed, waiting for the next attempt. */
@@ -121,9 +122,9 @@ export interface UnfinishedEvent extends AcceptedEvent {
   readonly state: 'waiting' | 'running' | 'retrying'
 }
 
-/** What closing came to. */
+/** The result of closing. */
 export interface CloseReport {
-  /** Empty after a clean close. A memory inbox loses these; a durable one hands them out again when it is opened. */
+  /** Empty after a clean close. A memory inbox loses these events; a durable one handles them when it is next opened. */
   readonly unfinished: readonly UnfinishedEvent[]
 }
 
@@ -138,37 +139,52 @@ export interface CloseOptions {
 
 /** How an event is accepted. */
 export interface AcceptOptions {
-  /** Given the promise of the event's end by an inbox that would lose the event if the runtime stopped. */
+  /** Called with the promise of the event's end by an inbox that would lose the event if the runtime stopped. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/**
- * Keeps accepted events until their handlers have finished. `testing` holds the contract suite every inbox passes.
- */
+/** Keeps accepted events until their handlers have finished. `testing` has the contract suite that every inbox passes. */
 export interface Inbox {
   /**
-   * One atomic step that stores the event or says it is a duplicate. Throws or rejects when it cannot tell, with a
-   * WebhookError `in_progress` where another process has claimed the event and may not have it safe yet.
+   * Stores the event, or says that it is a duplicate, in one atomic step. Throws or rejects when it cannot tell, with a
+   * WebhookError `in_progress` where another process has claimed the event and may not have stored it yet.
    */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
-   * Accepts the event, makes one attempt and answers with its result; a duplicate that arrives meanwhile shares it.
-   * After a failure the event is forgotten, so that the sender's retry is handled. Only where a result can be waited
-   * for: `ack: 'handled'` needs it.
+   * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile shares it. After a
+   * failure the event is forgotten, so that the sender's retry is handled. `ack: 'handled'` needs it.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**
-   * Keeps a delivery that passed verification and could not be read among the dead letters, so that a version that can
-   * read it loses nothing. Only where it outlives the process.
+   * Keeps an unreadable delivery among the dead letters, so that nothing is lost until a version that can parse it is
+   * deployed. Only where the inbox outlives the process.
    */
-  refuse?(refused: RefusedDelivery): MaybePromise<void>
-  /**
-   * Begins to hand events to `handle`. Called once, by the receiver.
-   * @param readRefused for the replay of what {@link Inbox.refuse} keeps
-   */
-  start(handle: Handle, logger: Logger, readRefused?: ReadRefused): MaybePromise<void>
-  /** Stops accepting, finishes what it can in time, and says what it could not. */
+  keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
+  /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
   stats(): MaybePromise<InboxStats>
   readonly deadLetters: DeadLetters
+}
+
+/** What the receiver gives the inbox that it opens. */
+export interface InboxHost {
+  /** Runs the handlers of an event. */
+  readonly handle: Handle
+  /** Parses an unreadable delivery again, for its replay. */
+  readonly parse: ParseUnreadable
+  /** Never throws. */
+  readonly logger: Logger
+}
+
+/** An inbox that a receiver can open. `memoryInbox()`, `sqliteInbox({ path })` and the others make one. */
+export interface InboxDefinition {
+  /** Names it in error messages. */
+  readonly name: string
+  /** `true` where the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
+  readonly handlesNow?: boolean
+  /**
+   * Opens the inbox, which starts to handle events at once. The receiver calls it once.
+   * @throws WebhookError `invalid_option` the second time, `unavailable` when the inbox cannot be opened
+   */
+  open(host: InboxHost): Inbox
 }

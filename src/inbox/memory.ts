@@ -2,7 +2,7 @@ import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
-import { consoleLogger, type Logger } from '../internal/logger.ts'
+import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type {
   Acceptance,
@@ -11,19 +11,21 @@ import type {
   CloseOptions,
   CloseReport,
   DeadEvent,
-  Handle,
   ImmediateResult,
   Inbox,
+  InboxDefinition,
+  InboxHost,
   InboxStats,
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryLedger } from './memory/ledger.ts'
-import { closingTime } from './shared/closing.ts'
+import { Closing } from './shared/closing.ts'
+import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
-import { type Before, Job } from './shared/job.ts'
-import { Jobs } from './shared/jobs.ts'
+import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
 import { Leases } from './shared/leases.ts'
 
+/** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
   /**
    * Deduplicates. A store that several machines share keeps their inboxes from handling one event twice. It is not
@@ -32,7 +34,7 @@ export interface MemoryInboxOptions {
    */
   readonly store?: IdempotencyStore
   /**
-   * How long a claim lasts unless it is renewed, in ms; it is renewed every third of it.
+   * How long a claim lasts unless it is renewed, in ms. It is renewed every third of that time.
    * @defaultValue 5_000
    */
   readonly leaseMs?: number
@@ -42,7 +44,7 @@ export interface MemoryInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * How many events may wait, those that wait for a retry included; above it deliveries are answered 503.
+   * How many events may wait, those that wait for a retry included. Above it deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
@@ -54,59 +56,50 @@ export interface MemoryInboxOptions {
 }
 
 /**
- * Keeps accepted events in this process. It is safe against slow handlers, bursts and an orderly shutdown; a crash
- * loses what was acknowledged and not yet handled.
+ * An inbox in this process's memory. It is safe against slow handlers, bursts and an orderly shutdown. A crash loses
+ * the events that were acknowledged and not yet handled.
+ * @throws WebhookError `invalid_option`
  */
-export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
-  return new MemoryInbox(options)
+export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
+  const { store = lruStore(), leaseMs = 5_000, concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 1_000 } = options
+  if (typeof store?.claim !== 'function')
+    throw new WebhookError(
+      'invalid_option',
+      'memoryInbox: store is no store (are the parentheses of lruStore() missing?)',
+    )
+  checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
+  checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
+  const settings = { store, leaseMs, concurrency, maxWaiting, maxDeadLetters }
+  return defineInbox({ name: 'memoryInbox', handlesNow: true, open: (host) => new MemoryInbox(host, settings) })
 }
 
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
+  readonly #logger: Logger
   readonly #jobs = new Jobs()
   readonly #leases: Leases
   readonly #ledger: MemoryLedger
   readonly #handling: Handling
-  #logger: Logger = consoleLogger
-  #closing: Promise<CloseReport> | undefined
+  readonly #closing = new Closing((timeoutMs) => this.#close(timeoutMs))
 
-  constructor({
-    store = lruStore(),
-    leaseMs = 5_000,
-    concurrency = 16,
-    maxWaiting = 10_000,
-    maxDeadLetters = 1_000,
-  }: MemoryInboxOptions) {
-    if (typeof store?.claim !== 'function')
-      throw new WebhookError('invalid_option', 'memoryInbox: store is no store (is lruStore not called?)')
-    checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
-    checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
+  constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
+    const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
+    this.#logger = logger
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
-      (letter) => this.#replay(letter),
-      ({ key }) => this.#logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
+      (deadLetter) => this.#replay(deadLetter),
+      ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
-    this.#leases = new Leases(
-      store,
-      leaseMs,
-      () => this.#logger,
-      (key) => this.#leaseLost(key),
-    )
+    this.#leases = new Leases(store, leaseMs, logger, (key) => this.#leaseLost(key))
     this.#ledger = new MemoryLedger(this.#leases, this.deadLetters)
-    this.#handling = new Handling({ jobs: this.#jobs, ledger: this.#ledger, concurrency })
-  }
-
-  start(handle: Handle, logger: Logger): void {
-    if (this.#handling.hasStarted) throw new WebhookError('invalid_option', 'an inbox serves one receiver')
-    this.#handling.start(handle)
-    this.#logger = logger
+    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
     const held = this.#jobs.get(accepted.event.key)
-    // While the first delivery's claim is under way nobody knows yet whether the event is safe: its fate is shared.
+    // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates share its fate.
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
@@ -116,7 +109,7 @@ class MemoryInbox implements Inbox {
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     const held = this.#jobs.get(accepted.event.key)
-    const job = held ?? this.#admit(accepted, true, this.#ledger.failedBefore(accepted.event.key))
+    const job = held ?? this.#admit(accepted, true, this.#ledger.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.ended()
     const claim = await (held === undefined ? this.#claim(job) : held.claim)
@@ -125,19 +118,18 @@ class MemoryInbox implements Inbox {
     return result
   }
 
-  /** Takes the event in, unless there is no room. Before the claim: one that had to be undone could be seen. */
-  #admit(accepted: AcceptedEvent, once: boolean, before?: Before): Job | undefined {
-    if (!this.#handling.hasStarted) throw new WebhookError('unavailable', 'the inbox has not been started')
-    if (this.#closing !== undefined) throw new WebhookError('closing', 'the inbox is closing')
+  /** Takes the event in, if there is room. Before the claim, which others could see if it had to be undone. */
+  #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
+    this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
-    const job = new Job(accepted, { once, before })
+    const job = new Job(accepted, { once, earlier })
     this.#jobs.add(job)
     return job
   }
 
   #claim(job: Job, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
-      // Even where the claim fails: the promise resolves at the job's end, whichever it is.
+      // Before the claim, since the promise resolves at the job's end even where the claim fails.
       if (waitUntil !== undefined) {
         job.inItsRequest = true
         waitUntil(job.ended())
@@ -162,7 +154,7 @@ class MemoryInbox implements Inbox {
     return claim
   }
 
-  /** The inbox closed while the event was claimed: the sender is told, and the retry may go elsewhere. */
+  /** The inbox closed while the claim was pending. The sender learns it, and its retry may go to another process. */
   #claimedTooLate({ key }: Job): never {
     void this.#leases.release(key)
     throw new WebhookError('closing', 'the inbox closed while the event was claimed')
@@ -193,9 +185,7 @@ class MemoryInbox implements Inbox {
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
-    const timeoutMs = closingTime(options)
-    this.#closing ??= this.#close(timeoutMs)
-    return this.#closing
+    return this.#closing.start(options)
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
@@ -215,7 +205,7 @@ class MemoryInbox implements Inbox {
 const duplicateOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'duplicate' : acceptanceOf(claim))
 
 function acceptanceOf(claim: Claim): Acceptance {
-  // Another process has claimed the event. It may die before it acknowledges, so that nobody may forget the event yet.
+  // Another process has claimed the event. It may die before it acknowledges, so the sender must not forget it yet.
   if (claim === 'in-progress') throw new WebhookError('in_progress', 'another process is taking the event')
   return claim === 'claimed' ? 'accepted' : 'duplicate'
 }

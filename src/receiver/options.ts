@@ -1,33 +1,35 @@
-import type { Acknowledgement, Delivery } from '../delivery.ts'
+import type { Delivery } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
 import type { EventOf, EventType } from '../events/catalogue.ts'
 import type { EventKeySource } from '../events/parse.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
-import type { CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
-import type { Logger } from '../internal/logger.ts'
+import type { CloseOptions, CloseReport, Inbox, InboxDefinition } from '../inbox/inbox.ts'
+import { checkChoice, checkHeaderName, checkNumbers } from '../internal/check-options.ts'
+import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
+import type { Acknowledgement } from './acknowledgement.ts'
 import type { Hooks } from './hooks.ts'
 
 /** The options of `createReceiver`. */
 export interface ReceiverOptions {
-  /** Decides which deliveries are the sender's. `unverified()` accepts them all. */
+  /** Decides which deliveries come from the sender. `unverified()` accepts them all. */
   readonly verify: Verifier
-  /** Handlers to begin with; `on` adds more. */
+  /** The first handlers, one a type; `on` adds more. */
   readonly handlers?: Handlers
   /**
    * Keeps accepted events until they are handled.
    * @defaultValue `memoryInbox()`
    */
-  readonly inbox?: Inbox
+  readonly inbox?: InboxDefinition
   /**
    * When a delivery is acknowledged: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
    * @defaultValue 'accepted'
    */
   readonly ack?: 'accepted' | 'handled'
   /**
-   * With `ack: 'handled'`, how long the answer waits for the handlers, in ms. After it the delivery is answered 503
-   * `in_progress` while the handlers go on. Keep it below the sender's limit, which was seen to be 3 s. Without
-   * `ack: 'handled'` it is refused.
+   * How long the answer waits for the handlers, in ms. After it the delivery is answered 503 `in_progress` while the
+   * handlers go on. Keep it below the sender's limit, which was seen to be 3 s. Only with `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
@@ -36,7 +38,7 @@ export interface ReceiverOptions {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
-  /** How failed handlers are retried. Refused with `ack: 'handled'`: there the sender retries. */
+  /** How failed handlers are retried. Not with `ack: 'handled'`, where the sender retries. */
   readonly retry?: RetryOptions
   /**
    * The largest body that is read, in bytes.
@@ -48,7 +50,7 @@ export interface ReceiverOptions {
    * @defaultValue the id a verifier offers, otherwise a key made of the payload
    */
   readonly eventKey?: EventKeySource
-  /** Told what became of each delivery and of each run of a handler. */
+  /** Get a report of each delivery and of each run of a handler. */
   readonly hooks?: Hooks
   /**
    * Takes log lines in pino's shape. Bodies, titles, secrets and URL queries are never logged.
@@ -57,7 +59,7 @@ export interface ReceiverOptions {
   readonly logger?: Logger
 }
 
-/** Receives deliveries and hands their events to handlers. */
+/** Receives deliveries and passes their events to handlers. */
 export interface Receiver {
   /** Takes a delivery through the whole path. Never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
@@ -75,12 +77,51 @@ export interface Receiver {
   /** Removes a handler from one type or several, or wherever it was registered. */
   off<Type extends EventType>(type: Type | readonly Type[], handler: Handler<EventOf<Type>>): Receiver
   off(handler: Handler<never>): Receiver
-  /** Whether a handler is registered for events of the type; with `onAny`, true for all. */
+  /** Says whether a handler is registered for events of the type; with `onAny`, `true` for all. */
   handles(type: EventType): boolean
-  /** Registers a function that is told of every failure of a handler. */
+  /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver
-  /** Refuses new deliveries with 503 and closes the inbox. Safe to call again. */
+  /** Rejects new deliveries with 503 and closes the inbox. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
-  /** The inbox, for its statistics and dead letters. */
+  /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
 }
+
+/**
+ * Checks what the types of the options already say, for callers without types.
+ * @throws WebhookError `invalid_option`
+ */
+export function checkReceiverOptions(options: ReceiverOptions): void {
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger } = (options ?? {}) as ReceiverOptions
+  // Without `needsBytes` a verifier of signatures would get an empty body behind a parser, and could accept it.
+  if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
+    throw invalid(
+      'choose how deliveries are verified, for example verify: urlToken({ secret }); ' +
+        'unverified() accepts every delivery. A verifier of your own needs name, needsBytes and verify',
+    )
+  }
+  if (inbox !== undefined && typeof inbox?.open !== 'function') {
+    throw invalid('inbox is not the definition of an inbox, such as memoryInbox() (are its parentheses missing?)')
+  }
+  if (logger !== undefined && logLevels.some((level) => typeof logger?.[level] !== 'function')) {
+    throw invalid(`a logger has the methods ${logLevels.join(', ')}`)
+  }
+  checkChoice('createReceiver', 'ack', ack, ['accepted', 'handled'])
+  if (ack === 'handled' && inbox !== undefined && inbox.handlesNow !== true) {
+    throw invalid(`ack 'handled' works with the memory inbox only, not with ${inbox.name}`)
+  }
+  if (ack === 'handled' ? retry !== undefined : ackTimeoutMs !== undefined) {
+    const idle = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
+    throw invalid(`${idle} has no effect with ack '${ack}'`)
+  }
+  if (eventKey !== undefined && typeof eventKey !== 'function') {
+    checkHeaderName('createReceiver', 'eventKey is a function or { header }, and the header', eventKey?.header)
+  }
+  if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
+    throw invalid('retry is an object, such as { attempts: 3 }')
+  }
+  const { maxBodyBytes = 1, handlerTimeoutMs = 1 } = options
+  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs: ackTimeoutMs ?? 1, handlerTimeoutMs })
+}
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)

@@ -1,45 +1,53 @@
-import { type Acknowledgement, acknowledged, type Delivery, refusal, toRefusal } from '../delivery.ts'
+import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
-import { createDispatcher, type DispatcherOptions } from '../handlers/dispatcher.ts'
+import { parseEvent } from '../events/parse.ts'
+import { createDispatcher } from '../handlers/dispatcher.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
-import type { Inbox, ReadRefused } from '../inbox/inbox.ts'
+import type { Inbox } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
-import { checkNumbers } from '../internal/check-options.ts'
-import { consoleLogger, unfailing } from '../internal/logger.ts'
+import { consoleLogger, safeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import { accept, acceptAndHandle } from './accept.ts'
-import { checkReceiverOptions } from './check-receiver-options.ts'
-import { guard, readBody } from './guard.ts'
-import type { Receiver, ReceiverOptions } from './options.ts'
-import { eventReader } from './read-event.ts'
+import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
+import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
-import { verifyDelivery } from './verify-delivery.ts'
+import { accept, acceptAndHandle, guard, readBody, verifyDelivery } from './steps.ts'
+import { keepingUnreadable, type ParseDelivery } from './unreadable.ts'
 
 /**
- * Makes a receiver.
+ * Makes a receiver, and opens its inbox.
  *
  * ```ts
  * const receiver = createReceiver({ verify: urlToken({ secret: process.env.WEBHOOK_TOKEN! }) })
  * receiver.on('encoding.finished', (event) => publish(event.mediaId, event.qualities))
  * ```
- * @throws WebhookError `invalid_option`
+ * @throws WebhookError `invalid_option`, or `unavailable` when the inbox cannot be opened
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
   checkReceiverOptions(options)
-  const { verify: verifier, inbox = memoryInbox(), maxBodyBytes = 65_536, logger = consoleLogger } = options
+  const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000 } = options
-  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
-  const registry = new HandlerRegistry(options.handlers ?? {})
+  const logger = safeLogger(options.logger ?? consoleLogger)
+  const registry = new HandlerRegistry(options.handlers)
   const reporter = createReporter(options.hooks ?? {}, logger)
-  const { readEvent, readRefused } = eventReader(inbox, options.eventKey, (error) =>
-    unfailing(logger).error({ err: error }, 'a genuine delivery that was refused could not be kept'),
-  )
+  const parse: ParseDelivery = (delivery, body, eventId) => parseEvent(body, delivery, eventId, eventKey)
+  const inbox = definition.open({
+    handle: createDispatcher({
+      registry,
+      reporter,
+      logger,
+      handlerTimeoutMs,
+      retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
+    }),
+    parse: ({ url, body, eventId }) => parse({ method: 'POST', url, headers: new Headers(), body }, body, eventId),
+    logger,
+  })
+  const parseDelivery = keepingUnreadable(parse, inbox, eventKey, logger)
   let closing = false
 
-  /** The path of a delivery. What is no promise is not awaited: each await costs as much as parsing the JSON. */
+  /** The path of a delivery. Only promises are awaited: each await costs as much as parsing the JSON. */
   async function receive(delivery: Delivery): Promise<Acknowledgement> {
     const startedAt = performance.now()
     let event: MediaEvent | undefined
@@ -50,15 +58,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const body = isPromise(read) ? await read : read
       const verified = verifyDelivery(verifier, delivery, body)
       const eventId = isPromise(verified) ? await verified : verified
-      const parsed = readEvent(delivery, body, eventId)
+      const parsed = parseDelivery(delivery, body, eventId)
       event = isPromise(parsed) ? await parsed : parsed
       const taken = registry.handles(event.type) ? take(event, delivery) : 'ignored'
       const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
       reporter.delivery(acknowledgement, startedAt, event)
       return acknowledgement
     } catch (thrown) {
-      const error = toRefusal(thrown)
-      const acknowledgement = refusal(error.code, error.message)
+      const error = toRejectionError(thrown)
+      const acknowledgement = rejection(error.code, error.message)
       reporter.delivery(acknowledgement, startedAt, event, error)
       return acknowledgement
     }
@@ -72,13 +80,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
-  // Beyond this point a logger that throws would break what has nothing to do with it.
-  startHandling(options, { inbox, readRefused, registry, reporter, logger: unfailing(logger), handlerTimeoutMs })
-
   return withRegistration(registry, {
     inbox,
     receive,
-    // Async, so that an option it refuses is a rejection, as every failure of closing is.
+    // Async, so that an invalid option is a rejection, as every failure of closing is.
     async close(options) {
       const closed = inbox.close(options)
       closing = true
@@ -87,16 +92,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   })
 }
 
-type HandlingParts = Omit<DispatcherOptions, 'retry'> & { readonly inbox: Inbox; readonly readRefused: ReadRefused }
-
-function startHandling({ ack, retry }: ReceiverOptions, { inbox, readRefused, ...parts }: HandlingParts): void {
-  const handle = createDispatcher({ ...parts, retry: ack === 'handled' ? undefined : retrySchedule(retry) })
-  void Promise.resolve(inbox.start(handle, parts.logger, readRefused)).catch((error) =>
-    parts.logger.error({ err: error }, 'the inbox could not be started'),
-  )
-}
-
-/** The receiver, with the methods that register handlers. */
+/** Adds the methods that register handlers. */
 function withRegistration(registry: HandlerRegistry, path: Pick<Receiver, 'inbox' | 'receive' | 'close'>): Receiver {
   const receiver: Receiver = {
     ...path,

@@ -1,4 +1,5 @@
-import type { Acknowledgement, Delivery } from '../delivery.ts'
+import type { Delivery } from '../delivery.ts'
+import type { Acknowledgement } from '../receiver/acknowledgement.ts'
 import type { Receiver } from '../receiver/options.ts'
 import { encodePayload, type Payload } from './samples.ts'
 import type { Signer } from './signers.ts'

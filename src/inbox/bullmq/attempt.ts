@@ -1,7 +1,7 @@
 import { WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
-import { progressOf } from './event.ts'
+import { progressOf } from './job-data.ts'
 import type { EventJob } from './queue.ts'
 
 /** An attempt of this process at an event. */
@@ -10,7 +10,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
   readonly accepted: AcceptedEvent
   readonly number: number
   readonly completed: readonly string[]
-  /** Rejects when it is aborted, with what lets BullMQ take its hands off the job. */
+  /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
   #recorded: readonly string[]
   #stop: (reason: Error) => void = () => {}
@@ -28,11 +28,11 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
   }
 
   async succeeded(handler: string): Promise<void> {
-    // What is not kept now is kept at the end of the attempt.
+    // If this fails, the end of the attempt records it.
     await this.record([...this.#recorded, handler]).catch(() => {})
   }
 
-  /** Keeps which handlers have succeeded, unless that is known already. */
+  /** Records which handlers have succeeded, unless that is recorded already. */
   async record(completed: readonly string[]): Promise<void> {
     if (this.aborted || completed.length === this.#recorded.length) return
     await this.job.updateProgress({ completed })

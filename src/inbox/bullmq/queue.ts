@@ -2,28 +2,23 @@ import { type Job, Queue } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
 import { type ReachRedis, redisReach } from '../../internal/reach-redis.ts'
-import type { Acceptance, AcceptedEvent, RefusedDelivery } from '../inbox.ts'
-import { connect } from './connect.ts'
-import { dataOf, type EventData } from './event.ts'
-import { type RefusedData, refusedDataOf } from './refused.ts'
-import { becomeScript, discardScript, handledMark, refuseScript } from './scripts.ts'
+import type { Acceptance, AcceptedEvent, UnreadableDelivery } from '../inbox.ts'
+import { maxUnreadable } from '../shared/stored.ts'
+import { connect } from './connection.ts'
+import { type JobData, toUnreadableData } from './job-data.ts'
+import { convertScript, discardScript, handledMark, keepUnreadableScript } from './scripts.ts'
 
-/** What the jobs of the queue hold; others may have added something else. */
-export type JobData = EventData | RefusedData
-/** A BullMQ job that is an event, or a refused delivery. */
+/** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
 
-/** A dead letter is known until it has been replayed or discarded. */
-const asLongAsItIsDeadMs = 10 * 365 * 86_400_000
+/** How long the key of a dead letter is remembered: ten years, so until the dead letter is replayed or discarded. */
+const deadLetterTtlMs = 10 * 365 * 86_400_000
 
-/** How many refused deliveries are kept, the newest. */
-const maxRefused = 1_000
+const conversions = ['gone', 'converted', 'known'] as const
+/** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
+export type Conversion = (typeof conversions)[number]
 
-const became = ['gone', 'event', 'known'] as const
-/** `known`: the event has another job, or was handled. `gone`: there is no such job any more. */
-export type Became = (typeof became)[number]
-
-// An inbox retries by the receiver's schedule, which says when to stop; BullMQ has none without a number of attempts.
+// The receiver's schedule says when to stop retrying. BullMQ retries only jobs that have a number of attempts.
 const jobOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
@@ -32,14 +27,14 @@ const jobOptions = {
 } as const
 
 /**
- * The queue in Redis, and which events it knows: BullMQ's deduplication key of an event holds the id of its job, without
- * an end for as long as the job exists. Once the event was handled it says so, for as long as it is remembered.
+ * The queue in Redis, and the events it knows. BullMQ's deduplication key of an event holds the id of its job for as long
+ * as the job exists. Once the event was handled, the key says so for as long as the event is remembered.
  */
 export class EventQueue {
   readonly jobs: Queue<JobData>
   readonly client: Redis
   readonly #reach: ReachRedis
-  // No two jobs may ever share an id: one that comes second is taken for a repetition of the first.
+  // Ids are unique across processes: BullMQ takes a second job with the same id for a repetition of the first.
   readonly #idPrefix = crypto.randomUUID().replaceAll('-', '').slice(0, 20)
   #ids = 0
 
@@ -50,20 +45,20 @@ export class EventQueue {
     this.jobs.on('error', () => {})
   }
 
-  /** Runs a step that is to fail, and not to wait, while Redis is gone. */
+  /** Runs a step, which fails instead of waiting while Redis is disconnected. */
   reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
     return this.#reach(() => step(this.jobs))
   }
 
   /**
-   * Adds the event unless its key is known, in one script. The id tells who won, also where the client sends the script
-   * again because its answer was lost.
+   * Adds the event unless its key is known, in one script. The id tells which delivery won, also when the client sends
+   * the script again because the answer was lost.
    */
   async add(accepted: AcceptedEvent): Promise<Acceptance> {
     const id = await sha256(accepted.event.key)
     const jobId = this.#nextId()
     const options = { ...jobOptions, jobId, deduplication: { id } }
-    const job = await this.reach((jobs) => jobs.add(accepted.event.type, dataOf(accepted), options))
+    const job = await this.reach((jobs) => jobs.add(accepted.event.type, accepted, options))
     return job.id === jobId ? 'accepted' : 'duplicate'
   }
 
@@ -71,29 +66,29 @@ export class EventQueue {
     return `${this.#idPrefix}-${(this.#ids++).toString(36)}`
   }
 
-  /** Adds a refused delivery to the dead letters, unless it is there. */
-  async refuse(refused: RefusedDelivery): Promise<void> {
-    const data = await refusedDataOf(refused)
-    const { key, refused: kept } = data
-    const of = [this.#nextId(), await sha256(key), asLongAsItIsDeadMs, JSON.stringify(data), JSON.stringify(jobOptions)]
-    await this.reach(() => this.#run(refuseScript, ...of, kept.reason, Date.now(), maxRefused))
+  /** Adds an unreadable delivery to the dead letters, unless it is there. */
+  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    const data = await toUnreadableData(unreadable)
+    const { key, unreadable: kept } = data
+    const of = [this.#nextId(), await sha256(key), deadLetterTtlMs, JSON.stringify(data), JSON.stringify(jobOptions)]
+    await this.reach(() => this.#run(keepUnreadableScript, ...of, kept.reason, Date.now(), maxUnreadable))
   }
 
-  /** Makes the job of a refused delivery that of its event. */
-  async become(job: EventJob, accepted: AcceptedEvent): Promise<Became> {
+  /** Converts the job of an unreadable delivery into the job of its event. */
+  async convert(job: EventJob, accepted: AcceptedEvent): Promise<Conversion> {
     const { key, type } = accepted.event
     const id = await sha256(key)
-    const of = [job.id as string, type, JSON.stringify(dataOf(accepted)), id]
-    const outcome = became[await this.reach(() => this.#run(becomeScript, ...of))] as Became
-    if (outcome === 'event') job.deduplicationId = id
-    return outcome
+    const of = [job.id as string, type, JSON.stringify(accepted), id]
+    const conversion = conversions[await this.reach(() => this.#run(convertScript, ...of))] as Conversion
+    if (conversion === 'converted') job.deduplicationId = id
+    return conversion
   }
 
   async #run(script: string, ...parameters: (string | number)[]): Promise<number> {
     return Number(await this.client.eval(script, 0, this.jobs.toKey(''), ...parameters))
   }
 
-  /** The job of an event that has not been handled. */
+  /** Finds the job of an event that has not been handled. */
   async find(key: string): Promise<EventJob | undefined> {
     const id = await sha256(key)
     return this.reach(async (jobs) => {
@@ -102,22 +97,22 @@ export class EventQueue {
     })
   }
 
-  /** Keeps an event known for `ms` from now. Before its job ends: BullMQ forgets one without an end with its job. */
+  /** Remembers an event for `ms` from now. Call it before the job ends: BullMQ deletes a key without a TTL with its job. */
   async remember({ deduplicationId }: EventJob, ms: number): Promise<void> {
     await this.client.set(this.#key(deduplicationId as string), handledMark, 'PX', ms)
   }
 
-  /** Keeps an event known that becomes a dead letter. */
+  /** Remembers an event that becomes a dead letter. */
   async rememberDead({ id, deduplicationId }: EventJob): Promise<void> {
-    await this.client.set(this.#key(deduplicationId as string), id as string, 'PX', asLongAsItIsDeadMs)
+    await this.client.set(this.#key(deduplicationId as string), id as string, 'PX', deadLetterTtlMs)
   }
 
-  /** Whether an event was handled, though its job has not ended. */
+  /** Says whether an event was handled although its job has not ended. */
   async wasHandled({ deduplicationId }: EventJob): Promise<boolean> {
     return (await this.client.get(this.#key(deduplicationId as string))) === handledMark
   }
 
-  /** Hands a dead letter to the handlers again, with fresh attempts. `false`: somebody else was first. */
+  /** Passes a dead letter to the handlers again, with fresh attempts. `false`: another caller was first. */
   async revive(job: EventJob): Promise<boolean> {
     try {
       await this.reach(async (jobs) => {
@@ -131,7 +126,7 @@ export class EventQueue {
     }
   }
 
-  /** Removes a dead letter, and remembers it for `ms`, or not at all. `false`: somebody else was first. */
+  /** Removes a dead letter, and remembers it for `ms`, or not at all for 0. `false`: another caller was first. */
   async discard({ id, deduplicationId }: EventJob, ms: number): Promise<boolean> {
     return (await this.reach(() => this.#run(discardScript, id as string, deduplicationId as string, ms))) === 1
   }
@@ -142,7 +137,7 @@ export class EventQueue {
 
   async close(): Promise<void> {
     await this.jobs.close()
-    // After what has been sent was answered.
+    // QUIT is answered after the commands that were sent before it.
     await this.client.quit()
   }
 }

@@ -1,6 +1,6 @@
-// What BullMQ has no single step for. The keys are those that it makes of the queue's prefix, which is ARGV[1].
+// Steps that BullMQ has no single command for. They use BullMQ's own keys, which begin with the queue's prefix, ARGV[1].
 
-/** What the deduplication key of an event holds in place of its job's id once the event was handled, or discarded. */
+/** The value of an event's deduplication key, in place of its job's id, once the event was handled or discarded. */
 export const handledMark = 'handled'
 
 const removeJob = `local function removeJob(id)
@@ -8,18 +8,21 @@ const removeJob = `local function removeJob(id)
 end
 `
 
-/** ARGV: prefix, job id, deduplication id, its ms, data, options, reason, time in ms, how many are kept. */
-export const refuseScript = `${removeJob}
-local prefix, id, failed, refused = ARGV[1], ARGV[2], ARGV[1] .. 'failed', ARGV[1] .. 'refused'
+/**
+ * Keeps an unreadable delivery. ARGV: prefix, job id, deduplication id, its TTL in ms, data, options, reason, time in ms,
+ * how many are kept.
+ */
+export const keepUnreadableScript = `${removeJob}
+local prefix, id, failed, unreadable = ARGV[1], ARGV[2], ARGV[1] .. 'failed', ARGV[1] .. 'unreadable'
 local known = redis.call('GET', prefix .. 'de:' .. ARGV[3])
 if known and redis.call('EXISTS', prefix .. known) == 1 then return 0 end
 redis.call('SET', prefix .. 'de:' .. ARGV[3], id, 'PX', ARGV[4])
-redis.call('HSET', prefix .. id, 'name', 'refused', 'data', ARGV[5], 'opts', ARGV[6], 'deid', ARGV[3],
+redis.call('HSET', prefix .. id, 'name', 'unreadable', 'data', ARGV[5], 'opts', ARGV[6], 'deid', ARGV[3],
   'failedReason', ARGV[7], 'timestamp', ARGV[8], 'finishedOn', ARGV[8], 'delay', 0, 'priority', 0)
 redis.call('ZADD', failed, ARGV[8], id)
-redis.call('ZADD', refused, ARGV[8], id)
-for _, old in ipairs(redis.call('ZRANGE', refused, 0, -ARGV[9] - 1)) do
-  redis.call('ZREM', refused, old)
+redis.call('ZADD', unreadable, ARGV[8], id)
+for _, old in ipairs(redis.call('ZRANGE', unreadable, 0, -ARGV[9] - 1)) do
+  redis.call('ZREM', unreadable, old)
   if redis.call('ZREM', failed, old) == 1 then
     redis.call('DEL', prefix .. 'de:' .. redis.call('HGET', prefix .. old, 'deid'))
     removeJob(old)
@@ -28,17 +31,17 @@ end
 return 1`
 
 /**
- * Makes the job of a refused delivery that of its event. 0: there is no such job any more, 1: it is the event's, 2: the
- * event is known already. ARGV: prefix, job id, name, data, deduplication id.
+ * Converts the job of an unreadable delivery into its event's. 0: the job was removed, 1: it is the event's, 2: the event
+ * is known already. ARGV: prefix, job id, name, data, deduplication id.
  */
-export const becomeScript = `
+export const convertScript = `
 local prefix, id = ARGV[1], ARGV[2]
 local before = redis.call('HGET', prefix .. id, 'deid')
 if not before then return 0 end
 local holder = redis.call('GET', prefix .. 'de:' .. ARGV[5])
 if holder == id then return 1 end
 if holder and (holder == '${handledMark}' or redis.call('EXISTS', prefix .. holder) == 1) then
-  -- BullMQ forgets a key without an end with its job.
+  -- BullMQ deletes a key without a TTL with its job.
   redis.call('PERSIST', prefix .. 'de:' .. before)
   return 2
 end
@@ -46,14 +49,14 @@ redis.call('SET', prefix .. 'de:' .. ARGV[5], id)
 redis.call('DEL', prefix .. 'de:' .. before)
 redis.call('HSET', prefix .. id, 'name', ARGV[3], 'data', ARGV[4], 'deid', ARGV[5])
 redis.call('HDEL', prefix .. id, 'progress')
-redis.call('ZREM', prefix .. 'refused', id)
+redis.call('ZREM', prefix .. 'unreadable', id)
 return 1`
 
-/** Removes a dead letter and remembers it for so many ms. ARGV: prefix, job id, deduplication id, ms or 0. */
+/** Removes a dead letter and remembers its key. ARGV: prefix, job id, deduplication id, TTL in ms or 0. */
 export const discardScript = `${removeJob}
 local prefix, id, key = ARGV[1], ARGV[2], ARGV[1] .. 'de:' .. ARGV[3]
 if redis.call('ZREM', prefix .. 'failed', id) == 0 then return 0 end
-redis.call('ZREM', prefix .. 'refused', id)
+redis.call('ZREM', prefix .. 'unreadable', id)
 removeJob(id)
 if ARGV[4] == '0' then redis.call('DEL', key) else redis.call('SET', key, '${handledMark}', 'PX', ARGV[4]) end
 return 1`

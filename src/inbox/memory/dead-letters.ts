@@ -3,48 +3,48 @@ import type { DeadEvent, DeadLetters } from '../inbox.ts'
 
 /** Dead letters in memory: the `max` newest. */
 export class MemoryDeadLetters implements DeadLetters {
-  readonly #letters: LRUCache<string, DeadEvent>
-  readonly #replay: (letter: DeadEvent) => void
+  readonly #deadLetters: LRUCache<string, DeadEvent>
+  readonly #replay: (deadLetter: DeadEvent) => void
 
   /**
-   * @param replay throws when the event cannot be taken; the letter is kept then
-   * @param onDropped told of a letter that has to make room
+   * @param replay throws when the event cannot be taken; the dead letter is kept then
+   * @param onDropped called with a dead letter that has to make room
    */
-  constructor(max: number, replay: (letter: DeadEvent) => void, onDropped: (letter: DeadEvent) => void) {
+  constructor(max: number, replay: (deadLetter: DeadEvent) => void, onDropped: (deadLetter: DeadEvent) => void) {
     this.#replay = replay
-    this.#letters = new LRUCache({
+    this.#deadLetters = new LRUCache({
       max,
-      dispose: (letter, _key, reason) => {
-        if (reason === 'evict') onDropped(letter)
+      dispose: (deadLetter, _key, reason) => {
+        if (reason === 'evict') onDropped(deadLetter)
       },
     })
   }
 
   get size(): number {
-    return this.#letters.size
+    return this.#deadLetters.size
   }
 
-  add(letter: DeadEvent): void {
-    this.#letters.set(letter.key, letter)
+  add(deadLetter: DeadEvent): void {
+    this.#deadLetters.set(deadLetter.key, deadLetter)
   }
 
   list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadEvent[] {
-    // The cache iterates from the most recent. Nothing below counts as use, so that is the newest.
-    return [...this.#letters.values()].slice(offset, offset + limit)
+    // The cache iterates from the most recently used. Nothing below counts as use, so that is the newest.
+    return [...this.#deadLetters.values()].slice(offset, offset + limit)
   }
 
   get(key: string): DeadEvent | undefined {
-    return this.#letters.peek(key)
+    return this.#deadLetters.peek(key)
   }
 
   replay(key: string): boolean {
-    const letter = this.#letters.peek(key)
-    if (letter === undefined) return false
-    this.#replay(letter)
-    return this.#letters.delete(key)
+    const deadLetter = this.#deadLetters.peek(key)
+    if (deadLetter === undefined) return false
+    this.#replay(deadLetter)
+    return this.#deadLetters.delete(key)
   }
 
   discard(key: string): boolean {
-    return this.#letters.delete(key)
+    return this.#deadLetters.delete(key)
   }
 }

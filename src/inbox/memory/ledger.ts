@@ -1,25 +1,25 @@
 import { LRUCache } from 'lru-cache'
-import type { Dead, Ledger } from '../shared/handling.ts'
-import type { Before, Job } from '../shared/job.ts'
+import type { DeadResult, Ledger } from '../shared/handling.ts'
+import type { EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { Leases } from '../shared/leases.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** How many failed events of `handleNow` are remembered. */
 const maxFailed = 10_000
 
-/** Completes what is handled in the store, and gives back what `handleNow` could not handle. */
+/** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
 export class MemoryLedger implements Ledger {
   readonly #leases: Leases
   readonly #deadLetters: MemoryDeadLetters
-  #failed: LRUCache<string, Before> | undefined
+  #failed: LRUCache<string, EarlierAttempts> | undefined
 
   constructor(leases: Leases, deadLetters: MemoryDeadLetters) {
     this.#leases = leases
     this.#deadLetters = deadLetters
   }
 
-  /** What `handleNow` could not finish before, so that the sender's retry leaves out the handlers that succeeded. */
-  failedBefore(key: string): Before | undefined {
+  /** Returns the earlier attempts of `handleNow`, so that the sender's retry skips the handlers that succeeded. */
+  earlierAttempts(key: string): EarlierAttempts | undefined {
     return this.#failed?.get(key)
   }
 
@@ -28,14 +28,14 @@ export class MemoryLedger implements Ledger {
     this.#leases.complete(job.key, recorded)
   }
 
-  bury({ key, accepted, attempt }: Job, { completed, failures }: Dead, recorded: () => void): void {
-    this.#deadLetters.add({ ...accepted, key, attempts: attempt.number, completed, failures, diedAt: new Date() })
+  bury({ key, accepted, number }: Job, { completed, failures }: DeadResult, recorded: () => void): void {
+    this.#deadLetters.add({ ...accepted, key, attempts: number, completed, failures, diedAt: new Date() })
     this.#leases.complete(key, recorded)
   }
 
-  giveBack({ key, attempt }: Job, completed: readonly string[], recorded: () => void): void {
+  giveBack({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })
-    this.#failed.set(key, { attempts: attempt.number, completed })
+    this.#failed.set(key, { attempts: number, completed })
     void this.#leases.release(key).then(recorded)
   }
 }

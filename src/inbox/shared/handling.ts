@@ -2,55 +2,49 @@ import { Lanes } from '../../internal/lanes.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { Handle, HandlingResult } from '../inbox.ts'
-import type { Job } from './job.ts'
-import type { Jobs } from './jobs.ts'
+import type { Job, Jobs } from './jobs.ts'
 
-export type Dead = HandlingResult & { status: 'dead' }
+/** The result of an attempt after which the event is a dead letter. */
+export type DeadResult = HandlingResult & { status: 'dead' }
 
-/** Where an inbox writes down what became of an event. `recorded` is called once that is safe. */
+/** Records what becomes of events. Each `recorded` is called once the record is safe. */
 export interface Ledger {
-  /** An attempt is about to be made. With a promise it has to wait, and is not made if the event is dead by then. */
-  begin?(job: Job): Promise<Dead | undefined> | undefined
+  /** Records that an attempt starts. It waits for a promise, and is not made if that resolves with a dead result. */
+  start?(job: Job): Promise<DeadResult | undefined> | undefined
   complete(job: Job, recorded: () => void): void
-  bury(job: Job, dead: Dead, recorded: () => void): void
-  /** The one attempt of a job of `handleNow` failed. */
+  bury(job: Job, dead: DeadResult, recorded: () => void): void
+  /** Records that the one attempt of a job of `handleNow` failed. */
   giveBack?(job: Job, completed: readonly string[], recorded: () => void): void
-  /** Its next attempt, which `job` holds by now, is due at `dueAt`, in ms since the epoch. */
+  /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` holds that attempt already. */
   postpone?(job: Job, dueAt: number): void
-  /** Of its handlers, `completed` have succeeded, and others are still to run. */
+  /** Records that the handlers `completed` have succeeded, while others are still to run. */
   progress?(job: Job, completed: readonly string[]): MaybePromise<void>
 }
 
-export interface HandlingParts {
+export interface HandlingOptions {
+  readonly handle: Handle
   readonly jobs: Jobs
   readonly ledger: Ledger
   readonly concurrency: number
 }
 
-/** The way of an accepted event: it waits in its lane, runs, and is completed, retried or buried. */
+/** Handles accepted events: each waits in its lane, runs, and is completed, retried or buried. */
 export class Handling {
+  readonly #handle: Handle
   readonly #jobs: Jobs
   readonly #ledger: Ledger
   readonly #lanes: Lanes<Job>
-  #handle: Handle | undefined
-  #keep: (() => void) | undefined
+  #giveUpRetries: (() => void) | undefined
 
-  constructor({ jobs, ledger, concurrency }: HandlingParts) {
+  constructor({ handle, jobs, ledger, concurrency }: HandlingOptions) {
+    this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger
     this.#lanes = new Lanes(concurrency, (job) => this.#run(job))
   }
 
-  get hasStarted(): boolean {
-    return this.#handle !== undefined
-  }
-
   get running(): number {
     return this.#lanes.running
-  }
-
-  start(handle: Handle): void {
-    this.#handle = handle
   }
 
   add(job: Job): void {
@@ -61,26 +55,26 @@ export class Handling {
   /** Adds a job whose next attempt is due in `delayMs`. */
   addLater(job: Job, delayMs: number): void {
     job.state = 'retrying'
-    if (this.#keep !== undefined) return this.#keep()
+    if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 
   /**
-   * Lets nothing begin any more.
-   * @param keep called now, and whenever a job that runs by now would wait for its retry, to give up what waits
+   * Starts no more attempts.
+   * @param giveUpRetries gives up the jobs that wait for a retry. Called now, and whenever a running job would wait for one
    */
-  stop(keep: () => void): void {
-    this.#keep = keep
-    keep()
+  stop(giveUpRetries: () => void): void {
+    this.#giveUpRetries = giveUpRetries
+    giveUpRetries()
     this.#lanes.clear()
   }
 
   #run(job: Job): Promise<void> {
     if (job.hasEnded) return Promise.resolve()
     job.state = 'running'
-    const begun = this.#ledger.begin?.(job)
-    if (begun === undefined) return this.#attempt(job)
-    return begun.then((dead) => (dead === undefined ? this.#attempt(job) : this.#ran(job, dead)))
+    const started = this.#ledger.start?.(job)
+    if (started === undefined) return this.#attempt(job)
+    return started.then((dead) => (dead === undefined ? this.#attempt(job) : this.#finished(job, dead)))
   }
 
   #attempt(job: Job): Promise<void> {
@@ -88,18 +82,18 @@ export class Handling {
     if (job.hasEnded) return Promise.resolve()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { event, receivedAt } = job.accepted
-    return (this.#handle as Handle)(event, receivedAt, job.attempt).then((result) => this.#ran(job, result))
+    return this.#handle(event, receivedAt, job).then((result) => this.#finished(job, result))
   }
 
   #recordProgress(job: Job): void {
-    const completed = [...job.attempt.completed]
-    job.attempt.succeeded = (handler) => {
+    const completed = [...job.completed]
+    job.succeeded = (handler) => {
       completed.push(handler)
       return this.#ledger.progress?.(job, completed)
     }
   }
 
-  #ran(job: Job, result: HandlingResult): void {
+  #finished(job: Job, result: HandlingResult): void {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result

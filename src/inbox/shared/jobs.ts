@@ -1,10 +1,94 @@
 import { WebhookError } from '../../errors.ts'
+import type { Claim } from '../../idempotency/store.ts'
 import { ChurnMap } from '../../internal/churn-map.ts'
-import { longestWaitMs } from '../../internal/timers.ts'
-import type { ImmediateResult, UnfinishedEvent } from '../inbox.ts'
-import type { Job } from './job.ts'
+import type { LaneJob } from '../../internal/lanes.ts'
+import { LazyAbort } from '../../internal/lazy-abort.ts'
+import { longestWaitMs, type Timer } from '../../internal/timers.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult, UnfinishedEvent } from '../inbox.ts'
 
-/** Every event that has not ended, by key. A duplicate of one of them never gets to the store. */
+/** The attempts that were made at an event before this process got it, or got it back. */
+export interface EarlierAttempts {
+  readonly attempts: number
+  /** Names of the handlers that succeeded, which do not run again. */
+  readonly completed: readonly string[]
+}
+
+/** How a job is made. */
+export interface JobOptions {
+  /** `true` for a job that gets one attempt, whose result a caller waits for. */
+  readonly once?: boolean
+  readonly earlier?: EarlierAttempts | undefined
+  /** The row of the file that holds the event. */
+  readonly row?: number
+  /** How often its attempt was started before, by processes that ended during it. Only for a job read from a file. */
+  readonly starts?: number
+}
+
+const none: EarlierAttempts = { attempts: 0, completed: [] }
+
+/** An event between its acceptance and its end, and its current attempt: it is aborted once, at its end. */
+export class Job extends LazyAbort implements LaneJob<Job>, Attempt {
+  readonly key: string
+  readonly lane: string
+  next: Job | undefined
+  inItsRequest: boolean
+  startInRequest: (() => void) | undefined
+  readonly accepted: AcceptedEvent
+  readonly once: boolean
+  readonly row: number
+  starts: number | undefined
+  /** `recording`: its handlers are done, and the inbox has yet to record that. */
+  state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
+  number: number
+  completed: readonly string[]
+  succeeded: Attempt['succeeded']
+  /** The answer to the claim, while it is pending. */
+  claim: Promise<Claim> | undefined
+  retryTimer: Timer | undefined
+  hasEnded = false
+  #waiting: ((result: ImmediateResult) => void)[] | undefined
+
+  constructor(accepted: AcceptedEvent, { once = false, earlier = none, row = 0, starts }: JobOptions = {}) {
+    super()
+    this.key = accepted.event.key
+    this.lane = accepted.event.mediaId
+    this.accepted = accepted
+    this.once = once
+    this.inItsRequest = once
+    this.row = row
+    this.starts = starts
+    this.number = earlier.attempts + 1
+    this.completed = earlier.completed
+  }
+
+  nextAttempt(completed: readonly string[]): void {
+    this.number++
+    this.completed = completed
+    this.starts = undefined
+  }
+
+  /** Stops its current attempt and the next one. */
+  stop(reason: Error): void {
+    clearTimeout(this.retryTimer)
+    this.abort(reason)
+  }
+
+  /** Resolves when the job ends. */
+  ended(): Promise<ImmediateResult> {
+    return new Promise((resolve) => {
+      this.#waiting ??= []
+      this.#waiting.push(resolve)
+    })
+  }
+
+  end(result: ImmediateResult): void {
+    this.hasEnded = true
+    for (const resolve of this.#waiting ?? []) resolve(result)
+    this.#waiting = undefined
+  }
+}
+
+/** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
 export class Jobs {
   readonly #byKey = new ChurnMap<string, Job>()
   #onIdle: (() => void) | undefined
@@ -21,14 +105,14 @@ export class Jobs {
     this.#byKey.set(job.key, job)
   }
 
-  /** The rows of a file that hold them. */
+  /** Lists the rows of the file that hold the events. */
   rows(): ReadonlySet<number> {
     const rows = new Set<number>()
     for (const [, { row }] of this.#byKey) rows.add(row)
     return rows
   }
 
-  /** Ends a job, and tells those who wait for it how. */
+  /** Ends a job, with the result that its callers wait for. */
   end(job: Job, result: ImmediateResult): void {
     if (!job.hasEnded) this.#byKey.delete(job.key)
     job.end(result)
@@ -47,7 +131,7 @@ export class Jobs {
     })
   }
 
-  /** Stops the jobs that are left, or those in some states, and says which of the accepted ones had not been handled. */
+  /** Stops all jobs, or those in some states, and returns the accepted ones that were not handled. */
   giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const [, job] of this.#byKey) {

@@ -7,27 +7,27 @@ import { type Timer, unref, within } from '../../internal/timers.ts'
 
 interface Lease {
   readonly owner: string
-  /** Set once the key's handlers are done, and called once the store has learnt it. */
+  /** Set once the key's handlers are done; called once the store has recorded that. */
   recorded: (() => void) | undefined
 }
 
 /**
- * The claims that this process holds in a store. They are renewed until they are completed or released; a completion
- * that fails is tried again and never becomes a release, which would run the handlers twice. A store that gives no
- * answer within a lease counts as one that cannot be reached.
+ * The claims that this process holds in a store. They are renewed until they are completed or released. A completion
+ * that fails is tried again and never becomes a release, which would run the handlers twice. A store that does not
+ * answer within a lease counts as unreachable.
  */
 export class Leases {
   readonly #store: IdempotencyStore
   readonly #leaseMs: number
-  readonly #logger: () => Logger
+  readonly #logger: Logger
   readonly #onLost: (key: string) => void
   readonly #held = new ChurnMap<string, Lease>()
-  /** Keys whose heartbeat the store has yet to answer. */
-  readonly #beating = new Set<string>()
+  /** Keys whose renewal the store has yet to answer. */
+  readonly #renewing = new Set<string>()
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
-  constructor(store: IdempotencyStore, leaseMs: number, logger: () => Logger, onLost: (key: string) => void) {
+  constructor(store: IdempotencyStore, leaseMs: number, logger: Logger, onLost: (key: string) => void) {
     this.#store = store
     this.#leaseMs = leaseMs
     this.#logger = logger
@@ -36,7 +36,7 @@ export class Leases {
 
   /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
-    // Made at the first claim, since Workers give out no random numbers at start-up.
+    // Made at the first claim: Workers give out no random numbers at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
     try {
@@ -45,7 +45,7 @@ export class Leases {
       return this.#inTime(answer)
         .then((claim) => this.#keep(key, owner, claim))
         .catch((error) => {
-          // If it is carried out after all, it is given back then.
+          // A claim that the store carries out after all is given back then.
           answer.then(
             () => this.#giveBack(key, owner),
             () => {},
@@ -66,14 +66,14 @@ export class Leases {
   #keep(key: string, owner: string, claim: Claim): Claim {
     if (claim === 'claimed') {
       this.#held.set(key, { owner, recorded: undefined })
-      this.#beatLater()
+      this.#renewLater()
     } else if (claim !== 'in-progress' && claim !== 'done') {
       throw new TypeError('an idempotency store answers a claim with claimed, in-progress or done')
     }
     return claim
   }
 
-  // The store may have carried out the claim before it failed: given back, it does not keep the sender's retry waiting.
+  // The store may have carried out the claim before it failed. Giving it back lets the sender's retry in at once.
   #claimFailed(key: string, owner: string, error: unknown): never {
     void this.#giveBack(key, owner)
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
@@ -81,7 +81,7 @@ export class Leases {
 
   /**
    * Marks a key as done.
-   * @param recorded called once the store has it, or has said that the lease was lost
+   * @param recorded called once the store has recorded it, or has said that the lease was lost
    */
   complete(key: string, recorded: () => void): void {
     const lease = this.#held.get(key)
@@ -104,15 +104,15 @@ export class Leases {
   }
 
   #completed(key: string, lease: Lease, completed: boolean): void {
-    // Two tries can be under way at once; the other was answered first.
+    // Two tries can be pending at once, and the other one was answered first.
     if (this.#held.get(key) !== lease) return
     this.#held.delete(key)
     if (!completed)
-      this.#logger().warn({ key }, 'the lease was lost before its event was done; it may be handled twice')
+      this.#logger.warn({ key }, 'the lease was lost before its event was done; the event may be handled twice')
     lease.recorded?.()
   }
 
-  /** Gives a claim back, so that any process can take it at once. Where that fails, the lease runs out by itself. */
+  /** Gives a claim back, so that any process can take the key at once. If that fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
@@ -121,7 +121,7 @@ export class Leases {
   }
 
   async #giveBack(key: string, owner: string): Promise<void> {
-    // From now on claims have another owner: one that comes late must not undo a newer claim of this key.
+    // Later claims get a new owner, so that a release that arrives late cannot undo one of them.
     this.#owner = undefined
     try {
       await this.#inTime(this.#store.release(key, owner))
@@ -130,28 +130,28 @@ export class Leases {
     }
   }
 
-  /** Stops renewing; what is held runs out by itself. */
+  /** Stops renewing; the leases run out by themselves. */
   stop(): void {
     clearTimeout(this.#heartbeat)
     this.#held.clear()
   }
 
-  #beatLater(): void {
+  #renewLater(): void {
     if (this.#heartbeat !== undefined) return
-    this.#heartbeat = setTimeout(() => this.#beat(), this.#leaseMs / 3)
+    this.#heartbeat = setTimeout(() => this.#renewAll(), this.#leaseMs / 3)
     unref(this.#heartbeat)
   }
 
-  #beat(): void {
+  #renewAll(): void {
     this.#heartbeat = undefined
     for (const [key, lease] of this.#held) {
-      // A key that the store does not answer for must not hold up the others.
-      if (this.#beating.has(key)) continue
-      this.#beating.add(key)
+      // A key that the store is slow to answer for must not hold up the others.
+      if (this.#renewing.has(key)) continue
+      this.#renewing.add(key)
       const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
-      void Promise.resolve(answered).finally(() => this.#beating.delete(key))
+      void Promise.resolve(answered).finally(() => this.#renewing.delete(key))
     }
-    if (this.#held.size > 0) this.#beatLater()
+    if (this.#held.size > 0) this.#renewLater()
   }
 
   async #renew(key: string, lease: Lease): Promise<void> {
@@ -167,6 +167,6 @@ export class Leases {
   }
 
   #failed(step: string, key: string, error: unknown): void {
-    this.#logger().warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
+    this.#logger.warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
 }

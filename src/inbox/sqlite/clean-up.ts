@@ -1,15 +1,15 @@
 import { inTransaction, type SqliteDatabase, type SqliteStatement } from './driver.ts'
 
-/** How many keys are looked at in one go: about a millisecond's work, which deliveries may have to wait for. */
+/** How many keys a slice looks at: about a millisecond of work, for which deliveries may have to wait. */
 const sliceSize = 250
 
-/** Removes the keys whose time is over. Their pages are used again, so that the file grows no further. */
+/** Removes expired keys. Their pages are used again, so the file stops growing. */
 export class SqliteCleanUp {
   readonly #database: SqliteDatabase
   readonly #ttlMs: number
   readonly #endOfSlice: SqliteStatement
   readonly #remove: SqliteStatement
-  /** The last id of the slice before. */
+  /** The last id of the previous slice. */
   #after = 0
 
   constructor(database: SqliteDatabase, ttlMs: number) {
@@ -18,7 +18,7 @@ export class SqliteCleanUp {
     this.#endOfSlice = database.prepare(
       `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${sliceSize - 1}`,
     )
-    // Those of the future are removed too: a clock that was wrong for a while must not keep all that came after.
+    // Keys of the future are removed too: after a clock was ahead and corrected, they would stay too long.
     this.#remove = database.prepare(
       `DELETE FROM inbox_key
        WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
@@ -27,7 +27,7 @@ export class SqliteCleanUp {
     )
   }
 
-  /** Cleans a slice up. Says whether the next one may have something to remove too. */
+  /** Cleans up a slice. `true`: the next slice may have expired keys too. */
   slice(): boolean {
     const now = Date.now()
     const [oldest, newest] = [now - this.#ttlMs, now + this.#ttlMs]
@@ -35,7 +35,7 @@ export class SqliteCleanUp {
       const end = this.#endOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
       this.#remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
       const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
-      // Back to the first, since those that were kept for their events' sake are not in the order of their end.
+      // Back to the first: keys that were kept for their unfinished events expire in no order.
       this.#after = goesOn ? end.id : 0
       return goesOn
     })

@@ -8,8 +8,8 @@ interface Write {
 }
 
 /**
- * Group commit: the writes of one turn of the event loop share a transaction, and so its wait for the disk. While that
- * lasts deliveries queue up, and are together in the next.
+ * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
+ * that arrive during that wait are together in the next transaction.
  */
 export class GroupCommit {
   readonly #database: SqliteDatabase
@@ -24,8 +24,8 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves with what a write returned once that is on disk. Rejects when it is not: the write was undone then.
-   * @param write changes the database, and may not throw for reasons of its own: it would undo those it shares with
+   * Resolves with the result of `write` once it is on disk. Rejects when it was undone.
+   * @param write changes the database. It must not throw for reasons of its own: that would undo the others too
    */
   add<T>(write: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -42,7 +42,7 @@ export class GroupCommit {
     })
   }
 
-  /** Commits what has been added. */
+  /** Commits the writes that have been added. */
   flush(): void {
     const writes = this.#writes
     this.#writes = []
@@ -61,7 +61,7 @@ export class GroupCommit {
     for (const write of writes) write.committed()
   }
 
-  /** Commits what has been added, and refuses what comes after it. */
+  /** Commits the writes that have been added, and rejects later ones. */
   close(): void {
     this.flush()
     this.#closed = true

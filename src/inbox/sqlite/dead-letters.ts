@@ -1,12 +1,10 @@
-import type { DeadEvent, DeadLetter, RefusedDelivery } from '../inbox.ts'
+import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
+import { maxUnreadable } from '../shared/stored.ts'
+import { type DeadLetterRow, eventRow, toDeadLetter, unreadableDeadLetter, unreadableRow } from './dead-letter-row.ts'
 import { inTransaction, type SqliteDatabase, type SqliteStatement } from './driver.ts'
 import { hashKey, type SqliteEvents } from './events.ts'
-import { eventRow, type LetterRow, refusedLetter, refusedRow, toLetter } from './letter.ts'
 
-/** How many refused deliveries are kept, the newest; each is as large as its body. */
-const maxRefused = 1_000
-
-/** The table of the dead letters: events that could not be handled, and genuine deliveries that could not be read. */
+/** The table of the dead letters: events that could not be handled, and unreadable deliveries. */
 export class SqliteDeadLetters {
   readonly #database: SqliteDatabase
   readonly #events: SqliteEvents
@@ -23,44 +21,44 @@ export class SqliteDeadLetters {
     return (this.#statements.count.get() as { count: number }).count
   }
 
-  /** Part of a transaction. */
-  add(id: number, letter: DeadEvent): void {
-    this.#insert(letter.key, eventRow(id, letter))
+  /** Adds an event. Part of a transaction. */
+  add(id: number, deadLetter: DeadEvent): void {
+    this.#insert(deadLetter.key, eventRow(id, deadLetter))
   }
 
-  /** Keeps a delivery, unless it is there. Part of a transaction. */
-  refuse(refused: RefusedDelivery): void {
-    const letter = refusedLetter(refused)
-    this.#insert(letter.key, refusedRow(letter, refused))
+  /** Adds an unreadable delivery, unless it is there. Part of a transaction. */
+  addUnreadable(unreadable: UnreadableDelivery): void {
+    const deadLetter = unreadableDeadLetter(unreadable)
+    this.#insert(deadLetter.key, unreadableRow(deadLetter, unreadable))
   }
 
-  #insert(key: string, { event_id, letter, body }: LetterRow): void {
+  #insert(key: string, { event_id, dead_letter, body }: DeadLetterRow): void {
     this.#hasGrown = true
-    this.#statements.insert.run(hashKey(key), event_id, letter, body)
+    this.#statements.insert.run(hashKey(key), event_id, dead_letter, body)
   }
 
   list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadLetter[] {
-    return (this.#statements.list.all(limit, offset) as LetterRow[]).map(toLetter)
+    return (this.#statements.list.all(limit, offset) as DeadLetterRow[]).map(toDeadLetter)
   }
 
   get(key: string): DeadLetter | undefined {
     const row = this.#row(key)
-    return row && toLetter(row)
+    return row && toDeadLetter(row)
   }
 
-  #row(key: string): LetterRow | undefined {
-    return (this.#statements.get.get(hashKey(key)) as LetterRow | undefined) ?? undefined
+  #row(key: string): DeadLetterRow | undefined {
+    return (this.#statements.get.get(hashKey(key)) as DeadLetterRow | undefined) ?? undefined
   }
 
   /**
-   * Puts an event among those that wait, for whoever handles them to find. A refused delivery, which only they can read,
-   * is marked for them.
+   * Puts an event back among the waiting ones, where the process that handles them finds it. An unreadable delivery is
+   * marked for that process, since no other can parse it.
    */
   replay(key: string): boolean {
     return inTransaction(this.#database, () => {
       const row = this.#row(key)
       if (row === undefined) return false
-      const { event, receivedAt, completed } = toLetter(row)
+      const { event, receivedAt, completed } = toDeadLetter(row)
       if (event === undefined) return Number(this.#statements.mark.run(1, hashKey(key)).changes) > 0
       const id = row.event_id as number
       this.#events.insert(id, JSON.stringify(event), receivedAt)
@@ -69,9 +67,9 @@ export class SqliteDeadLetters {
     })
   }
 
-  /** The refused deliveries that somebody wants to have read again. */
+  /** Lists the unreadable deliveries that were marked for replay. */
   marked(): readonly DeadLetter[] {
-    return (this.#statements.marked.all() as LetterRow[]).map(toLetter)
+    return (this.#statements.marked.all() as DeadLetterRow[]).map(toDeadLetter)
   }
 
   unmark(key: string): void {
@@ -82,12 +80,12 @@ export class SqliteDeadLetters {
     return Number(this.#statements.remove.run(hashKey(key)).changes) > 0
   }
 
-  /** Drops what is beyond the newest `maxEvents` events and 1,000 refused deliveries, and says what. */
+  /** Drops the dead letters beyond the newest `maxEvents` events and 1,000 unreadable deliveries, and returns them. */
   trim(maxEvents: number): readonly DeadLetter[] {
     if (!this.#hasGrown) return []
-    const { events, refused } = this.#statements
-    const rows = [...events.all(maxEvents), ...refused.all(maxRefused)] as LetterRow[]
-    const dropped = rows.map(toLetter)
+    const { events, unreadable } = this.#statements
+    const rows = [...events.all(maxEvents), ...unreadable.all(maxUnreadable)] as DeadLetterRow[]
+    const dropped = rows.map(toDeadLetter)
     inTransaction(this.#database, () => {
       for (const { key } of dropped) this.discard(key)
     })
@@ -103,7 +101,7 @@ const prepare = (database: SqliteDatabase) => {
   return {
     count: statement('SELECT count(*) AS count FROM inbox_dead_letter'),
     insert: statement(
-      `INSERT INTO inbox_dead_letter (hash, event_id, letter, body) VALUES (?, ?, ?, ?)
+      `INSERT INTO inbox_dead_letter (hash, event_id, dead_letter, body) VALUES (?, ?, ?, ?)
        ON CONFLICT (hash) DO NOTHING`,
     ),
     list: statement('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
@@ -112,6 +110,6 @@ const prepare = (database: SqliteDatabase) => {
     mark: statement('UPDATE inbox_dead_letter SET replay = ? WHERE hash = ?'),
     marked: statement('SELECT * FROM inbox_dead_letter WHERE replay = 1'),
     events: beyond('IS NOT NULL'),
-    refused: beyond('IS NULL'),
+    unreadable: beyond('IS NULL'),
   }
 }

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
-import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import type { Before } from '../shared/job.ts'
+import type { EarlierAttempts } from '../shared/jobs.ts'
+import { reviveEvent } from '../shared/stored.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
-/** An event of the file that has not been handled. */
-export interface StoredEvent extends AcceptedEvent, Before {
+/** An event in the file that has not been handled. */
+export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly row: number
-  /** How often its next attempt was begun after a crash, and cut off. */
-  readonly begun: number
+  /** How often its next attempt was started after a crash, and cut off by another. */
+  readonly starts: number
   /** When its next attempt is due, in ms since the epoch. */
   readonly dueAt: number
 }
@@ -20,17 +20,17 @@ interface EventRow {
   readonly attempts: number
   readonly completed: string
   readonly due_at: number
-  readonly begun: number
+  readonly starts: number
 }
 
-/** The tables of the keys that were seen, and of the events that wait. Each method is part of a transaction. */
+/** The tables of the remembered keys and of the waiting events. Each method is part of a transaction. */
 export class SqliteEvents {
   readonly #remember: SqliteStatement
   readonly #insert: SqliteStatement
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
   readonly #complete: SqliteStatement
-  readonly #begin: SqliteStatement
+  readonly #start: SqliteStatement
   readonly #counts: SqliteStatement
   readonly #ids: SqliteStatement
   readonly #get: SqliteStatement
@@ -40,10 +40,10 @@ export class SqliteEvents {
     this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at) VALUES (?, ?, ?)')
     this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
     this.#postpone = database.prepare(
-      'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, begun = 0 WHERE id = ?',
+      'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, starts = 0 WHERE id = ?',
     )
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
-    this.#begin = database.prepare('UPDATE inbox_event SET begun = ? WHERE id = ?')
+    this.#start = database.prepare('UPDATE inbox_event SET starts = ? WHERE id = ?')
     this.#counts = database.prepare(
       'SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying FROM inbox_event',
     )
@@ -51,7 +51,7 @@ export class SqliteEvents {
     this.#get = database.prepare('SELECT * FROM inbox_event WHERE id = ?')
   }
 
-  /** Stores an event unless its key was seen before, and says in which row. */
+  /** Stores an event and returns its row; `undefined` if its key was seen before. */
   accept(keyHash: string, event: string, receivedAt: Date): number | undefined {
     const { changes, lastInsertRowid } = this.#remember.run(keyHash, Date.now())
     if (Number(changes) === 0) return undefined
@@ -68,7 +68,7 @@ export class SqliteEvents {
     this.#remove.run(row)
   }
 
-  postpone(row: number, { attempts, completed }: Before, dueAt: number): void {
+  postpone(row: number, { attempts, completed }: EarlierAttempts, dueAt: number): void {
     this.#postpone.run(attempts, JSON.stringify(completed), Math.ceil(dueAt), row)
   }
 
@@ -76,44 +76,37 @@ export class SqliteEvents {
     this.#complete.run(JSON.stringify(completed), row)
   }
 
-  /** Writes down how often its next attempt was begun. */
-  begin(row: number, begun: number): void {
-    this.#begin.run(begun, row)
+  /** Records how often the next attempt was started. */
+  start(row: number, starts: number): void {
+    this.#start.run(starts, row)
   }
 
-  /** How many wait, and how many of them for their next attempt. */
+  /** Counts the events that wait to start, and those that wait for a retry. */
   counts(): { waiting: number; retrying: number } {
     const { unfinished, retrying } = this.#counts.get(Date.now()) as { unfinished: number; retrying: number }
     return { waiting: unfinished - retrying, retrying }
   }
 
-  /** Those that wait, in the order in which they were accepted, but for those that are `held` already. */
+  /** Lists the events that are not `held` yet, in order of acceptance. */
   waiting(held: ReadonlySet<number>): StoredEvent[] {
     const rows = this.#ids.all() as { id: number }[]
-    // Each on its own: when one is replayed, ten thousand others may be held.
+    // One query each: when one event is replayed, ten thousand others may be held.
     return rows.filter(({ id }) => !held.has(id)).map(({ id }) => toStoredEvent(this.#get.get(id) as EventRow))
   }
 }
 
 const toStoredEvent = (row: EventRow): StoredEvent => ({
   row: row.id,
-  event: readEvent(row.event),
+  event: reviveEvent(JSON.parse(row.event)),
   receivedAt: new Date(row.received_at),
   attempts: row.attempts,
   completed: JSON.parse(row.completed),
-  begun: row.begun,
+  starts: row.starts,
   dueAt: row.due_at,
 })
 
-/** An event that JSON.stringify wrote. */
-const readEvent = (text: string): MediaEvent => reviveEvent(JSON.parse(text))
-
-/** An event that JSON.parse read: of all its fields only one is no JSON. */
-export const reviveEvent = (event: MediaEvent): MediaEvent =>
-  event.emittedAt === undefined ? event : { ...event, emittedAt: new Date(event.emittedAt) }
-
-/** What the file knows a key by. Its JSON is hashed, since in UTF-8 lone surrogates are all alike. */
+/** Hashes a key for the file. Its JSON is hashed, since lone surrogates are all alike in UTF-8. */
 export const hashKey = (key: string): string => shortHash(JSON.stringify(key))
 
-/** Half a SHA-256, which is as good as what it is made of. */
+/** Half a SHA-256, 128 bits: enough that no two contents share one. */
 export const shortHash = (content: string | Uint8Array): string => hash('sha256', content, 'base64url').slice(0, 22)

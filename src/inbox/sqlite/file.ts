@@ -7,16 +7,16 @@ import { SqliteEvents } from './events.ts'
 import { lock, unlock } from './lock.ts'
 import { checkVersion, makeTables } from './schema.ts'
 
-/** The file of an inbox, open. */
+/** The open file of an inbox. */
 export interface SqliteFile {
   readonly path: string
   readonly database: SqliteDatabase
   readonly events: SqliteEvents
-  readonly letters: SqliteDeadLetters
+  readonly deadLetters: SqliteDeadLetters
   close(): void
 }
 
-/** Opens the file at a path; to handle its events, which only one process can at a time, `exclusive`. */
+/** Opens the file at a path. `exclusive` opens it to handle its events, which one process at a time can do. */
 export function openFile(path: string, { exclusive }: { readonly exclusive: boolean }): SqliteFile {
   return usable(path, () => {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
@@ -25,7 +25,7 @@ export function openFile(path: string, { exclusive }: { readonly exclusive: bool
   })
 }
 
-/** Uses the file of a connection that somebody else has opened. */
+/** Uses the file of a connection that the user has opened. */
 export function useDatabase(database: SqliteDatabase): SqliteFile {
   return usable(pathOf(database), () => prepare(database, true, () => {}))
 }
@@ -37,29 +37,29 @@ function prepare(database: SqliteDatabase, exclusive: boolean, closeDatabase: ()
     closeDatabase()
   }
   try {
-    // In ms. Whoever looks into it beside an inbox at work has to wait for a gap between its commits.
+    // In ms. A process that looks into the file of a busy inbox waits for a gap between its commits.
     database.exec(`PRAGMA busy_timeout = ${exclusive ? 1_000 : 10_000}`)
     const path = pathOf(database)
     if (exclusive) {
       lock(database, path)
       database.exec('PRAGMA journal_mode = WAL')
     }
-    // On disk before a commit returns. Where fsync alone does not reach the disk, as on macOS, it is told to.
+    // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
     database.exec('PRAGMA synchronous = FULL')
     database.exec('PRAGMA fullfsync = ON')
-    // Keys come in no order, so that each commit touches pages all over their index: 64 MiB of it are kept in memory,
-    // and pages that change often are copied from the log less often.
+    // Hashes come in no order, so each commit touches pages all over the index of keys. 64 MiB of it stay in memory, and
+    // pages that change often are copied from the log less often.
     database.exec('PRAGMA cache_size = -65536')
     database.exec('PRAGMA wal_autocheckpoint = 4000')
     if (exclusive) inTransaction(database, () => makeTables(database))
     else checkVersion(database)
     const events = new SqliteEvents(database)
     const checkpointAndClose = () => {
-      // libsql leaves the log to whoever opens the file next, and so does this where somebody looks into the file.
+      // libsql leaves the log to the next process that opens the file. So does a process that only looks into it.
       if (exclusive) attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       close()
     }
-    return { path, database, events, letters: new SqliteDeadLetters(database, events), close: checkpointAndClose }
+    return { path, database, events, deadLetters: new SqliteDeadLetters(database, events), close: checkpointAndClose }
   } catch (error) {
     close()
     throw error
@@ -70,11 +70,11 @@ function attempt(step: () => void): void {
   try {
     step()
   } catch {
-    // It was worth a try.
+    // The log is copied when the file is next opened.
   }
 }
 
-/** Runs something that finds out whether a file can be used. */
+/** Runs `use`, and turns its error into one that says which file cannot be used. */
 export function usable<T>(path: string, use: () => T): T {
   try {
     return use()
@@ -85,7 +85,7 @@ export function usable<T>(path: string, use: () => T): T {
   }
 }
 
-/** Where its file is in truth: one file that is reached by two paths has one lock. */
+/** Returns the real path: one file that is reached by two paths has one lock. */
 function pathOf(database: SqliteDatabase): string {
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
   const path = databases.find(({ name }) => name === 'main')?.file

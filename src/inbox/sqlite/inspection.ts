@@ -3,22 +3,22 @@ import { WebhookError } from '../../errors.ts'
 import type { DeadLetter } from '../inbox.ts'
 import { openFile } from './file.ts'
 
-/** How full the file of an inbox is. */
+/** How many events the file of an inbox holds, by state. */
 export interface InboxFileStats {
-  /** Events that were accepted and not finished, those being handled included. */
+  /** Accepted and not finished, those being handled included. */
   readonly waiting: number
   /** Failed, waiting for the next attempt. */
   readonly retrying: number
   readonly deadLetters: number
 }
 
-/** The file of an inbox, open beside the process that handles its events, if there is one. */
+/** The file of an inbox, opened to look into it, also while another process handles its events. */
 export interface InboxFile {
   stats(): InboxFileStats
   readonly deadLetters: {
     list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
     get(key: string): DeadLetter | undefined
-    /** The event is handled by the process that has the inbox open, within a second, or by the next that opens it. */
+    /** Replays a dead letter. The process that has the inbox open handles it within a second, or the next that opens it. */
     replay(key: string): boolean
     discard(key: string): boolean
   }
@@ -26,18 +26,18 @@ export interface InboxFile {
 }
 
 /**
- * Opens the file of an inbox to look at it and to replay or discard dead letters. It handles nothing.
- * Not in a process whose inbox was given a database of another driver: two copies of SQLite undo each other's locks.
+ * Opens the file of an inbox to look into it, and to replay or discard dead letters. It handles nothing. Do not call it
+ * in a process whose inbox uses a `database` of another driver: two copies of SQLite release each other's locks.
  * @throws WebhookError `invalid_option` when there is no file, `unavailable` when it cannot be used
  */
 export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
-  const { database, events, letters, close } = openFile(path, { exclusive: false })
-  // Copying the log into the file is left to the process that has the inbox open.
+  const { database, events, deadLetters, close } = openFile(path, { exclusive: false })
+  // The process that has the inbox open copies the log into the file.
   database.exec('PRAGMA wal_autocheckpoint = 0')
   return {
-    stats: () => ({ ...events.counts(), deadLetters: letters.size }),
-    deadLetters: letters,
+    stats: () => ({ ...events.counts(), deadLetters: deadLetters.size }),
+    deadLetters,
     close,
   }
 }

@@ -1,19 +1,17 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
-import type { Dead, Ledger } from '../shared/handling.ts'
-import type { Job } from '../shared/job.ts'
+import type { DeadResult, Ledger } from '../shared/handling.ts'
+import type { Job } from '../shared/jobs.ts'
 import type { GroupCommit } from './commits.ts'
-import type { SqliteDeadLetters } from './dead-letters.ts'
-import type { SqliteEvents } from './events.ts'
 import type { SqliteFile } from './file.ts'
 
-/** How often the process may end during one attempt; an event that is at fault itself must not go on for ever. */
+/** How often the process may end during one attempt, so that an event that crashes it cannot do so for ever. */
 const maxCutOffs = 10
 
-/** How long to wait before what could not be written is written again, in ms. */
+/** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
 
-/** What has to be written down. */
+/** A record that has to be written. */
 interface Entry {
   readonly what: string
   readonly job: Job
@@ -22,69 +20,68 @@ interface Entry {
   readonly written: () => void
 }
 
-/** Writes to the file what became of an event, together with the events that are accepted in the same turn. */
+/** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
 export class SqliteLedger implements Ledger {
   readonly #commits: GroupCommit
-  readonly #events: SqliteEvents
-  readonly #letters: SqliteDeadLetters
-  readonly #logger: () => Logger
+  readonly #file: SqliteFile
+  readonly #logger: Logger
 
-  constructor(commits: GroupCommit, { events, letters }: SqliteFile, logger: () => Logger) {
+  constructor(commits: GroupCommit, file: SqliteFile, logger: Logger) {
     this.#commits = commits
-    this.#events = events
-    this.#letters = letters
+    this.#file = file
     this.#logger = logger
   }
 
-  /** Counts the attempts at what was read from the file: an event that made the process crash is among that. */
-  begin(job: Job): Promise<Dead | undefined> | undefined {
-    if (job.begun === undefined) return undefined
-    if (job.begun >= maxCutOffs) return Promise.resolve(this.#cutOff(job))
-    job.begun++
-    const { row, begun } = job
+  /** Counts the starts of events that were read from the file: one of them may have made the process crash. */
+  start(job: Job): Promise<DeadResult | undefined> | undefined {
+    if (job.starts === undefined) return undefined
+    if (job.starts >= maxCutOffs) return Promise.resolve(this.#cutOff(job))
+    job.starts++
+    const { row, starts } = job
     return this.#commits
-      .add(() => this.#events.begin(row, begun))
-      .catch((error) => this.#failed('that an attempt began', job, error))
+      .add(() => this.#file.events.start(row, starts))
+      .catch((error) => this.#failed('that an attempt started', job, error))
       .then(() => undefined)
   }
 
-  #cutOff({ key, attempt }: Job): Dead {
+  #cutOff({ key, completed }: Job): DeadResult {
     const message = `its handling was cut off ${maxCutOffs} times`
-    this.#logger().error({ key }, `an event became a dead letter: ${message}`)
-    return { status: 'dead', completed: attempt.completed, failures: [{ handler: 'none', message }] }
+    this.#logger.error({ key }, `an event became a dead letter: ${message}`)
+    return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
   }
 
   complete(job: Job, recorded: () => void): void {
-    this.#end(job, () => this.#events.remove(job.row), recorded)
+    this.#end(job, () => this.#file.events.remove(job.row), recorded)
   }
 
-  bury(job: Job, { completed, failures }: Dead, recorded: () => void): void {
-    const { key, accepted, attempt } = job
-    const letter = { ...accepted, key, attempts: attempt.number, completed, failures, diedAt: new Date() }
+  bury(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, accepted, number: attempts, row } = job
+    const { events, deadLetters } = this.#file
+    const deadLetter = { ...accepted, key, attempts, completed, failures, diedAt: new Date() }
     const bury = () => {
-      this.#events.remove(job.row)
-      this.#letters.add(job.row, letter)
+      events.remove(row)
+      deadLetters.add(row, deadLetter)
     }
     this.#end(job, bury, recorded)
   }
 
-  /** The event is not handled again until this is written, and would be if it were left in the file. */
+  /** Ends an event. Until this is written the event is not handled again, and would be if it stayed in the file. */
   #end(job: Job, write: () => void, recorded: () => void): void {
-    // It has to be given up when the inbox closes.
+    // Given up when the inbox closes.
     const isOpen = () => !job.hasEnded
     this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
   }
 
   postpone(job: Job, dueAt: number): void {
-    const { attempt } = job
-    const before = { attempts: attempt.number - 1, completed: attempt.completed }
-    // What a later attempt comes to takes its place.
-    const waits = () => job.state === 'retrying' && job.attempt === attempt && !job.hasEnded
-    const write = () => this.#events.postpone(job.row, before, dueAt)
+    const { number, completed } = job
+    const earlier = { attempts: number - 1, completed }
+    // The record of a later attempt takes its place.
+    const waits = () => job.state === 'retrying' && job.number === number && !job.hasEnded
+    const write = () => this.#file.events.postpone(job.row, earlier, dueAt)
     this.#insist({ what: 'a retry', job, write, isNeeded: waits, written() {} })
   }
 
-  /** Tries until it is written, as long as it needs to be. */
+  /** Tries until the entry is written, as long as it is needed. */
   #insist(entry: Entry): void {
     const { what, job, write, isNeeded, written } = entry
     this.#commits.add(write).then(written, (error) => {
@@ -96,11 +93,11 @@ export class SqliteLedger implements Ledger {
 
   progress(job: Job, completed: readonly string[]): Promise<void> {
     return this.#commits
-      .add(() => this.#events.complete(job.row, completed))
+      .add(() => this.#file.events.complete(job.row, completed))
       .catch((error) => this.#failed('that a handler succeeded', job, error))
   }
 
   #failed(what: string, { key }: Job, error: unknown): void {
-    this.#logger().error({ key, err: error }, `the inbox could not write down ${what}`)
+    this.#logger.error({ key, err: error }, `the inbox could not record ${what}`)
   }
 }

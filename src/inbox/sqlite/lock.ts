@@ -2,15 +2,14 @@ import { basename } from 'node:path'
 import { isBusy, type SqliteDatabase } from './driver.ts'
 
 /**
- * Takes a file for this process alone, for as long as the connection is open and {@link unlock} is not called. The lock
- * is the operating system's, on a file beside it: however the process ends, the lock ends with it, and meanwhile others
- * can still read and replay.
+ * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system
+ * on a second file beside it: it ends with the process, however that ends, and other processes can still read and replay.
  */
 export function lock(database: SqliteDatabase, path: string): void {
   try {
     database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
     database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
-    // In this mode a lock, once taken, is kept beyond its transaction.
+    // In this mode a lock outlasts its transaction.
     database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
     database.exec('BEGIN EXCLUSIVE; COMMIT')
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { SqliteDatabase } from './driver.ts'
 
-/** Raised with every change of the tables that an earlier version of this package could not work with. */
+/** The version of the tables. It rises with every change that an earlier version of this package cannot work with. */
 const schemaVersion = 1
 
-// Keys have a table of their own, as hashes, since they outlive their events by far: so the events' table stays as
-// small as their number, and its pages are used again. `id` is the order of acceptance, and the same in both.
+// Keys outlive their events by far, so they have a table of their own, as hashes. The events' table stays as small as
+// the number of events, and its pages are used again. `id` is the order of acceptance, and the same in both tables.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_key (
@@ -19,27 +19,27 @@ const schema = `
     attempts INTEGER NOT NULL DEFAULT 0,
     completed TEXT NOT NULL DEFAULT '[]',
     due_at INTEGER NOT NULL DEFAULT 0,
-    begun INTEGER NOT NULL DEFAULT 0
+    starts INTEGER NOT NULL DEFAULT 0
   );
   CREATE TABLE IF NOT EXISTS inbox_dead_letter (
     id INTEGER PRIMARY KEY,
     hash TEXT NOT NULL UNIQUE,
     event_id INTEGER UNIQUE,
     replay INTEGER NOT NULL DEFAULT 0,
-    letter TEXT NOT NULL,
+    dead_letter TEXT NOT NULL,
     body BLOB
   );
 `
 
-/** Makes the tables where there are none. Part of a transaction. */
+/** Makes the tables if there are none. Part of a transaction. */
 export function makeTables(database: SqliteDatabase): void {
   database.exec(schema)
   checkVersion(database)
-  // Written every time, so that a file that cannot be written is found out now.
+  // Written every time, so that a read-only file is an error now and not at the first event.
   database.exec(`DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (${schemaVersion})`)
 }
 
-/** Throws when a newer version made the tables, or when there are none. */
+/** Throws when a newer version made the tables, or when there are no tables. */
 export function checkVersion(database: SqliteDatabase): void {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'inbox_schema'").all()
   if (tables.length === 0) throw new Error('it is not the file of an inbox')

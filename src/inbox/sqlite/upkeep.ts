@@ -4,30 +4,30 @@ import type { SqliteCleanUp } from './clean-up.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
-/** Pauses in ms: as a rule, while there is much to clean up, and after a failure. */
+/** Pauses between two runs in ms: usually, while there is much to clean up, and after a failure. */
 const pauses = { usual: 500, busy: 20, failed: 5_000 }
 
-export interface UpkeepParts {
+export interface UpkeepOptions {
   readonly database: SqliteDatabase
   readonly cleanUp: SqliteCleanUp
-  readonly letters: SqliteDeadLetters
+  readonly deadLetters: SqliteDeadLetters
   readonly maxDeadLetters: number
-  readonly logger: () => Logger
-  /** Told that another process has changed the file. */
+  readonly logger: Logger
+  /** Called when another process has changed the file. */
   onChanged(): void
 }
 
-/** What is done to the file every now and then. */
+/** The regular work on the file, every 500 ms: it notices changes of other processes, and cleans up. */
 export class SqliteUpkeep {
-  readonly #parts: UpkeepParts
+  readonly #options: UpkeepOptions
   readonly #changes: SqliteStatement
   #version: number | undefined
   #timer: Timer | undefined
 
-  constructor(parts: UpkeepParts) {
-    this.#parts = parts
+  constructor(options: UpkeepOptions) {
+    this.#options = options
     // A number that changes whenever another connection has written.
-    this.#changes = parts.database.prepare('PRAGMA data_version')
+    this.#changes = options.database.prepare('PRAGMA data_version')
     this.#version = this.#readVersion()
   }
 
@@ -35,7 +35,7 @@ export class SqliteUpkeep {
     this.#later(pauses.usual)
   }
 
-  /** Lets the next look find the file changed. */
+  /** Makes the next run treat the file as changed. */
   suspect(): void {
     this.#version = undefined
   }
@@ -49,18 +49,18 @@ export class SqliteUpkeep {
     unref(this.#timer)
   }
 
-  /** Says how long to pause. */
+  /** Returns how long to pause, in ms. */
   #run(): number {
-    const { cleanUp, letters, maxDeadLetters, logger, onChanged } = this.#parts
+    const { cleanUp, deadLetters, maxDeadLetters, logger, onChanged } = this.#options
     try {
       const version = this.#readVersion()
       if (version !== this.#version) onChanged()
       this.#version = version
-      const dropped = letters.trim(maxDeadLetters)
-      for (const { key } of dropped) logger().error({ key }, 'a dead letter was dropped to make room for a newer one')
+      const dropped = deadLetters.trim(maxDeadLetters)
+      for (const { key } of dropped) logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
       return cleanUp.slice() || dropped.length > 0 ? pauses.busy : pauses.usual
     } catch (error) {
-      logger().warn({ err: error }, 'the inbox could not clean its file up')
+      logger.warn({ err: error }, 'the inbox could not clean up its file')
       return pauses.failed
     }
   }

@@ -1,8 +1,9 @@
+import { WebhookError } from '../../errors.ts'
 import type { EventType, MediaEvent } from '../../events/catalogue.ts'
-import type { AcceptedEvent, Attempt, Handle, HandlingResult, Inbox } from '../../inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, Handle, HandlingResult, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
 import type { Logger } from '../../internal/logger.ts'
 
-/** An attempt that an inbox has begun, and that ends as the test says. */
+/** An attempt that an inbox has started, and that ends as the test says. */
 export interface Call extends AcceptedEvent {
   readonly attempt: Attempt
   finish(result?: HandlingResult): void
@@ -10,17 +11,20 @@ export interface Call extends AcceptedEvent {
 
 /** The attempts of an inbox, in the order in which it makes them. */
 export interface Calls {
-  /** The next attempt, as soon as it has begun. */
+  /** Resolves with the next attempt when it starts. */
   next(): Promise<Call>
-  /** Ends every attempt that is left, those yet to come too, so that the inbox can be closed. */
+  /** Ends every attempt that is left, and later ones at once, so that the inbox can be closed. */
   finishAll(): void
 }
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Starts an inbox whose handling is in the hands of the test. */
-export async function startInbox(inbox: Inbox, logger = silent): Promise<Calls> {
-  const begun: Call[] = []
+/** Opens an inbox whose attempts end as the test says. It can parse no unreadable delivery. */
+export function openInbox(
+  definition: InboxDefinition,
+  logger = silent,
+): { readonly inbox: Inbox; readonly calls: Calls } {
+  const started: Call[] = []
   const waiting: ((call: Call) => void)[] = []
   const open = new Set<Call>()
   let over = false
@@ -39,14 +43,16 @@ export async function startInbox(inbox: Inbox, logger = silent): Promise<Calls> 
       if (over) return call.finish()
       open.add(call)
       const take = waiting.shift()
-      if (take === undefined) begun.push(call)
+      if (take === undefined) started.push(call)
       else take(call)
     })
-  await inbox.start(handle, logger)
-
-  return {
+  const parse = (): never => {
+    throw new WebhookError('malformed', 'the delivery still cannot be parsed')
+  }
+  const inbox = definition.open({ handle, parse, logger })
+  const calls: Calls = {
     next() {
-      const call = begun.shift()
+      const call = started.shift()
       return call === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(call)
     },
     finishAll() {
@@ -54,6 +60,7 @@ export async function startInbox(inbox: Inbox, logger = silent): Promise<Calls> 
       for (const call of open) call.finish()
     },
   }
+  return { inbox, calls }
 }
 
 /** An event to accept. Its media is its own unless another is named. */
@@ -76,11 +83,11 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
   return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
 }
 
-/** Waits for what an inbox tells only when it is asked. */
+/** Waits until a condition holds that an inbox tells only when it is asked. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 3_000
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('the inbox has not told within 3 s what was to be expected')
+    if (performance.now() > deadline) throw new Error('the condition did not hold within 3 s')
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

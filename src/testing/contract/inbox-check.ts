@@ -2,7 +2,7 @@ import type { Inbox } from '../../inbox/inbox.ts'
 import type { Calls } from './handling.ts'
 import type { Expectation } from './runner.ts'
 
-/** What each test of the suite is given: a started inbox. */
+/** The subject of each test of the suite: an open inbox. */
 export interface InboxCheck {
   readonly inbox: Inbox
   readonly ordered: boolean

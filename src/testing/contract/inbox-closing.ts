@@ -21,7 +21,7 @@ export function checkClosing(check: Check): void {
     expect(await closed).toEqual({ unfinished: [] })
   })
 
-  check('refuses new events from the moment it closes', async ({ inbox, calls, expect }) => {
+  check('accepts no new events once it closes', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const closed = inbox.close()

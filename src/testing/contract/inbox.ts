@@ -1,6 +1,6 @@
-import type { Inbox } from '../../inbox/inbox.ts'
+import type { InboxDefinition } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { startInbox } from './handling.ts'
+import { openInbox } from './handling.ts'
 import { checkAccepting } from './inbox-accepting.ts'
 import type { Check } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
@@ -8,21 +8,21 @@ import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkHandling } from './inbox-handling.ts'
 import type { Runner } from './runner.ts'
 
-/** An inbox to put to the test. */
+/** An inbox to test. */
 export interface InboxSubject {
-  /** Fresh, not started, and able to handle at least four events at a time. */
-  readonly inbox: Inbox
+  /** A fresh definition, not opened yet, of an inbox that handles at least four events at a time. */
+  readonly inbox: InboxDefinition
   /**
-   * Whether it keeps the order of the events of one media.
+   * `true` when it keeps the order of the events of one media.
    * @defaultValue true
    */
   readonly ordered?: boolean
-  /** Frees what the subject opened; the inbox has been closed by then. */
+  /** Frees what the subject opened, after the inbox was closed. */
   close?(): MaybePromise<void>
 }
 
 /**
- * What every inbox has to do.
+ * Tests that an inbox does what every inbox has to do.
  *
  * ```ts
  * import { expect, test } from 'vitest'
@@ -33,8 +33,8 @@ export interface InboxSubject {
 export function inboxContract(factory: () => MaybePromise<InboxSubject>, { test, expect }: Runner): void {
   const check: Check = (name, run) => {
     test(name, async () => {
-      const { inbox, ordered = true, close } = await factory()
-      const calls = await startInbox(inbox)
+      const { inbox: definition, ordered = true, close } = await factory()
+      const { inbox, calls } = openInbox(definition)
       try {
         await run({ inbox, ordered, calls, expect })
       } finally {

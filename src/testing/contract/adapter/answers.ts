@@ -1,5 +1,4 @@
 import type { Inbox } from '../../../inbox/inbox.ts'
-import { memoryInbox } from '../../../inbox/memory.ts'
 import type { ReceiverOptions } from '../../../receiver/options.ts'
 import { basicAuth } from '../../../verify/basic-auth.ts'
 import { hmacSignature } from '../../../verify/hmac-signature.ts'
@@ -20,19 +19,18 @@ interface Row {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const inboxThat = (accept: Inbox['accept']) => (): Partial<ReceiverOptions> => {
-  const inbox = memoryInbox()
-  const { deadLetters } = inbox
-  return {
-    inbox: {
+/** An inbox that answers every event as it is told to. */
+const inboxThat = (accept: Inbox['accept']) => (): Partial<ReceiverOptions> => ({
+  inbox: {
+    name: 'inboxThat',
+    open: () => ({
       accept,
-      start: (handle, logger) => inbox.start(handle, logger),
-      close: (options) => inbox.close(options),
-      stats: () => inbox.stats(),
-      deadLetters,
-    },
-  }
-}
+      close: async () => ({ unfinished: [] }),
+      stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
+      deadLetters: { list: () => [], get: () => undefined, replay: () => false, discard: () => false },
+    }),
+  },
+})
 
 const failing = (): Promise<never> => Promise.reject(new Error('not for the sender'))
 const retryAfter = { 'retry-after': '3' }

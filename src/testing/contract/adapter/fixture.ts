@@ -1,6 +1,6 @@
-import type { Outcome } from '../../../delivery.ts'
 import type { MediaEvent } from '../../../events/catalogue.ts'
 import type { Logger } from '../../../internal/logger.ts'
+import type { DeliveryOutcome } from '../../../receiver/acknowledgement.ts'
 import type { Receiver, ReceiverOptions } from '../../../receiver/options.ts'
 import { createReceiver } from '../../../receiver/receiver.ts'
 import { unverified } from '../../../verify/unverified.ts'
@@ -33,7 +33,7 @@ export interface Fixture {
   readonly receiver: Receiver
   readonly url: string
   /** Of every delivery so far, in order. */
-  readonly outcomes: Outcome[]
+  readonly outcomes: DeliveryOutcome[]
   readonly handled: MediaEvent[]
   /** How many deliveries the adapter has handed over that have no acknowledgement yet. */
   readonly pending: () => number
@@ -78,7 +78,7 @@ export function fixtures(mount: MountAdapter, { test }: Pick<Runner, 'test'>) {
 }
 
 async function openFixture(mount: MountAdapter, options: Partial<ReceiverOptions>) {
-  const outcomes: Outcome[] = []
+  const outcomes: DeliveryOutcome[] = []
   const handled: MediaEvent[] = []
   const connections: Connection[] = []
   let pending = 0

@@ -1,0 +1,54 @@
+import { sha256 } from '#crypto'
+import type { AcceptedEvent, HandlerFailure, UnreadableDelivery } from '../inbox.ts'
+import { unreadableKey } from '../shared/stored.ts'
+
+/** An unreadable delivery as the data of a BullMQ job, which is JSON: without dates and bytes. */
+export interface UnreadableData {
+  /** The key of its dead letter. */
+  readonly key: string
+  readonly unreadable: {
+    readonly reason: string
+    readonly url: string
+    readonly eventId?: string | undefined
+    readonly receivedAt: string
+    /** In base64. */
+    readonly body: string
+  }
+}
+
+/** The data of a job: an accepted event, whose dates are texts when it comes back, or an unreadable delivery. */
+export type JobData = AcceptedEvent | UnreadableData
+
+/** The progress of a job: what its earlier attempts achieved. */
+export interface JobProgress {
+  readonly completed: readonly string[]
+  /** The failures of an event that is, or is about to become, a dead letter. */
+  readonly failures?: readonly HandlerFailure[]
+}
+
+/** Says whether a job is an event. Other programs that reach the queue can add jobs of their own. */
+export function isEvent(data: unknown): data is AcceptedEvent {
+  const { event, receivedAt } = (data ?? {}) as Partial<AcceptedEvent>
+  return typeof event?.key === 'string' && typeof receivedAt === 'string'
+}
+
+export const isUnreadable = (data: JobData): data is UnreadableData =>
+  typeof (data as Partial<UnreadableData> | null)?.unreadable?.body === 'string'
+
+export async function toUnreadableData({ body, receivedAt, ...rest }: UnreadableDelivery): Promise<UnreadableData> {
+  const text = toBase64(body)
+  const key = unreadableKey((await sha256(text)).slice(0, 32))
+  return { key, unreadable: { ...rest, receivedAt: receivedAt.toISOString(), body: text } }
+}
+
+export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery {
+  const { reason, url, eventId, receivedAt, body } = unreadable
+  return { reason, url, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
+}
+
+/** Reads the progress of a job. BullMQ gives 0 for a job that has none. */
+export const progressOf = (progress: unknown): JobProgress =>
+  typeof progress === 'object' && progress !== null ? (progress as JobProgress) : { completed: [] }
+
+const toBase64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+const fromBase64 = (text: string) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

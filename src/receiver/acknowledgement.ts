@@ -1,0 +1,76 @@
+import { WebhookError, type WebhookErrorCode } from '../errors.ts'
+
+/** Why a delivery is rejected. */
+export type RejectionCode = Exclude<WebhookErrorCode, 'invalid_option' | 'timeout' | 'lease_lost'>
+
+/** What became of a delivery: one of the four successes, or the code of its rejection. */
+export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | RejectionCode
+
+/** The HTTP answer to a delivery. */
+export interface Acknowledgement {
+  readonly outcome: DeliveryOutcome
+  readonly status: number
+  /** Header fields with names in lower case; Content-Length is among them. */
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON text. */
+  readonly body: string
+}
+
+const rejectionStatus: Record<RejectionCode, number> = {
+  unauthorized: 401,
+  malformed: 400,
+  incomplete: 400,
+  method_not_allowed: 405,
+  unsupported_media_type: 415,
+  too_large: 413,
+  overloaded: 503,
+  closing: 503,
+  unavailable: 503,
+  in_progress: 503,
+  handler_failed: 500,
+  body_consumed: 500,
+  internal: 500,
+}
+
+/** Seconds; the service's documented pause between the attempts of a delivery. */
+const retryAfter = '3'
+
+const encoder = new TextEncoder()
+
+const headersOf = (body: string) => ({
+  'content-type': 'application/json',
+  'content-length': String(encoder.encode(body).byteLength),
+})
+
+// Exactly 200: the service's test delivery counts no other status as success.
+function success(outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Acknowledgement {
+  const body = JSON.stringify({ status: outcome })
+  return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
+}
+
+/** The acknowledgements of success. */
+export const acknowledged = {
+  accepted: success('accepted'),
+  duplicate: success('duplicate'),
+  ignored: success('ignored'),
+  handled: success('handled'),
+} as const
+
+/** Makes the acknowledgement of a rejected delivery. */
+export function rejection(code: RejectionCode, message: string): Acknowledgement {
+  const status = rejectionStatus[code]
+  const body = JSON.stringify({ status: 'error', code, message })
+  const headers: Record<string, string> = headersOf(body)
+  if (status === 405) headers.allow = 'POST'
+  if (status === 503) headers['retry-after'] = retryAfter
+  return { outcome: code, status, headers, body }
+}
+
+/** A WebhookError that a delivery can be rejected with. */
+export type RejectionError = WebhookError & { readonly code: RejectionCode }
+
+/** Turns an unforeseen error into `internal`, so that the sender learns nothing of its text. */
+export function toRejectionError(error: unknown): RejectionError {
+  if (error instanceof WebhookError && Object.hasOwn(rejectionStatus, error.code)) return error as RejectionError
+  return new WebhookError('internal', 'the receiver failed', { cause: error }) as RejectionError
+}

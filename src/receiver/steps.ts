@@ -1,0 +1,151 @@
+import type { Delivery, ParsedBody } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { within } from '../internal/timers.ts'
+import type { Verification, Verifier } from '../verify/verifier.ts'
+
+// The steps of a delivery's path, in the order in which the receiver takes them.
+
+// `application/json` and `application/…+json`, with or without parameters such as a charset.
+const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
+
+/**
+ * Rejects what cannot be a delivery, before its body is read.
+ * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
+ */
+export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {
+  if (method !== 'POST') throw new WebhookError('method_not_allowed', 'a delivery is a POST')
+  const type = headers.get('content-type')
+  if (type && !jsonType.test(type)) {
+    throw new WebhookError('unsupported_media_type', 'the content type has to be application/json')
+  }
+  // A parser that consumed the body has decoded it too, and its own limit applied to the bytes on the wire.
+  if (typeof body !== 'function') return
+  const encoding = headers.get('content-encoding')
+  if (encoding && encoding.toLowerCase() !== 'identity') {
+    throw new WebhookError('unsupported_media_type', 'a content encoding is not accepted')
+  }
+  if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
+}
+
+/**
+ * Reads the body: its bytes, or what another parser left of it.
+ * @throws WebhookError `too_large` or `incomplete`
+ */
+export function readBody({ body }: Delivery, maxBodyBytes: number): MaybePromise<Uint8Array | ParsedBody> {
+  const read = typeof body === 'function' ? body(maxBodyBytes) : body
+  return isPromise(read) ? read.then((result) => checkBody(result, maxBodyBytes)) : checkBody(read, maxBodyBytes)
+}
+
+function checkBody(
+  read: Uint8Array | ParsedBody | 'too_large' | 'incomplete',
+  maxBodyBytes: number,
+): Uint8Array | ParsedBody {
+  if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
+  if (read === 'too_large') throw tooLarge(maxBodyBytes)
+  if (read instanceof Uint8Array && read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  return read
+}
+
+const tooLarge = (maxBodyBytes: number): WebhookError =>
+  new WebhookError('too_large', `the body is larger than ${maxBodyBytes} bytes`)
+
+const noBytes = new Uint8Array()
+
+/**
+ * Asks the verifier, and returns the event id it vouches for, if any. The sender gets the same message for every
+ * failure; the reason is the error's cause.
+ * @throws WebhookError `unauthorized` or `body_consumed`
+ */
+export function verifyDelivery(
+  verifier: Verifier,
+  { url, headers }: Delivery,
+  body: Uint8Array | ParsedBody,
+): MaybePromise<string | undefined> {
+  const isBytes = body instanceof Uint8Array
+  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier, body)
+  let verification: MaybePromise<Verification>
+  try {
+    verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
+  } catch (error) {
+    throw unauthorized(error)
+  }
+  if (!isPromise(verification)) return eventIdOf(verification)
+  return verification.then(eventIdOf, (error) => {
+    throw unauthorized(error)
+  })
+}
+
+function eventIdOf(verification: Verification): string | undefined {
+  if (verification?.verified === true) return verification.eventId
+  throw unauthorized(verification?.reason)
+}
+
+const unauthorized = (cause: unknown): WebhookError =>
+  new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
+
+function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
+  const need = body.parsed === undefined ? 'nothing was left of it' : `${name} needs its exact bytes`
+  return new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
+    cause:
+      `the body was consumed before the receiver could read it, and ${need}: mount the receiver before the body ` +
+      "parser, or give its path express.raw({ type: '*/*' })",
+  })
+}
+
+/**
+ * Stores the event in the inbox.
+ * @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable` when the event is not safe there
+ */
+export function accept(
+  inbox: Inbox,
+  accepted: AcceptedEvent,
+  waitUntil: AcceptOptions['waitUntil'],
+): MaybePromise<'accepted' | 'duplicate'> {
+  try {
+    const acceptance = inbox.accept(accepted, { waitUntil })
+    return isPromise(acceptance) ? acceptance.then(checkRoom, unavailable) : checkRoom(acceptance)
+  } catch (error) {
+    return unavailable(error)
+  }
+}
+
+function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
+  if (acceptance === 'overloaded') throw overloaded()
+  return acceptance
+}
+
+/**
+ * Has the event handled, and waits for the result for up to `timeoutMs`.
+ * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable` when it is not handled
+ */
+export async function acceptAndHandle(
+  inbox: Required<Inbox>,
+  accepted: AcceptedEvent,
+  timeoutMs: number,
+  waitUntil: AcceptOptions['waitUntil'],
+): Promise<'handled' | 'duplicate'> {
+  const handling = handleNow(inbox, accepted)
+  waitUntil?.(handling.catch(() => {}))
+  const result = await within(timeoutMs, handling, () => 'in-progress' as const)
+  if (result === 'overloaded') throw overloaded()
+  if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
+  if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is still being handled')
+  return result
+}
+
+async function handleNow(inbox: Required<Inbox>, accepted: AcceptedEvent): Promise<ImmediateResult> {
+  try {
+    return await inbox.handleNow(accepted)
+  } catch (error) {
+    return unavailable(error)
+  }
+}
+
+function unavailable(error: unknown): never {
+  if (error instanceof WebhookError) throw error
+  throw new WebhookError('unavailable', 'the inbox cannot be reached', { cause: error })
+}
+
+const overloaded = (): WebhookError => new WebhookError('overloaded', 'too many events are waiting')
