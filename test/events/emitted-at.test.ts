@@ -33,8 +33,8 @@ describe('emittedAt', () => {
     expect(event.payload['emitted_at']).toBe(text)
   })
 
-  // `Date` finds a time in all of these, in 2001 and in the zone of this machine.
-  test.each(['soon 1', '5', 'attempt 3', '1-2', 'March 7'])('is not guessed from %j', async (text) => {
+  // `Date` parses each of these as a time in 2001, in the local time zone.
+  test.each(['soon 1', '5', 'attempt 3', '1-2', 'March 7'])('is not parsed from %j', async (text) => {
     expect(await emittedAt(text)).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { envelope, eventOf, flat, mediaId, refusalOf } from './fixture.ts'
+import { envelope, eventOf, flat, mediaId, rejectionOf } from './fixture.ts'
 
 const marker = 'value-marker-71c3'
 const wrongTypes: [what: string, value: unknown][] = [
@@ -10,7 +10,7 @@ const wrongTypes: [what: string, value: unknown][] = [
   ['a list', [marker]],
 ]
 
-/** The optional fields: in the payload and in the event, and other names that an envelope may use. */
+/** The optional fields: their names in the payload, in the event, and in an envelope. */
 const optional: [wire: string, property: string, camelCase: string][] = [
   ['media_type', 'mediaType', 'mediaType'],
   ['title', 'title', 'title'],
@@ -19,7 +19,7 @@ const optional: [wire: string, property: string, camelCase: string][] = [
   ['emitted_at', 'emittedAt', 'emittedAt'],
 ]
 
-const refusedAs = (field: string, expected: string) => `400 malformed: field ${field}: expected ${expected}`
+const malformedField = (field: string, expected: string) => `400 malformed: field ${field}: expected ${expected}`
 
 describe.each(optional)('the field %s', (wire, property, camelCase) => {
   const sent = wire === 'emitted_at' ? '2026-03-01T12:00:00Z' : `${marker} 😀`
@@ -38,9 +38,9 @@ describe.each(optional)('the field %s', (wire, property, camelCase) => {
   })
 
   test.each(wrongTypes)('is malformed as %s', async (_, value) => {
-    expect(await refusalOf({ ...flat, [wire]: value })).toBe(refusedAs(wire, 'a string'))
-    expect(await refusalOf(envelope({ [wire]: value }))).toBe(refusedAs(`data.${wire}`, 'a string'))
-    expect(await refusalOf(envelope({ [camelCase]: value }))).toBe(refusedAs(`data.${camelCase}`, 'a string'))
+    expect(await rejectionOf({ ...flat, [wire]: value })).toBe(malformedField(wire, 'a string'))
+    expect(await rejectionOf(envelope({ [wire]: value }))).toBe(malformedField(`data.${wire}`, 'a string'))
+    expect(await rejectionOf(envelope({ [camelCase]: value }))).toBe(malformedField(`data.${camelCase}`, 'a string'))
   })
 })
 
@@ -61,8 +61,8 @@ describe('the field qualities', () => {
   })
 
   test.each(wrongTypes)('is malformed as %s', async (_, qualities) => {
-    expect(await refusalOf({ ...flat, qualities })).toBe(refusedAs('qualities', 'a string'))
-    expect(await refusalOf(envelope({ qualities }))).toBe(refusedAs('data.qualities', 'a string'))
+    expect(await rejectionOf({ ...flat, qualities })).toBe(malformedField('qualities', 'a string'))
+    expect(await rejectionOf(envelope({ qualities }))).toBe(malformedField('data.qualities', 'a string'))
   })
 
   test.each([
@@ -88,33 +88,33 @@ describe('the field qualities', () => {
 })
 
 describe('a required field', () => {
-  test.each(['type', 'media_id'])('%s is malformed where it is absent or no text', async (field) => {
+  test.each(['type', 'media_id'])('%s is malformed where it is absent or not text', async (field) => {
     for (const value of [undefined, null, '', ...wrongTypes.map(([, value]) => value)]) {
-      expect(await refusalOf({ ...flat, [field]: value })).toBe(refusedAs(field, 'a non-empty string'))
+      expect(await rejectionOf({ ...flat, [field]: value })).toBe(malformedField(field, 'a non-empty string'))
     }
   })
 
-  test('of an envelope is the media id under any of its names', async () => {
+  test('of an envelope is the media id, under any of its names', async () => {
     for (const name of ['videoId', 'video_id', 'mediaId', 'media_id']) {
       expect(await eventOf({ event: 'encoding.finished', data: { [name]: mediaId } })).toMatchObject({ mediaId })
       const others = { videoId: '', video_id: null, mediaId: '', media_id: null, [name]: mediaId }
       expect(await eventOf({ event: 'encoding.finished', data: others })).toMatchObject({ mediaId })
       for (const [, value] of wrongTypes) {
         const payload = { event: 'encoding.finished', data: { [name]: value } }
-        expect(await refusalOf(payload)).toBe(refusedAs(`data.${name}`, 'a string'))
+        expect(await rejectionOf(payload)).toBe(malformedField(`data.${name}`, 'a string'))
       }
     }
   })
 
-  test.each([undefined, null, ''])('of an envelope is not to be %o', async (videoId) => {
-    expect(await refusalOf(envelope({ videoId }))).toBe(refusedAs('data.videoId', 'a non-empty string'))
+  test.each([undefined, null, ''])('of an envelope cannot be %o', async (videoId) => {
+    expect(await rejectionOf(envelope({ videoId }))).toBe(malformedField('data.videoId', 'a non-empty string'))
   })
 
   test('of an envelope is its data', async () => {
     for (const data of [undefined, null, '', marker, ...wrongTypes.map(([, value]) => value)]) {
-      const refusal = await refusalOf({ event: 'encoding.finished', data })
-      expect(refusal).toMatch(/^400 malformed: field data(\.videoId)?: expected /)
-      expect(refusal).not.toContain(marker)
+      const rejection = await rejectionOf({ event: 'encoding.finished', data })
+      expect(rejection).toMatch(/^400 malformed: field data(\.videoId)?: expected /)
+      expect(rejection).not.toContain(marker)
     }
   })
 
@@ -123,8 +123,8 @@ describe('a required field', () => {
   })
 })
 
-describe('what the reader does not know', () => {
-  test('unknown fields stay in the payload, in the order they were sent', async () => {
+describe('a payload with unknown parts', () => {
+  test('keeps unknown fields in the payload, in the order they were sent', async () => {
     const payload = { zeta: [1, { b: null }], ...flat, alpha: 'x' }
     const event = await eventOf(payload)
     expect(event.payload).toEqual(payload)
@@ -133,7 +133,7 @@ describe('what the reader does not know', () => {
     expect((await eventOf(envelope({ alpha: 1 }))).payload).toEqual(envelope({ alpha: 1 }))
   })
 
-  test('unknown words are kept as they are', async () => {
+  test('keeps unknown words as they are', async () => {
     const words = { status: 'paused', media_type: 'hologram', qualities: '16k' }
     const event = await eventOf({ ...flat, ...words })
     expect(event).toMatchObject({ status: 'paused', mediaType: 'hologram', qualities: ['16k'] })
@@ -148,7 +148,7 @@ describe('what the reader does not know', () => {
 })
 
 describe('the test delivery', () => {
-  test('is told by the nil media id, in both formats', async () => {
+  test('is recognised by the nil media id, in both formats', async () => {
     const nil = '00000000-0000-0000-0000-000000000000'
     expect((await eventOf({ ...flat, media_id: nil })).test).toBe(true)
     expect((await eventOf(envelope({ videoId: nil }))).test).toBe(true)

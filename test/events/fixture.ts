@@ -9,11 +9,11 @@ import {
 } from '../../src/index.ts'
 import { type DeliverOptions, deliver } from '../../src/testing/index.ts'
 
-/** A payload as a test writes it: text, bytes, or what JSON.stringify makes of it. */
+/** A payload as a test writes it: text, bytes, or a value for `JSON.stringify`. */
 export type Content = string | Uint8Array | object
 
 export const mediaId = '0f8fad5b-d9cb-469f-a165-70867728950e'
-/** The least that makes an event, in either format. */
+/** The smallest payload of an event, in each format. */
 export const flat = { type: 'encoding.finished', media_id: mediaId }
 export const envelope = (data: object = {}, event = 'encoding.finished') => ({
   event,
@@ -25,7 +25,7 @@ interface Received {
   readonly event: MediaEvent | undefined
 }
 
-/** Delivers a payload to a receiver of its own, which handles every event. */
+/** Delivers a payload to a new receiver that handles every event. */
 export async function receive(
   content: Content,
   options: Partial<ReceiverOptions> = {},
@@ -46,15 +46,15 @@ export async function receive(
   return { acknowledgement, event }
 }
 
-/** The event that a payload becomes. */
+/** Gives the event that a payload is parsed to. */
 export async function eventOf(content: Content, options?: Partial<ReceiverOptions>): Promise<MediaEvent> {
   const { event, acknowledgement } = await receive(content, options)
   if (event === undefined) throw new Error(`no event, but ${acknowledgement.body}`)
   return event
 }
 
-/** `status code: message` of the refusal of a payload. */
-export async function refusalOf(content: Content, options?: Partial<ReceiverOptions>): Promise<string> {
+/** Gives the answer to a payload that is rejected, as `status code: message`. */
+export async function rejectionOf(content: Content, options?: Partial<ReceiverOptions>): Promise<string> {
   const { status, body } = (await receive(content, options)).acknowledgement
   const { code, message } = JSON.parse(body)
   return `${status} ${code}: ${message}`

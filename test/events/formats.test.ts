@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { eventTypes } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { envelope, eventOf, flat, mediaId, refusalOf } from './fixture.ts'
+import { envelope, eventOf, flat, mediaId, rejectionOf } from './fixture.ts'
 
 describe.each(eventTypes)('%s', (type) => {
   test('is the same event in both formats', async () => {
@@ -20,19 +20,19 @@ describe.each(eventTypes)('%s', (type) => {
 })
 
 describe('the format of a payload', () => {
-  test('is flat wherever there is a text as type', async () => {
+  test('is flat where `type` is text', async () => {
     const both = { ...flat, ...envelope({ videoId: 'other', title: 'other' }, 'file_received') }
     expect(await eventOf(both)).toMatchObject({ format: 'flat', type: flat.type, mediaId, title: undefined })
-    expect(await refusalOf({ type: 'encoding.finished', ...envelope() })).toMatch(/field media_id/)
+    expect(await rejectionOf({ type: 'encoding.finished', ...envelope() })).toMatch(/field media_id/)
   })
 
   test.each([null, '', undefined, 7, {}])('is the envelope where the type is %o', async (type) => {
     expect(await eventOf({ type, ...envelope() })).toMatchObject({ format: 'envelope', type: 'encoding.finished' })
   })
 
-  test('is taken for flat where there is no name at all', async () => {
+  test('is flat where there is neither a type nor an event name', async () => {
     for (const event of [undefined, null, '', 7]) {
-      expect(await refusalOf({ event, data: { videoId: mediaId } })).toMatch(/^400 malformed: field type/)
+      expect(await rejectionOf({ event, data: { videoId: mediaId } })).toMatch(/^400 malformed: field type/)
     }
   })
 
@@ -42,7 +42,7 @@ describe('the format of a payload', () => {
     }
   })
 
-  test('may mix the cases within an envelope, and has a choice where both are there', async () => {
+  test('may mix camelCase and snake_case in an envelope, and prefers one where both are present', async () => {
     const data = { media_type: 'audio', userId: 'u1', user_id: 'u2', emitted_at: '', emittedAt: '2026-03-01T12:00:00Z' }
     expect(await eventOf(envelope(data))).toMatchObject({
       mediaType: 'audio',

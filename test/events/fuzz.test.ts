@@ -8,10 +8,10 @@ const receiver = createReceiver({
   logger: { debug() {}, info() {}, warn() {}, error() {} },
 }).onAny(() => {})
 
-/** What may be answered to a POST of JSON, by outcome. */
+/** The status of each outcome that a POST of JSON can have. */
 const table: Record<string, number> = { accepted: 200, duplicate: 200, malformed: 400, too_large: 413 }
 
-/** Whether an acknowledgement is one of the table, in the documented form. */
+/** Checks that an acknowledgement is in the table of outcomes and has the documented form. */
 function expectDocumented({ outcome, status, headers, body }: Acknowledgement): void {
   expect(table[outcome]).toBe(status)
   expect(headers['content-type']).toBe('application/json')
@@ -36,7 +36,7 @@ const optional = ['emitted_at', 'media_type', 'qualities', 'title', 'status', 'u
 const mediaIds = ['videoId', 'video_id', 'mediaId', 'media_id']
 const enveloped = [...mediaIds, ...optional, 'emittedAt', 'mediaType', 'userId']
 
-/** Whether the design calls a value a payload: written anew here, to compare with. */
+/** Decides whether a value is a payload. A second implementation, to compare the receiver with. */
 function isPayload(value: unknown): boolean {
   if (!isObject(value)) return false
   const { type, event, data } = value
@@ -57,7 +57,7 @@ function parsed(bytes: Uint8Array): unknown {
 
 const expected = (value: unknown) => (isPayload(value) ? 200 : 400)
 
-describe('whatever is delivered', () => {
+describe('for every input', () => {
   test('any bytes are acknowledged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {
@@ -76,7 +76,7 @@ describe('whatever is delivered', () => {
     )
   })
 
-  test('200 is the answer to payloads alone', async () => {
+  test('only payloads are answered with 200', async () => {
     const value = fc.oneof(
       { weight: 6, arbitrary: fc.string({ unit: 'binary' }) },
       { weight: 2, arbitrary: fc.constantFrom(null, '') },
@@ -100,7 +100,7 @@ describe('whatever is delivered', () => {
     expect([...seen].sort()).toEqual([200, 400])
   })
 
-  test('payloads with bytes changed, cut and put in are acknowledged', async () => {
+  test('payloads with bytes changed, removed and inserted are acknowledged', async () => {
     const mutation = fc.record({ at: fc.nat(), cut: fc.nat({ max: 4 }), put: fc.uint8Array({ maxLength: 4 }) })
     const sent = fc.tuple(fc.constantFrom(...eventTypes), fc.constantFrom('flat' as const, 'envelope' as const))
     await fc.assert(

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createReceiver, unverified } from '../../src/index.ts'
 import { samplePayload } from '../../src/testing/index.ts'
-import { eventOf, flat, mediaId, refusalOf } from './fixture.ts'
+import { eventOf, flat, mediaId, rejectionOf } from './fixture.ts'
 
 const pristine = JSON.stringify(Object.getOwnPropertyNames(Object.prototype).sort())
 
@@ -10,13 +10,13 @@ afterEach(() => {
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
 })
 
-/** A payload with a field that is nested so that the payload is `depth` levels deep. */
+/** Makes a payload that is `depth` levels deep. */
 const nested = (depth: number, [open, close]: readonly [string, string]) =>
   `{"type":"encoding.finished","media_id":"${mediaId}","extra":${open.repeat(depth - 1)}${close.repeat(depth - 1)}}`
 
 const list = ['[', ']'] as const
 
-describe('a body that is no payload', () => {
+describe('a body that is not a payload', () => {
   const malformed = (text: string) => `400 malformed: the body is ${text}`
 
   test.each([
@@ -26,7 +26,7 @@ describe('a body that is no payload', () => {
     ['two objects', `${JSON.stringify(flat)}${JSON.stringify(flat)}`],
     ['a form', 'type=encoding.finished&media_id=1'],
     ['a comment', `// \n${JSON.stringify(flat)}`],
-    ['a comma too much', '{"type":"encoding.finished","media_id":"1",}'],
+    ['a trailing comma', '{"type":"encoding.finished","media_id":"1",}'],
     ['single quotes', "{'type':'encoding.finished'}"],
     ['NaN', '{"type":"encoding.finished","media_id":NaN}'],
     ['a raw newline in a text', '{"type":"encoding.finished","media_id":"1\n"}'],
@@ -34,7 +34,7 @@ describe('a body that is no payload', () => {
     ['60,000 braces', '{"a":'.repeat(12_000)],
     ['a byte order mark in the middle', `{"type":"encoding.finished",\uFEFF"media_id":"1"}`],
   ])('is not JSON: %s', async (_, body) => {
-    expect(await refusalOf(body)).toBe(malformed('not JSON'))
+    expect(await rejectionOf(body)).toBe(malformed('not JSON'))
   })
 
   test.each([
@@ -45,7 +45,7 @@ describe('a body that is no payload', () => {
     ['null', 'null'],
     ['true', 'true'],
   ])('is not an object: %s', async (_, body) => {
-    expect(await refusalOf(body)).toBe(malformed('not a JSON object'))
+    expect(await rejectionOf(body)).toBe(malformed('not a JSON object'))
   })
 
   test.each([
@@ -60,11 +60,11 @@ describe('a body that is no payload', () => {
       new TextEncoder().encode(text),
     )
     const body = Uint8Array.from([...(head as Uint8Array), ...bytes, ...(tail as Uint8Array)])
-    expect(await refusalOf(body)).toBe(malformed('not UTF-8'))
+    expect(await rejectionOf(body)).toBe(malformed('not UTF-8'))
   })
 
-  test('is not UTF-8 but UTF-16', async () => {
-    expect(await refusalOf(Uint8Array.from(Buffer.from(`\uFEFF${JSON.stringify(flat)}`, 'utf16le')))).toBe(
+  test('is UTF-16 instead of UTF-8', async () => {
+    expect(await rejectionOf(Uint8Array.from(Buffer.from(`\uFEFF${JSON.stringify(flat)}`, 'utf16le')))).toBe(
       malformed('not UTF-8'),
     )
   })
@@ -72,17 +72,17 @@ describe('a body that is no payload', () => {
   test.each([
     ['lists', list],
     ['objects', ['{"a":[', ']}'] as const],
-  ])('is nested too deep: %s by the thousand', async (_, brackets) => {
+  ])('is nested too deep: thousands of %s', async (_, brackets) => {
     const deep = nested(5_000, brackets)
-    expect(await refusalOf(deep)).toBe(malformed('nested more than 64 levels deep'))
+    expect(await rejectionOf(deep)).toBe(malformed('nested more than 64 levels deep'))
   })
 
   test('is nested more than 64 levels deep', async () => {
     expect((await eventOf(nested(64, list))).mediaId).toBe(mediaId)
-    expect(await refusalOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
+    expect(await rejectionOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
   })
 
-  test('is as little when another parser made it', async () => {
+  test('is rejected as well when another parser has parsed it', async () => {
     const statusOf = async (parsed: unknown) => {
       const receiver = createReceiver({
         verify: unverified(),
@@ -97,7 +97,7 @@ describe('a body that is no payload', () => {
   })
 })
 
-describe('a payload that is odd', () => {
+describe('an unusual payload', () => {
   test('keeps a key __proto__ as its own and changes no prototype', async () => {
     const members = `"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}`
     for (const body of [
@@ -114,15 +114,15 @@ describe('a payload that is odd', () => {
 
   test('does not inherit its fields', async () => {
     const inherited = `{"__proto__":${JSON.stringify(flat)}}`
-    expect(await refusalOf(inherited)).toBe('400 malformed: field type: expected a non-empty string')
-    expect(await refusalOf(`{"event":"encoding.finished","data":{"__proto__":{"videoId":"1"}}}`)).toMatch(
+    expect(await rejectionOf(inherited)).toBe('400 malformed: field type: expected a non-empty string')
+    expect(await rejectionOf(`{"event":"encoding.finished","data":{"__proto__":{"videoId":"1"}}}`)).toMatch(
       /data.videoId/,
     )
   })
 
-  test('has the deep end of a __proto__ counted too', async () => {
+  test('counts the depth inside a __proto__ key too', async () => {
     const deep = `{"type":"a","media_id":"b","__proto__":${'['.repeat(100)}${']'.repeat(100)}}`
-    expect(await refusalOf(deep)).toMatch(/nested more than 64/)
+    expect(await rejectionOf(deep)).toMatch(/nested more than 64/)
   })
 
   test.each(['toString', 'hasOwnProperty', 'then', 'toJSON', 'valueOf', ''])('may have a key %j', async (key) => {
@@ -132,13 +132,13 @@ describe('a payload that is odd', () => {
 
   test('may begin with a byte order mark', async () => {
     expect(await eventOf(`\uFEFF${JSON.stringify(flat)}`)).toMatchObject({ mediaId, payload: flat })
-    expect(await refusalOf(`\uFEFF\uFEFF${JSON.stringify(flat)}`)).toMatch(/not JSON/)
+    expect(await rejectionOf(`\uFEFF\uFEFF${JSON.stringify(flat)}`)).toMatch(/not JSON/)
   })
 
-  test('has the last of two equal keys', async () => {
+  test('keeps the last of two equal keys', async () => {
     const event = await eventOf(`{"type":"file.received","media_id":"1","type":"encoding.finished","media_id":"2"}`)
     expect(event).toMatchObject({ type: 'encoding.finished', mediaId: '2' })
-    expect(await refusalOf(`{"type":"encoding.finished","media_id":"1","media_id":2}`)).toMatch(/media_id/)
+    expect(await rejectionOf(`{"type":"encoding.finished","media_id":"1","media_id":2}`)).toMatch(/media_id/)
   })
 
   test('may hold lone surrogates and control characters', async () => {
@@ -148,13 +148,13 @@ describe('a payload that is odd', () => {
     expect(event).toMatchObject({ mediaId: '\ud800', title: '\u0000\udc00', userId: '😀' })
   })
 
-  test('may hold numbers beyond what a number can be', async () => {
+  test('may hold numbers that overflow', async () => {
     expect((await eventOf(`{"type":"a","media_id":"b","extra":1e999}`)).type).toBe('a')
   })
 
-  test('may have a title of 64 KiB where the limit leaves room for it, and is too large otherwise', async () => {
+  test('may have a title of 64 KiB where the limit allows it, and is too large otherwise', async () => {
     const payload = samplePayload('encoding.finished', { title: 't'.repeat(65_536) })
-    expect(await refusalOf(payload)).toBe('413 too_large: the body is larger than 65536 bytes')
+    expect(await rejectionOf(payload)).toBe('413 too_large: the body is larger than 65536 bytes')
     expect((await eventOf(payload, { maxBodyBytes: 70_000 })).title).toHaveLength(65_536)
   })
 
@@ -162,7 +162,7 @@ describe('a payload that is odd', () => {
     const around = JSON.stringify({ ...flat, title: '' }).length
     const ofBytes = (bytes: number) => ({ ...flat, title: `é${'t'.repeat(bytes - around - 2)}` })
     expect((await eventOf(ofBytes(65_536))).mediaId).toBe(mediaId)
-    expect(await refusalOf(ofBytes(65_537))).toMatch(/^413/)
+    expect(await rejectionOf(ofBytes(65_537))).toMatch(/^413/)
   })
 
   test('may have thousands of keys', async () => {

@@ -4,7 +4,7 @@ import { eventOf, flat, receive } from './fixture.ts'
 
 const marker = 'error-marker-2d1f'
 
-async function refusedKey(eventKey: EventKeySource) {
+async function answerWithKey(eventKey: EventKeySource) {
   const reports: DeliveryReport[] = []
   const { acknowledgement } = await receive(flat, {
     eventKey,
@@ -16,21 +16,21 @@ async function refusedKey(eventKey: EventKeySource) {
 const internal = { status: 'error', code: 'internal', message: 'the receiver failed' }
 
 describe('eventKey as a function', () => {
-  test('is given the event with its usual key, and the delivery', async () => {
+  test('gets the event with its default key, and the delivery', async () => {
     const { key } = await eventOf(flat)
     const eventKey: EventKeySource = (event, delivery) => `${event.key} ${delivery.headers.get('x-id')} ${delivery.url}`
     const { event } = await receive(flat, { eventKey }, { headers: { 'x-id': 'id-1' }, url: '/hook' })
     expect(event?.key).toBe(`${key} id-1 /hook`)
   })
 
-  test('has a long key hashed', async () => {
+  test('gets its long keys hashed', async () => {
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(256) })).key).toBe('k'.repeat(256))
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(257) })).key).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
 
   test('that throws is answered 500, without the text of the error', async () => {
     const error = new Error(marker)
-    const { acknowledgement, report } = await refusedKey(() => {
+    const { acknowledgement, report } = await answerWithKey(() => {
       throw error
     })
     expect(acknowledgement.status).toBe(500)
@@ -45,7 +45,7 @@ describe('eventKey as a function', () => {
     ['a promise', Promise.resolve(marker)],
     ['an object', { marker }],
   ])('that returns %s is answered 500, and the log says why', async (_, key) => {
-    const { acknowledgement, report } = await refusedKey(() => key as string)
+    const { acknowledgement, report } = await answerWithKey(() => key as string)
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
     expect(report.reason).toBe('eventKey has to return a non-empty string')
@@ -56,25 +56,25 @@ describe('eventKey as a header', () => {
   const eventKey = { header: 'X-Event-Id' }
   const keyWith = async (headers: Record<string, string>) => (await receive(flat, { eventKey }, { headers })).event?.key
 
-  test('takes the id of the header, whatever its case', async () => {
+  test('takes the id from the header, in any case', async () => {
     expect(await keyWith({ 'x-event-id': 'id-1' })).toBe('id-1')
     expect(await keyWith({ 'X-EVENT-ID': 'id-1' })).toBe('id-1')
   })
 
-  test('falls back on the usual key where the header is missing or empty', async () => {
+  test('falls back on the default key where the header is missing or empty', async () => {
     const { key } = await eventOf(flat)
     expect(await keyWith({})).toBe(key)
     expect(await keyWith({ 'x-event-id': '' })).toBe(key)
   })
 
-  test('falls back on the id that the verifier vouches for', async () => {
+  test('falls back on the event id of the verifier', async () => {
     const signed: Verification = { verified: true, eventId: 'signed-id' }
     const verify = { name: 'mine', needsBytes: false, verify: () => signed }
     const { event } = await receive(flat, { eventKey, verify })
     expect(event?.key).toBe('signed-id')
   })
 
-  test('has a long id hashed', async () => {
+  test('hashes a long id', async () => {
     expect(await keyWith({ 'x-event-id': 'i'.repeat(257) })).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
 })

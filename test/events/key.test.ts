@@ -6,7 +6,7 @@ import { envelope, eventOf, flat } from './fixture.ts'
 
 const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new Uint8Array() }
 
-/** The event key of a payload, as a delivery of it would have it. */
+/** Gives the event key of a delivery with this payload. */
 async function keyOf(payload: object): Promise<string> {
   const asSent = JSON.parse(JSON.stringify(payload))
   return (await parseEvent(asSent, delivery, undefined, undefined)).key
@@ -17,14 +17,14 @@ const withoutTime = { ...sample, emitted_at: '' }
 const keyFields = ['type', 'media_id', 'user_id', 'emitted_at', 'qualities', 'status'] as const
 
 describe('the event key', () => {
-  test('is equal for every retry', async () => {
+  test('is the same for every retry', async () => {
     const { key } = await eventOf(encodePayload(sample))
     expect((await eventOf(encodePayload(sample))).key).toBe(key)
     expect(await keyOf(Object.fromEntries(Object.entries(sample).reverse()))).toBe(key)
     expect(await keyOf({ ...sample, title: 'renamed.mp4', media_type: 'audio', extra: 1 })).toBe(key)
   })
 
-  test('is equal in both formats', async () => {
+  test('is the same in both formats', async () => {
     for (const fields of [{}, { user_id: '', qualities: '', status: '' }]) {
       const payload = samplePayload('partial.finished', fields)
       const { key } = await eventOf(encodePayload(payload, 'flat'))
@@ -38,7 +38,7 @@ describe('the event key', () => {
     expect(await keyOf({ ...sample, [field]: `${sample[field]}x` })).not.toBe(await keyOf(sample))
   })
 
-  test.each(['user_id', 'qualities', 'status'])('is equal where %s is absent, null or empty', async (field) => {
+  test.each(['user_id', 'qualities', 'status'])('is the same where %s is absent, null or empty', async (field) => {
     const key = await keyOf({ ...sample, [field]: '' })
     expect(await keyOf({ ...sample, [field]: null })).toBe(key)
     expect(await keyOf({ ...sample, [field]: undefined })).toBe(key)
@@ -53,7 +53,7 @@ describe('the event key', () => {
     expect(await at('no time')).not.toBe(await at('another'))
   })
 
-  test('never mixes up two events', async () => {
+  test('never is the same for two events', async () => {
     const part = fc.oneof(
       fc.constantFrom('', '"', '","', '\\', '\\"', ',', '[', ']', 'a', '\ud800', '\\ud800'),
       fc.string(),
@@ -72,7 +72,7 @@ describe('the event key', () => {
     )
   })
 
-  test('never mixes up a text that moved from one field into the next', async () => {
+  test('never is the same when text moves from one field into the next', async () => {
     const cut = fc.tuple(fc.string({ maxLength: 12 }), fc.nat({ max: 12 }), fc.nat({ max: 12 }))
     const split = (text: string, at: number) => ({ ...sample, qualities: text.slice(0, at), status: text.slice(at) })
     await fc.assert(
@@ -99,7 +99,7 @@ describe('a long event key', () => {
     return { ...sample, user_id: 'u'.repeat(length - shortest) }
   }
 
-  test('is kept as it is up to 256 characters, and hashed from there', async () => {
+  test('is kept as it is up to 256 characters, and hashed above', async () => {
     expect(await keyOf(await ofLength(256))).toHaveLength(256)
     expect(await keyOf(await ofLength(257))).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
@@ -124,7 +124,7 @@ describe('without emitted_at the event key', () => {
     expect(await keyOf({ ...withoutTime, extra: 1 })).not.toBe(key)
   })
 
-  test('does not mind the order of keys at any depth', async () => {
+  test('does not depend on the order of keys, at any depth', async () => {
     const one = { ...flat, extra: { b: [{ d: 1, c: 2 }], a: null } }
     const other = { extra: { a: null, b: [{ c: 2, d: 1 }] }, media_id: flat.media_id, type: flat.type }
     expect(await keyOf(one)).toBe(await keyOf(other))
@@ -137,7 +137,7 @@ describe('without emitted_at the event key', () => {
     expect(new Set(keys).size).toBe(values.length)
   })
 
-  test('is equal exactly where the payloads are', async () => {
+  test('is the same exactly where the payloads are equal', async () => {
     const value = fc.jsonValue({ maxDepth: 3 })
     await fc.assert(
       fc.asyncProperty(value, value, async (a, b) => {

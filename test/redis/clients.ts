@@ -10,7 +10,7 @@ export interface ConnectedClient {
 
 const ignoreErrors = () => {}
 
-/** The clients that the store takes, connected. */
+/** Connects each client that the store takes. */
 export const clients = {
   async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
     const client = new Redis(port).on('error', ignoreErrors)
@@ -23,7 +23,7 @@ export const clients = {
   },
 }
 
-/** The same, of a cluster. */
+/** Connects the cluster client of each library. */
 export const clusterClients = {
   async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
     const client = new Cluster([{ host: '127.0.0.1', port }]).on('error', ignoreErrors)

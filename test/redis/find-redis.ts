@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 
 /**
- * Whether redis-server is installed. Where it is not, says so; a CI machine has to have it, since a test that is skipped
- * there proves nothing.
+ * Checks whether redis-server is installed, and prints a warning if not. Throws in CI, where a skipped test would prove
+ * nothing.
  */
 export function findRedis(): boolean {
   try {

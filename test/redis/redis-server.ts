@@ -9,13 +9,13 @@ import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 
 export interface RedisServerOptions {
-  /** One node that holds every slot of a cluster. */
+  /** Starts a cluster of one node, which holds every slot. */
   readonly cluster?: boolean
-  /** Settings beside those that a receiver needs, or in their place. */
+  /** Settings that are added to the defaults of the tests, or override them. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** A redis-server of the test's own, with a folder of its own, which outlasts a restart. */
+/** A redis-server for one test. Its data is in a temporary folder and survives a restart. */
 export class RedisServer {
   readonly port: number
   readonly #folder: string
@@ -42,7 +42,7 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`
   }
 
-  /** Starts it again after it was stopped, on the same port with the same data. */
+  /** Starts the server again after `stop`, on the same port with the same data. */
   async restart(): Promise<void> {
     const settings = {
       port: `${this.port}`,
@@ -56,7 +56,7 @@ export class RedisServer {
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
     const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#process = child
-    // A test that fails before it can stop the server must not leave it behind.
+    // The server ends with this process, even when a test fails before it stops the server.
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
     child.once('exit', () => process.off('exit', kill))
@@ -73,7 +73,7 @@ export class RedisServer {
     throw new Error(`redis-server did not start:\n${lines.join('\n')}`)
   }
 
-  /** Ends it; SIGTERM lets it write what it has. */
+  /** Stops the server. With SIGTERM it first writes its data to the disk. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     const child = this.#process
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -82,7 +82,7 @@ export class RedisServer {
     await exit
   }
 
-  /** Holds it up: connections stay open and nobody answers. */
+  /** Suspends the server: connections stay open and get no answers. */
   pause(): void {
     this.#process?.kill('SIGSTOP')
   }
@@ -99,7 +99,7 @@ export class RedisServer {
 
 async function takeEverySlot(port: number): Promise<void> {
   const redis = new Redis(port)
-  // After a restart it has them.
+  // Fails after a restart, when the node has the slots already.
   await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383').catch(() => {})
   while (!String(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(20)
   redis.disconnect()

@@ -6,7 +6,7 @@ import type { RedisServer } from './redis-server.ts'
 
 let subjects = 0
 
-/** A store with keys of its own. Its time passes by shortening what its keys have left to live. */
+/** Makes a store with its own key prefix. `advance` shortens the time to live of its keys. */
 export async function redisSubject(
   server: RedisServer,
   connect: (server: RedisServer) => Promise<ConnectedClient>,

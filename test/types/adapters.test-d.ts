@@ -48,11 +48,11 @@ describe('the adapters', () => {
   test('do not compile without a receiver', () => {
     // @ts-expect-error a receiver is required
     expressHandler()
-    // @ts-expect-error the options of a receiver are none
+    // @ts-expect-error options are not a receiver
     honoHandler({ verify: receiver })
-    // @ts-expect-error a function is none
+    // @ts-expect-error a function is not a receiver
     nodeHandler(receiver.receive)
-    // @ts-expect-error nothing is none
+    // @ts-expect-error undefined is not a receiver
     fetchHandler(undefined)
   })
 })

@@ -27,12 +27,12 @@ describe('createEmulator', () => {
     expectTypeOf(createEmulator()).toEqualTypeOf<Promise<Emulator>>()
   })
 
-  test('takes the profiles that there are', () => {
+  test('takes one of the two profiles', () => {
     createEmulator({ port: 4010, profile: 'observed', timeScale: 0.01, clock: () => 0n })
     expectTypeOf<Profile>().toEqualTypeOf<'documented' | 'observed'>()
     // @ts-expect-error no such profile
     createEmulator({ profile: 'fast' })
-    // @ts-expect-error a clock tells nanoseconds
+    // @ts-expect-error a clock returns nanoseconds, as a bigint
     createEmulator({ clock: () => 0 })
     // @ts-expect-error it listens on 127.0.0.1 only
     createEmulator({ host: '0.0.0.0' })
@@ -46,15 +46,15 @@ describe('an emulator', () => {
     expectTypeOf(emulator).toExtend<AsyncDisposable>()
   })
 
-  test('is told what a media is made of', () => {
+  test('takes the parts of a media', () => {
     expectTypeOf(emulator.addMedia).parameter(0).toEqualTypeOf<MediaInput | undefined>()
     expectTypeOf(emulator.addMedia()).toEqualTypeOf<Media>()
     expectTypeOf(emulator.addMedia().timeline).items.toEqualTypeOf<TimelineEntry>()
-    // @ts-expect-error a list
+    // @ts-expect-error qualities are a list
     emulator.addMedia({ qualities: '360p' })
   })
 
-  test('is told how to behave', () => {
+  test('takes a behaviour', () => {
     expectTypeOf(emulator.behave).parameters.toEqualTypeOf<[string, Behaviour]>()
     expectTypeOf<Behaviour['fault']>().toEqualTypeOf<Fault | undefined>()
     expectTypeOf<Behaviour['sign']>().toEqualTypeOf<SigningOptions | undefined>()
@@ -65,7 +65,7 @@ describe('an emulator', () => {
     emulator.behave('id', { sign: { scheme: 'hmac-signature', secret: 'a' } })
   })
 
-  test('shows what it sent', () => {
+  test('lists what it sent', () => {
     expectTypeOf(emulator.sendings()).items.toEqualTypeOf<Sending>()
     expectTypeOf(emulator.repeat('id')).toEqualTypeOf<Sending>()
     expectTypeOf<Sending['state']>().toEqualTypeOf<SendingState>()

@@ -14,7 +14,7 @@ import type {
 declare const event: MediaEvent
 
 describe('MediaEvent', () => {
-  test('is narrowed by its type, which rules out the unknown ones', () => {
+  test('is narrowed by its type, which excludes unknown events', () => {
     if (event.type === 'partial.finished') {
       expectTypeOf(event).toEqualTypeOf<PartialFinishedEvent>()
       expectTypeOf(event.quality).toEqualTypeOf<string | undefined>()
@@ -23,7 +23,7 @@ describe('MediaEvent', () => {
     }
   })
 
-  test('is an unknown event once every known type is ruled out', () => {
+  test('is an unknown event once every known type is excluded', () => {
     switch (event.type) {
       case 'file.received':
       case 'encoding.started':
@@ -63,15 +63,15 @@ describe('MediaEvent', () => {
   test('cannot be changed', () => {
     // @ts-expect-error an event is shared by its handlers
     event.mediaId = 'other'
-    // @ts-expect-error and so is its list
+    // @ts-expect-error its list is read-only
     event.qualities.push('360p')
-    // @ts-expect-error and its payload
+    // @ts-expect-error its payload is read-only
     event.payload['title'] = 'other'
   })
 })
 
 describe('status and media type', () => {
-  test('know the words of the service', () => {
+  test('include the words of the service', () => {
     expectTypeOf<'transcoding'>().toExtend<MediaStatus>()
     expectTypeOf<'live-stream'>().toExtend<MediaType>()
   })
@@ -85,7 +85,7 @@ describe('status and media type', () => {
     expectTypeOf(mediaType).toExtend<string>()
   })
 
-  test('take nothing but words', () => {
+  test('take text only', () => {
     // @ts-expect-error a status is text
     const status: MediaStatus = 7
     expectTypeOf(status).not.toBeNumber()

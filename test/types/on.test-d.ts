@@ -22,7 +22,7 @@ describe('on', () => {
     })
   })
 
-  test('gives partial.finished its quality, and no other', () => {
+  test('gives a quality to partial.finished only', () => {
     receiver.on('partial.finished', (event) => {
       expectTypeOf(event).toEqualTypeOf<PartialFinishedEvent>()
       expectTypeOf(event.quality).toEqualTypeOf<string | undefined>()
@@ -44,7 +44,7 @@ describe('on', () => {
     })
   })
 
-  test('takes handlers of more events, asynchronous ones and ones that look at nothing', () => {
+  test('takes handlers of more events, asynchronous handlers, and handlers without parameters', () => {
     receiver.on('encoding.finished', (_: MediaEvent) => {})
     receiver.on('encoding.finished', (_: KnownEvent) => {})
     receiver.on('encoding.finished', (_: { mediaId: string }) => {})
@@ -53,7 +53,7 @@ describe('on', () => {
     receiver.on('encoding.finished', () => {}, { name: 'publish' })
   })
 
-  test('is chained', () => {
+  test('can be chained', () => {
     expectTypeOf(
       receiver
         .on('encoding.finished', () => {})
@@ -63,15 +63,15 @@ describe('on', () => {
   })
 
   test('does not compile with an unknown type', () => {
-    // @ts-expect-error underscored names are those of the subscription flags
+    // @ts-expect-error event types have dots, not underscores
     receiver.on('encoding_finished', () => {})
-    // @ts-expect-error unknown types reach onAny
+    // @ts-expect-error unknown types go to onAny
     receiver.on('video.deleted', () => {})
-    // @ts-expect-error one of the list is unknown
+    // @ts-expect-error one type of the list is unknown
     receiver.on(['encoding.finished', 'video.deleted'], () => {})
     // @ts-expect-error a type is required
     receiver.on(() => {})
-    // @ts-expect-error any text may be unknown
+    // @ts-expect-error a string may be an unknown type
     receiver.on('encoding.finished' as string, () => {})
   })
 
@@ -84,7 +84,7 @@ describe('on', () => {
     receiver.on('encoding.finished', (_: PartialFinishedEvent) => {})
     // @ts-expect-error it handles one event of the list only
     receiver.on(['encoding.finished', 'partial.finished'], (_: PartialFinishedEvent) => {})
-    // @ts-expect-error there is nothing after the context
+    // @ts-expect-error the context is the last parameter
     receiver.on('encoding.finished', (_event, _context, _more) => {})
     // @ts-expect-error a name is text
     receiver.on('encoding.finished', () => {}, { name: 7 })
@@ -94,7 +94,7 @@ describe('on', () => {
 })
 
 describe('onAny', () => {
-  test('is given every event', () => {
+  test('gets every event', () => {
     receiver.onAny((event, context) => {
       expectTypeOf(event).toEqualTypeOf<MediaEvent>()
       expectTypeOf(context).toEqualTypeOf<HandlerContext>()
@@ -102,24 +102,24 @@ describe('onAny', () => {
   })
 
   test('does not compile with the handler of one event', () => {
-    // @ts-expect-error other events come too
+    // @ts-expect-error it gets other events too
     receiver.onAny((_: EncodingFinishedEvent) => {})
   })
 })
 
 describe('off', () => {
-  test('takes what on took', () => {
+  test('takes the arguments of `on`', () => {
     const handler = (_: EventOf<'encoding.finished'>) => {}
     receiver.off('encoding.finished', handler).off(['encoding.finished'], handler).off(handler)
     // @ts-expect-error there is no such type
     receiver.off('video.deleted', handler)
-    // @ts-expect-error a type alone says too little
+    // @ts-expect-error the handler is missing
     receiver.off('encoding.finished')
   })
 })
 
 describe('onError', () => {
-  test('is told what failed', () => {
+  test('gets what failed', () => {
     receiver.onError((error, { event, handler, attempt, willRetry }) => {
       expectTypeOf(error).toBeUnknown()
       expectTypeOf(event).toEqualTypeOf<MediaEvent>()

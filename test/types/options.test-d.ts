@@ -30,7 +30,7 @@ import {
 const verify = unverified()
 
 describe('createReceiver', () => {
-  test('makes a receiver of a verifier alone', () => {
+  test('needs only a verifier', () => {
     expectTypeOf(createReceiver({ verify })).toEqualTypeOf<Receiver>()
     expectTypeOf(createReceiver({ verify }).receive).returns.toEqualTypeOf<Promise<Acknowledgement>>()
   })
@@ -48,7 +48,7 @@ describe('createReceiver', () => {
     })
   })
 
-  test('takes a verifier, a key and a logger of the user', () => {
+  test('takes a verifier, a key and a logger of your own', () => {
     const verifier: Verifier = {
       name: 'mine',
       needsBytes: false,
@@ -68,11 +68,11 @@ describe('createReceiver', () => {
     createReceiver({})
     // @ts-expect-error options are required
     createReceiver()
-    // @ts-expect-error it may be undefined
+    // @ts-expect-error the verifier may be undefined
     createReceiver({ verify: undefined })
     // @ts-expect-error the verifier has not been made
     createReceiver({ verify: unverified })
-    // @ts-expect-error a function is no verifier
+    // @ts-expect-error a function is not a verifier
     createReceiver({ verify: () => true })
   })
 
@@ -89,7 +89,7 @@ describe('createReceiver', () => {
     createReceiver({ verify, retry: { times: 5 } })
     // @ts-expect-error a header needs its name: { header }
     createReceiver({ verify, eventKey: 'x-event-id' })
-    // @ts-expect-error a key is text, at once
+    // @ts-expect-error an event key is text, and not a promise
     createReceiver({ verify, eventKey: async () => 'key' })
     // @ts-expect-error no such option
     createReceiver({ verify, secret: 's' })
@@ -98,7 +98,7 @@ describe('createReceiver', () => {
   })
 
   test('does not compile with wrong handlers', () => {
-    // @ts-expect-error unknown types reach onAny
+    // @ts-expect-error unknown types go to onAny
     createReceiver({ verify, handlers: { 'video.deleted': () => {} } })
     // @ts-expect-error a handler is a function
     createReceiver({ verify, handlers: { 'encoding.finished': 'publish' } })
@@ -156,7 +156,7 @@ describe('verifiers', () => {
 })
 
 describe('the helper types of handlers', () => {
-  test('type handlers that stand by themselves', () => {
+  test('type handlers that are declared on their own', () => {
     const any: Handler = (event) => expectTypeOf(event).toEqualTypeOf<MediaEvent>()
     const one: Handler<EventOf<'partial.finished'>> = ({ quality }) =>
       expectTypeOf(quality).toEqualTypeOf<string | undefined>()
@@ -171,7 +171,7 @@ describe('the helper types of handlers', () => {
 })
 
 describe('inboxes and stores', () => {
-  test('are what the contracts say', () => {
+  test('have the types of their contracts', () => {
     expectTypeOf(memoryInbox()).toEqualTypeOf<Inbox>()
     expectTypeOf(memoryInbox({ store: lruStore({ max: 10 }) })).toEqualTypeOf<Inbox>()
     expectTypeOf(lruStore()).toEqualTypeOf<IdempotencyStore>()
