@@ -2,12 +2,13 @@ import { bullmqInbox } from '../src/inbox/bullmq.ts'
 import type { AcceptedEvent } from '../src/inbox/inbox.ts'
 import { eventOf } from '../src/testing/contract/handling.ts'
 import { RedisServer } from '../test/redis/redis-server.ts'
+import { hostOf } from './host.ts'
 
 const callers = 64
 const perRound = 30_000
 const rounds = 5
 
-/** Accepts events in one process, each caller one after another; how many a second. */
+/** Accepts events in one process and gives the events per second. Each caller accepts one event at a time. */
 async function acceptedPerSecond(accept: (event: AcceptedEvent) => unknown): Promise<number> {
   const events = Array.from({ length: perRound }, () => eventOf(crypto.randomUUID()))
   const caller = async () => {
@@ -19,7 +20,7 @@ async function acceptedPerSecond(accept: (event: AcceptedEvent) => unknown): Pro
 }
 
 const server = await RedisServer.start({ settings: { appendfsync: 'everysec' } })
-const inbox = bullmqInbox({ connection: server.url, handles: false })
+const inbox = bullmqInbox({ connection: server.url, handles: false }).open(hostOf(async () => ({ status: 'done' })))
 const rates: number[] = []
 for (let round = 0; round <= rounds; round++) rates.push(await acceptedPerSecond((event) => inbox.accept(event)))
 await inbox.close()

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A process of the benchmark that answers questions, one at a time. */
+/** A child process that answers questions, one at a time. */
 export interface Child {
-  /** Rejects when the process ends before it has answered. */
+  /** Sends a question. Rejects when the process ends before it answers. */
   ask<Answer>(question: unknown): Promise<Answer>
   stop(): Promise<void>
 }
 
-/** The two cores that are used, as far as processes can be pinned here: the first measured, the second loading. */
+/** The cores of the measured process and of the load. Empty where processes cannot be pinned. */
 export const cores: readonly number[] = allowedCores()
 
 function allowedCores(): number[] {
@@ -24,17 +24,17 @@ function allowedCores(): number[] {
   return allowed.length < 2 ? [] : allowed.slice(0, 2)
 }
 
-// `npx tsx --cpu-prof bench/main.ts` profiles the children: they do all the work.
+// `npx tsx --cpu-prof bench/main.ts` profiles the children, which do all the work.
 const profiling = process.execArgv.filter((flag) => flag.startsWith('--cpu-prof'))
 
 export interface ChildOptions {
   readonly core: 'measured' | 'load'
   readonly args?: readonly string[]
-  /** For node itself. */
+  /** Flags of Node. */
   readonly flags?: readonly string[]
 }
 
-/** Starts a script on one core. */
+/** Starts a script, pinned to one core where that is possible. */
 export function startChild(script: URL, { core: role, args: scriptArgs = [], flags = [] }: ChildOptions): Child {
   const register = new URL('./register.mjs', import.meta.url).href
   const node = [process.execPath, ...profiling, ...flags, '--import', register, fileURLToPath(script), ...scriptArgs]
@@ -54,14 +54,14 @@ export function startChild(script: URL, { core: role, args: scriptArgs = [], fla
       return message as Answer
     },
     async stop() {
-      // Rather than killing it: only an ordinary end writes the profile.
+      // A killed process would not write its profile.
       if (child.connected) child.disconnect()
       await ended
     },
   }
 }
 
-/** In a child: answers each question. A failure ends the process, which the parent sees. */
+/** Answers the parent's questions, in a child process. An error ends the process, and the parent's `ask` rejects. */
 export function answerWith<Question>(answer: (question: Question) => Promise<unknown>): void {
   process.on('message', async (question) => process.send?.(await answer(question as Question)))
   process.on('disconnect', () => process.exit())

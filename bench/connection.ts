@@ -4,12 +4,15 @@ import { path, type SignedDelivery } from './deliveries.ts'
 
 /** A kept-alive connection that carries one delivery at a time. */
 export interface Connection {
-  /** Sends a delivery and gives the status it was answered with to `answered`. */
+  /** Sends a delivery and calls `answered` with the status; 0 when the server closes the connection. */
   send(request: Buffer, answered: (status: number) => void): void
   close(): void
 }
 
-/** The whole request as bytes, made before the clock runs: the load must cost less than the server under it. */
+/**
+ * Makes the bytes of a whole request. They are made before the clock starts, because the load has to cost less than the
+ * server.
+ */
 export function requestOf({ body, headers }: SignedDelivery): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n`
@@ -29,7 +32,6 @@ export async function openConnection(port: number): Promise<Connection> {
     received = ''
     onAnswer(status)
   })
-  // A server that hangs up has not answered.
   socket.on('close', () => onAnswer(0))
 
   return {

@@ -15,18 +15,18 @@ export interface DurableResult {
   readonly inbox: Spread
   readonly single: Spread
   readonly ratio: Spread
-  /** Milliseconds until the first event of a large file is handled. */
+  /** Milliseconds from opening a large file until its first event is handled. */
   readonly recovery: number
 }
 
-/** Events per second that reach the disk, without HTTP, and how long a large file takes to open. */
+/** Measures events per second to the disk, without HTTP, and the time that opening a large file takes. */
 export async function measureDurable(rounds: number): Promise<DurableResult> {
   const children = takers.map(({ name }) =>
     startChild(new URL('./children/durable.ts', import.meta.url), { core: 'measured', args: [name] }),
   )
   const samples: [number[], number[]] = [[], []]
   try {
-    // The first round compiles the code.
+    // The first round warms up the compiler.
     for (let round = 0; round <= rounds; round++) {
       for (const [index, { question }] of takers.entries()) {
         const perSecond = await children[index]?.ask<number>(question satisfies DurableQuestion)
@@ -62,6 +62,6 @@ export function printDurable({ inbox, single, ratio, recovery }: DurableResult):
     [row('sqlite inbox', inbox), row('a transaction each', single), row('ratio', ratio, 1)],
   )
   console.log(
-    `\nFirst of ${number(waiting)} waiting events handled after ${number(recovery)} ms, beside ${number(finished)} finished ones`,
+    `\nThe first of ${number(waiting)} waiting events is handled ${number(recovery)} ms after the start, in a file with ${number(finished)} finished events`,
   )
 }

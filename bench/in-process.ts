@@ -9,7 +9,7 @@ export interface InProcessResult {
   readonly ratio: Spread
 }
 
-/** Nanoseconds per delivery without HTTP: each pipeline in its own process, measured in turns. */
+/** Measures nanoseconds per delivery without HTTP. Each pipeline has its own process, and they are measured in turns. */
 export async function measureInProcess(rounds: number): Promise<InProcessResult> {
   const start = (name: string) =>
     startChild(new URL('./children/in-process.ts', import.meta.url), {
@@ -20,7 +20,7 @@ export async function measureInProcess(rounds: number): Promise<InProcessResult>
   const children = [start('hand-written'), start('ours')] as const
   const samples = [[], []] as [number[], number[]]
   try {
-    // The first round compiles the code and fills the stores.
+    // The first round warms up the compiler and fills the stores.
     for (let round = 0; round <= rounds; round++) {
       for (const [index, child] of children.entries()) {
         const nanoseconds = await child.ask<number>(deliveriesARound)

@@ -15,7 +15,7 @@ const usage = `npm run bench -- [options]
 
   --rounds <n>     rounds of every contender, 5 by default
   --seconds <n>    seconds of load in a round over HTTP, 3 by default
-  --only <text>    only what has this text in its name, and what that is compared with; can be repeated.
+  --only <text>    only the measurements with this text in their name, and their baselines; can be repeated:
                    ${[...contenders.map(({ name }) => name), ...parts].join(', ')}
   --json <file>    write the results as JSON too
 `

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Inbox } from '../src/index.ts'
+import type { InboxDefinition } from '../src/inbox/inbox.ts'
 import { secret } from './deliveries.ts'
 import { handle } from './tally.ts'
 
-// Imported by name and at run time: what is measured is the built package, as a user has it.
+// Imported by name at run time, so that the benchmark measures the built package, as a user has it.
 const load = (specifier: string) => import(specifier)
 
 const { createReceiver, hmacSignature }: typeof import('../src/index.ts') = await load('media-webhooks')
@@ -14,24 +14,24 @@ export const { nodeHandler }: typeof import('../adapters/node.ts') = await load(
 export const { expressHandler }: typeof import('../adapters/express.ts') = await load('media-webhooks/express')
 export const { honoHandler }: typeof import('../adapters/hono.ts') = await load('media-webhooks/hono')
 
-/** The receiver of every measurement: HMAC-SHA256, the default inbox and store, one handler. */
+/** Makes the receiver of every measurement: HMAC-SHA256, the default inbox and store, one handler. */
 export function receiver() {
   return receiverWith((event) => handle(event.mediaId))
 }
 
-/** The same over a file. */
+/** Makes the same receiver with a SQLite inbox. */
 export function durableReceiver() {
   return receiverWith((event) => handle(event.mediaId), sqliteInbox({ path: temporaryFile() }))
 }
 
-/** The path of a file in a folder that goes with the process. */
+/** Makes a temporary folder, which is removed when the process exits, and gives the path of a file in it. */
 export function temporaryFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-inbox-'))
   process.once('exit', () => rmSync(folder, { recursive: true }))
   return join(folder, 'inbox.db')
 }
 
-export function receiverWith(handler: (event: { readonly mediaId: string }) => Promise<void>, inbox?: Inbox) {
+export function receiverWith(handler: (event: { readonly mediaId: string }) => Promise<void>, inbox?: InboxDefinition) {
   const verify = hmacSignature({ secret, header: 'x-signature' })
   const receiver = createReceiver({ verify, ...(inbox && { inbox }) })
   receiver.on('encoding.finished', handler)

@@ -4,60 +4,56 @@ import type { DeliveryQuestion, InProcessCost, ServerWork } from './children/del
 import type { Flood, LoadQuestion } from './children/load.ts'
 import { number, printTable, spread } from './report.ts'
 
-/** Two implementations of one thing: the script that runs each. */
+/** Two implementations to compare, and the script that runs each. */
 export interface Pair {
   readonly names: readonly [string, string]
   readonly scripts: readonly [URL, URL]
 }
 
-/** A sample of each implementation, measured one right after the other. */
+/** The costs of both implementations, measured one right after the other. */
 export type Sample<Cost> = readonly [Cost, Cost]
 
 const flags = ['--expose-gc']
 
-/** Measures both in turns, in fresh processes for each pair, and begins with each as often. */
+/** Measures both in turns, `rounds` times in each of `processes` pairs of fresh processes. The first one alternates. */
 async function inPairs<Cost>(
   { names, scripts }: Pair,
-  pairs: number,
+  { processes, rounds }: { readonly processes: number; readonly rounds: number },
   measure: (child: Child) => Promise<Cost>,
 ): Promise<Sample<Cost>[]> {
   const samples: Sample<Cost>[] = []
-  for (let pair = 0; pair < pairs; pair++) {
-    const costs: Cost[] = []
-    for (const index of pair % 2 === 0 ? [0, 1] : [1, 0]) {
-      const child = startChild(scripts[index as 0 | 1], { core: 'measured', args: [names[index as 0 | 1]], flags })
-      try {
-        costs[index] = await measure(child)
-      } finally {
-        await child.stop()
+  for (let process = 0; process < processes; process++) {
+    const start = (index: 0 | 1) => startChild(scripts[index], { core: 'measured', args: [names[index]], flags })
+    const children = [start(0), start(1)] as const
+    try {
+      for (let round = 0; round < rounds; round++) {
+        const firstGoesFirst = (process + round) % 2 === 0
+        const before = firstGoesFirst ? undefined : await measure(children[1])
+        const first = await measure(children[0])
+        samples.push([first, before ?? (await measure(children[1]))])
       }
+    } finally {
+      await Promise.all(children.map((child) => child.stop()))
     }
-    samples.push(costs as [Cost, Cost])
   }
   return samples
 }
 
-/** Entries that come and go in bursts of the given size. */
-export function measureBursts(pair: Pair, pairs: number, size: BurstQuestion): Promise<Sample<BurstCost>[]> {
-  return inPairs(pair, pairs, async (child) => {
-    await child.ask<BurstCost>(size)
-    return child.ask<BurstCost>(size)
-  })
+/** Measures entries that come and go in bursts of the given size. */
+export function measureBursts(pair: Pair, processes: number, size: BurstQuestion): Promise<Sample<BurstCost>[]> {
+  return inPairs(pair, { processes, rounds: 4 }, (child) => child.ask<BurstCost>(size))
 }
 
-/** A whole delivery in process: the mean of what comes after the compiler's warm-up. */
-export function measureDeliveries(pair: Pair, pairs: number): Promise<Sample<InProcessCost>[]> {
-  const ask = (child: Child, deliveries: number) =>
-    child.ask<InProcessCost>({ ask: 'in-process', deliveries } satisfies DeliveryQuestion)
-  return inPairs(pair, pairs, async (child) => {
-    await ask(child, 100_000)
-    return ask(child, 200_000)
-  })
+/** Measures a whole delivery in process. */
+export function measureDeliveries(pair: Pair, processes: number): Promise<Sample<InProcessCost>[]> {
+  const question: DeliveryQuestion = { ask: 'in-process', deliveries: 50_000 }
+  return inPairs(pair, { processes, rounds: 6 }, (child) => child.ask<InProcessCost>(question))
 }
 
-/** Microseconds of CPU that a delivery costs the server over node:http. */
-export function measureHttpDeliveries(pair: Pair, pairs: number, seconds: number): Promise<Sample<number>[]> {
-  return inPairs(pair, pairs, async (server) => {
+/** Measures the microseconds of CPU that a delivery costs a server over node:http. */
+export function measureHttpDeliveries(pair: Pair, processes: number, seconds: number): Promise<Sample<number>[]> {
+  // A second round would send the same events again.
+  return inPairs(pair, { processes, rounds: 1 }, async (server) => {
     const load = startChild(new URL('./children/load.ts', import.meta.url), { core: 'load' })
     try {
       const port = await server.ask<number>({ ask: 'port' } satisfies DeliveryQuestion)
@@ -72,7 +68,7 @@ export function measureHttpDeliveries(pair: Pair, pairs: number, seconds: number
   })
 }
 
-/** One row a measure: the median of each implementation, and the spread of the ratio within the pairs. */
+/** Prints a row for each measurement: both medians, and the median and range of the ratios within the pairs. */
 export function printPairs(
   title: string,
   names: readonly [string, string],

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { secret } from './deliveries.ts'
 import { handle } from './tally.ts'
 
-// The receiver a careful engineer writes for one service: everything in one process, nothing made general.
+// The receiver that a careful engineer writes by hand for one service and one process.
 
 const payloadSchema = z.object({
   type: z.string().min(1),
@@ -37,7 +37,7 @@ function parse(body: Buffer): Payload | undefined {
   }
 }
 
-/** Verifies, parses, validates and deduplicates. A payload is new and has to be given to {@link run}. */
+/** Verifies, parses, validates and deduplicates. A returned payload is new: pass it to {@link run}. */
 export function take(body: Buffer, signature: string | undefined): Taken {
   if (!isSigned(body, signature)) return 'unauthorized'
   const payload = parse(body)
@@ -48,10 +48,10 @@ export function take(body: Buffer, signature: string | undefined): Taken {
   return payload
 }
 
-/** The status a delivery is answered with. */
+/** The status of the answer. */
 export const statusOf = (taken: Taken) => (taken === 'unauthorized' ? 401 : taken === 'malformed' ? 400 : 200)
 
-/** Gives a new event to the handler; to be called once the delivery is answered. */
+/** Passes a new event to the handler. Call it after the answer. */
 export function run(taken: Taken): void {
   if (typeof taken === 'object') handle(taken.media_id).catch(console.error)
 }

@@ -1,4 +1,4 @@
-// Runs the benchmark's own TypeScript without tsconfig.json, whose paths would turn the built package back to sources.
+// Runs TypeScript without tsconfig.json, whose paths would replace the built package with the sources.
 import { register } from 'tsx/esm/api'
 
 register({ tsconfig: false })

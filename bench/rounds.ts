@@ -8,18 +8,18 @@ export interface HttpResult {
   readonly name: string
   readonly does: string
   readonly perSecond: Spread
-  /** Microseconds of the server's core, warm-up included: steadier than the rate where the machine is shared. */
+  /** Microseconds of CPU, warm-up included. On a shared machine it varies less than the rate. */
   readonly cpuPerDelivery: Spread
-  /** The largest share of the time in which the load had something to do. */
+  /** The largest share of the time in which the load was busy, from 0 to 1. */
   readonly loadShare: number
   readonly baseline?: string | undefined
-  /** To the baseline, in the same round. */
+  /** The rate divided by that of the baseline, in the same round. */
   readonly ratio?: Spread | undefined
 }
 
 type Sample = Flood & { readonly cpuPerDelivery: number }
 
-/** Interleaved rounds: each runs every contender once, so that a slow spell of the machine meets them all. */
+/** Measures in interleaved rounds. Each runs every contender once, so that a slow phase of the machine affects all. */
 export async function measureHttp(contenders: readonly Contender[], rounds: number, seconds: number) {
   const samples = new Map<string, Sample[]>(contenders.map(({ name }) => [name, []]))
   for (let round = 1; round <= rounds; round++) {
@@ -29,7 +29,7 @@ export async function measureHttp(contenders: readonly Contender[], rounds: numb
   return contenders.map((contender) => resultOf(contender, samples))
 }
 
-/** A fresh server for each round: one that was compiled badly, or well, is one sample among others. */
+/** Runs a fresh server for each round, because the compiler optimises each process differently. */
 async function runOnce(contender: Contender, seconds: number): Promise<Sample> {
   const server = startChild(new URL('./children/server.ts', import.meta.url), {
     core: 'measured',
@@ -53,7 +53,7 @@ async function runOnce(contender: Contender, seconds: number): Promise<Sample> {
   }
 }
 
-/** A benchmark that measures errors measures nothing. */
+/** Throws when a delivery was lost or handled twice: such a measurement would be worthless. */
 function assertHandled({ name, handles }: Contender, { sent, acknowledged }: Flood, { calls, events }: Work): void {
   if (acknowledged !== sent) throw new Error(`${name} acknowledged ${acknowledged} of ${sent} deliveries`)
   if (handles && (calls !== sent || events !== sent)) {

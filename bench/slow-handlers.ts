@@ -14,7 +14,7 @@ export interface SlowResult {
   readonly max: number
 }
 
-/** Milliseconds to the acknowledgement while every handler takes 5 s. */
+/** Measures milliseconds to the acknowledgement while every handler takes 5 s. */
 export async function measureSlowHandlers(): Promise<SlowResult> {
   const server = startChild(new URL('./children/server.ts', import.meta.url), {
     core: 'measured',
@@ -30,7 +30,7 @@ export async function measureSlowHandlers(): Promise<SlowResult> {
       seconds,
     } satisfies LoadQuestion)
     const { calls, events } = await server.ask<Tally>({ ask: 'work', expected: 0 } satisfies ServerQuestion)
-    // Most events still wait for one of the slow handlers; none may have been given to two.
+    // Most events are still waiting. None may have been handled twice.
     if (acknowledged !== sent || calls !== events || calls === 0) {
       throw new Error(
         `acknowledged ${acknowledged} of ${sent} deliveries, handled ${events} events with ${calls} calls`,

@@ -4,13 +4,13 @@ const runs = new Uint8Array(16_000_000)
 let calls = 0
 let events = 0
 
-/** How often handlers were called, and for how many different events. Equal when no event was handled twice. */
+/** The number of handler calls, and of different events among them. Equal when no event was handled twice. */
 export interface Tally {
   readonly calls: number
   readonly events: number
 }
 
-/** The one handler of every contender: it counts its runs for each event, outside the heap that is measured. */
+/** The handler of every contender. It counts its runs in memory outside the measured heap. */
 export async function handle(mediaId: string): Promise<void> {
   const number = numberOf(mediaId)
   if (runs[number] === 0) events++

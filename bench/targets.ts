@@ -7,7 +7,7 @@ import type { SlowResult } from './slow-handlers.ts'
 export interface Results {
   readonly http: readonly HttpResult[]
   readonly inProcess: InProcessResult | undefined
-  /** Megabytes after every 100,000 events. */
+  /** MB after every 100,000 events. */
   readonly heap: readonly number[] | undefined
   readonly slowHandlers: SlowResult | undefined
   readonly durable: DurableResult | undefined
@@ -18,7 +18,7 @@ interface Target {
   readonly target: number
   readonly atLeast?: boolean
   readonly unit: string
-  /** `undefined` when it was not measured in this run. */
+  /** Reads the value; `undefined` when this run did not measure it. */
   measured(results: Results): number | undefined
 }
 
@@ -49,13 +49,13 @@ const targets: readonly Target[] = [
     measured: ({ slowHandlers }) => slowHandlers?.p99,
   },
   {
-    name: 'heap: largest after 100,000 keys or more',
+    name: 'heap: largest from 100,000 keys on',
     target: 60,
     unit: 'MB',
     measured: ({ heap }) => heap && Math.max(...heap),
   },
   {
-    // A tenth is left to the compiler and to the shape of the store's own arrays.
+    // Allows 10 % for compiled code and for the arrays of the store.
     name: 'heap: largest / after 100,000 keys',
     target: 1.1,
     unit: 'x',
@@ -69,7 +69,7 @@ const targets: readonly Target[] = [
     measured: ({ durable }) => durable?.ratio.median,
   },
   {
-    name: 'recovery: until the first of 10,000 events',
+    name: 'recovery: until the first of 10,000 events is handled',
     target: 2_000,
     unit: 'ms',
     measured: ({ durable }) => durable?.recovery,

@@ -4,22 +4,22 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-// Inside the project, so that the bundles find their packages.
+// In the project, so that the bundles find their packages.
 const folder = `${root}node_modules/.cache/bench-variants`
 
-/** A script bundled from the sources with some of their modules exchanged. */
+/** A script that is bundled with some modules replaced. */
 export interface Variant {
   readonly name: string
-  /** The module that stands in for another, by the path of that other; both from the project's root. */
-  readonly exchange: Readonly<Record<string, string>>
+  /** The path of each replaced module, and of its replacement, both from the root of the project. */
+  readonly replace: Readonly<Record<string, string>>
 }
 
-/** Bundles the script in all its variants. */
+/** Bundles a script once for each variant. Resolves with the bundles. */
 export async function bundleVariants<Name extends string>(
   script: string,
   variants: readonly (Variant & { readonly name: Name })[],
 ): Promise<Record<Name, URL>> {
-  const bundled = variants.map(async ({ name, exchange }) => {
+  const bundled = variants.map(async ({ name, replace }) => {
     const outfile = `${folder}/${name}.mjs`
     await build({
       entryPoints: [root + script],
@@ -30,7 +30,7 @@ export async function bundleVariants<Name extends string>(
       target: 'node20',
       packages: 'external',
       alias: { '#crypto': `${root}src/verify/crypto-node.ts` },
-      plugins: [exchanging(exchange)],
+      plugins: [replacing(replace)],
     })
     return [name, pathToFileURL(outfile)] as const
   })
@@ -39,12 +39,12 @@ export async function bundleVariants<Name extends string>(
 
 export const removeVariants = () => rm(folder, { recursive: true, force: true })
 
-function exchanging(exchange: Variant['exchange']): Plugin {
+function replacing(replacements: Variant['replace']): Plugin {
   return {
-    name: 'exchange',
+    name: 'replace',
     setup({ onLoad }) {
       onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        const replacement = exchange[relative(root, path)]
+        const replacement = replacements[relative(root, path)]
         if (replacement === undefined) return undefined
         return { contents: `export * from ${JSON.stringify(root + replacement)}`, loader: 'ts', resolveDir: root }
       })

@@ -9,7 +9,7 @@ function add(entries: readonly PerformanceEntry[]): void {
 const observer = new PerformanceObserver((list) => add(list.getEntries()))
 observer.observe({ entryTypes: ['gc'] })
 
-/** Milliseconds of garbage collection in this process since the last call. */
+/** Returns the milliseconds of garbage collection in this process since the last call. */
 export function takeCollections(): number {
   add(observer.takeRecords())
   const taken = milliseconds

@@ -7,7 +7,7 @@ import { tallyOf } from '../tally.ts'
 const ours = receiver()
 let taken = 0
 
-/** Megabytes on the heap after `count` more events. */
+/** Measures the heap in MB after `count` more events. */
 async function heapAfter(count: number): Promise<number> {
   for (const end = taken + count; taken < end; ) {
     await ours.receive(toDelivery(signedDelivery(taken++)))

@@ -3,7 +3,7 @@ import { answerWith } from '../child.ts'
 import { type SignedDelivery, signedDelivery, toDelivery } from '../deliveries.ts'
 import { tally, tallyOf } from '../tally.ts'
 
-/** Takes one delivery, with what an adapter has in hand: the bytes, and the headers as node:http gives them. */
+/** Takes one delivery as an adapter has it: the bytes, and the headers of node:http. */
 type Take = (delivery: SignedDelivery) => unknown
 
 const pipelines: Record<string, () => Promise<Take>> = {
@@ -23,13 +23,13 @@ if (!take) throw new Error(`No pipeline is named ${process.argv[2]}`)
 
 let taken = 0
 
-/** Nanoseconds per delivery, its handling and the collection of its garbage included. */
+/** Measures nanoseconds per delivery, its handling and garbage collection included. */
 async function measure(deliveries: readonly SignedDelivery[]): Promise<number> {
   globalThis.gc?.()
   const start = performance.now()
   for (const delivery of deliveries) {
     await take?.(delivery)
-    // Events are handled on a later turn of the event loop, which a server takes all the time.
+    // Events are handled in a later turn of the event loop.
     if (++taken % 100 === 0) await nextTurn()
   }
   if (tally().calls !== taken) await tallyOf(taken)

@@ -6,18 +6,18 @@ export type LoadQuestion =
   | { readonly ask: 'flood'; readonly port: number; readonly scheme: Scheme; readonly seconds: number }
   | { readonly ask: 'pace'; readonly port: number; readonly perSecond: number; readonly seconds: number }
 
-/** As many deliveries as the server can take. */
+/** The result of sending as many deliveries as the server can take. */
 export interface Flood {
-  /** Deliveries, the warm-up included. */
+  /** The number of deliveries, warm-up included. */
   readonly sent: number
-  /** Those answered 2xx. */
+  /** The number of deliveries answered 2xx. */
   readonly acknowledged: number
   readonly perSecond: number
-  /** The share of the time in which the load had something to do. Near 1, it is the load that was measured. */
+  /** The share of the time in which the load was busy. Near 1, the load is the bottleneck, not the server. */
   readonly loadShare: number
 }
 
-/** Deliveries at a fixed rate: milliseconds to each acknowledgement. */
+/** The result of sending at a fixed rate. Latencies are milliseconds to each acknowledgement. */
 export interface Pace {
   readonly sent: number
   readonly acknowledged: number
@@ -30,7 +30,7 @@ const warmUpDeliveries = 15_000
 const requests = (first: number, count: number, scheme: Scheme) =>
   Array.from({ length: count }, (_, index) => requestOf(signedDelivery(first + index, scheme)))
 
-/** Sends requests over all connections, one at a time on each, until they or the time are used up. */
+/** Sends requests over all connections, one at a time on each, until none is left or the time is over. */
 async function send(port: number, queue: readonly Buffer[], seconds: number) {
   const open = await Promise.all(Array.from({ length: connections }, () => openConnection(port)))
   const start = performance.now()
@@ -65,8 +65,8 @@ async function send(port: number, queue: readonly Buffer[], seconds: number) {
 }
 
 /**
- * Keeps the event loop turning: a server pays for waking a load that fell asleep, the more the slower it is itself.
- * @returns a function that ends it and tells the milliseconds of those turns in which `progress` did not change
+ * Keeps the event loop from sleeping, because waking the load would cost the server time.
+ * @returns a function that stops it and returns the idle time: milliseconds of turns in which `progress` did not change
  */
 function stayAwake(progress: () => number): () => number {
   let idle = 0
@@ -88,7 +88,7 @@ function stayAwake(progress: () => number): () => number {
 
 async function flood(port: number, scheme: Scheme, seconds: number): Promise<Flood> {
   const warmUp = await send(port, requests(0, warmUpDeliveries, scheme), Number.POSITIVE_INFINITY)
-  // More than the warm-up suggests, since the server is compiled by now. A round that runs out of them ends early.
+  // More than the warm-up needs, since the server gets faster. The round ends early when none is left.
   const enough = Math.ceil(warmUp.perSecond * seconds * 1.5)
   const round = await send(port, requests(warmUp.sent, enough, scheme), seconds)
   return {
@@ -100,7 +100,7 @@ async function flood(port: number, scheme: Scheme, seconds: number): Promise<Flo
 
 async function pace(port: number, perSecond: number, seconds: number): Promise<Pace> {
   const queue = requests(0, perSecond * seconds, 'x-signature')
-  // More connections than can be waiting at once, so that a late answer delays no other delivery.
+  // One connection for each delivery of a second, so that a late answer does not delay the next delivery.
   const idle = await Promise.all(Array.from({ length: perSecond }, () => openConnection(port)))
   const latencies: number[] = []
   let sent = 0

@@ -1,2 +1,2 @@
-/** Stands in for src/internal/churn-map.ts, to measure what it gains. */
+/** Replaces src/internal/churn-map.ts in the variant that is measured without it. */
 export const ChurnMap = Map

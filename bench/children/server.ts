@@ -5,9 +5,9 @@ import { type Tally, tallyOf } from '../tally.ts'
 
 export type ServerQuestion = { readonly ask: 'port' } | { readonly ask: 'work'; readonly expected: number }
 
-/** What the server did since its port was asked for. */
+/** The work of the server since the question for its port. */
 export interface Work extends Tally {
-  /** Microseconds, its handlers included. */
+  /** Microseconds of CPU, handlers included. */
   readonly cpu: number
 }
 

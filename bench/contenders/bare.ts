@@ -4,7 +4,7 @@ import express from 'express'
 import { Hono } from 'hono'
 import { path } from '../deliveries.ts'
 
-/** What each framework costs on its own: it reads the body and answers 200. */
+/** Measures the framework alone: it reads the body and answers 200. */
 export const node = () =>
   createServer((req, res) => {
     req.on('data', () => {})

@@ -7,7 +7,7 @@ import { run, statusOf, take } from '../pipeline.ts'
 
 const limit = 64 * 1024
 
-/** Reads the whole body; `undefined` when it is larger than the limit. */
+/** Reads the whole body. Resolves with `undefined` when it is larger than the limit. */
 function readBody(req: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -28,8 +28,8 @@ async function receive(req: IncomingMessage, res: ServerResponse): Promise<void>
   if (!body) return void res.writeHead(413).end()
   const taken = take(body, req.headers['x-signature'] as string | undefined)
   const status = statusOf(taken)
-  const text = JSON.stringify({ status: status === 200 ? 'accepted' : 'refused' })
-  // With its length the answer is one write; without, it is chunked and costs a third more.
+  const text = JSON.stringify({ status: status === 200 ? 'accepted' : 'rejected' })
+  // Without content-length the answer would be chunked, which costs a third more.
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
   run(taken)
 }
@@ -44,7 +44,7 @@ export function onExpress() {
   app.post(path, express.raw({ type: 'application/json', limit }), (req, res) => {
     const taken = take(req.body, req.get('x-signature'))
     const status = statusOf(taken)
-    res.status(status).json({ status: status === 200 ? 'accepted' : 'refused' })
+    res.status(status).json({ status: status === 200 ? 'accepted' : 'rejected' })
     run(taken)
   })
   return createServer(app)
@@ -57,9 +57,9 @@ export function onHono() {
     if (body.length > limit) return c.body(null, 413)
     const taken = take(body, c.req.header('x-signature'))
     const status = statusOf(taken)
-    // The answer leaves once this function has returned.
+    // Hono sends the answer after this function returns.
     setImmediate(run, taken)
-    return c.json({ status: status === 200 ? 'accepted' : 'refused' }, status)
+    return c.json({ status: status === 200 ? 'accepted' : 'rejected' }, status)
   })
   return createServer(getRequestListener(app.fetch))
 }

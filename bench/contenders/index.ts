@@ -3,14 +3,14 @@ import type { Scheme } from '../deliveries.ts'
 
 export interface Contender {
   readonly name: string
-  /** What it does for a delivery, since not all do the same. */
+  /** The steps that it performs for a delivery. */
   readonly does: string
   readonly scheme: Scheme
-  /** The contender it is compared with. */
+  /** The name of the contender that it is compared with. */
   readonly baseline?: string
-  /** Whether it calls the handler for each event. */
+  /** `true` when it calls the handler for each event. */
   readonly handles: boolean
-  /** Loads only its own family: nothing else is in its process. */
+  /** Makes the server. It imports only its own modules, so that its process holds nothing else. */
   server(): Promise<Server>
 }
 
@@ -19,7 +19,7 @@ const whole = { does: 'body, HMAC, schema, dedup, handler', scheme: 'x-signature
 const durable = { ...whole, does: 'body, HMAC, schema, dedup, disk, handler' } as const
 const peer = { does: 'body, HMAC, handler', baseline: 'hand-written/node', handles: true } as const
 
-// Each stands next to its baseline: what a shared machine does to one, it then does to the other.
+// Each stands next to its baseline, so that both meet the same conditions on a shared machine.
 export const contenders: readonly Contender[] = [
   { ...bare, name: 'bare/node', server: async () => (await import('./bare.ts')).node() },
   {
@@ -77,7 +77,7 @@ export const contenders: readonly Contender[] = [
   },
 ]
 
-/** Not part of the rounds: its handlers take 5 s. */
+/** A server whose handlers take 5 s. It is not part of the rounds. */
 export const slowHandlers: Contender = {
   ...whole,
   name: 'ours/node, slow handlers',

@@ -10,7 +10,7 @@ import { handle } from '../tally.ts'
 
 export const node = () => createServer(nodeHandler(receiver()))
 
-/** Handlers that take 5 s each. */
+/** Makes a server whose handlers take 5 s. */
 export const slowNode = () =>
   createServer(
     nodeHandler(
@@ -30,7 +30,7 @@ function expressServer(receiver: Receiver) {
   return createServer(app)
 }
 
-/** The fast mount: deliveries never enter Express. */
+/** Mounts the receiver in front of Express, which is faster. */
 export function beforeExpress() {
   const app = express()
   const webhooks = nodeHandler(receiver())
