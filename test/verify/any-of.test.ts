@@ -7,7 +7,7 @@ import {
   signWithStandardWebhooks,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
-import { deliveryWith, refusalToBuild, verdict } from './fixture.ts'
+import { deliveryWith, messageOfBuild, verdict } from './fixture.ts'
 
 const token = { secret: 'a token' }
 const hmac = { secret: 'a shared secret', header: 'x-signature' }
@@ -15,14 +15,14 @@ const standard = { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
 const throwing = (verify: Verifier['verify']): Verifier => ({ name: 'broken', needsBytes: false, verify })
 
 describe('anyOf', () => {
-  test('accepts what any of its verifiers accepts', async () => {
+  test('verifies what any of its verifiers verifies', async () => {
     const verifier = anyOf(urlToken(token), hmacSignature(hmac), standardWebhooks(standard))
     for (const sign of [signWithUrlToken(token), signWithHmac(hmac), signWithStandardWebhooks(standard)]) {
       expect(await verdict(verifier, await makeDelivery(samplePayload('encoding.finished'), { sign }))).toBe('verified')
     }
   })
 
-  test('refuses what all of them refuse, with the reason of each', async () => {
+  test('does not verify a delivery that none of them verifies, and gives the reason of each', async () => {
     const reason = await verdict(anyOf(urlToken(token), hmacSignature(hmac)), deliveryWith({}, '/?token=wrong'))
     expect(reason).toBe('urlToken: the token in the URL is wrong; hmacSignature: header x-signature is missing')
   })
@@ -35,7 +35,7 @@ describe('anyOf', () => {
         throw new Error('broken')
       },
     ],
-    ['answers nothing', () => undefined as never],
+    ['returns nothing', () => undefined as never],
   ])('lets the others decide when one %s', async (_, verify) => {
     const good = urlToken(token)
     const accepted = deliveryWith({}, '/?token=a%20token')
@@ -46,13 +46,13 @@ describe('anyOf', () => {
     expect(await verdict(anyOf(throwing(verify)), accepted)).toMatch(/^broken: it threw a /)
   })
 
-  test('asks no further once one has accepted', async () => {
+  test('does not ask the rest once one has verified', async () => {
     const second = { ...unverified(), verify: vi.fn(unverified().verify) }
     await anyOf(unverified(), second).verify({ url: '/', headers: new Headers(), body: new Uint8Array() })
     expect(second.verify).not.toHaveBeenCalled()
   })
 
-  test('passes on the event id of the verifier that accepted', async () => {
+  test('passes on the event id of the verifier that verified', async () => {
     const delivery = await makeDelivery(samplePayload('encoding.finished'), {
       sign: signWithStandardWebhooks({ ...standard, id: 'msg_7' }),
     })
@@ -68,5 +68,6 @@ describe('anyOf', () => {
     expect(anyOf(urlToken(token), hmacSignature(hmac)).needsBytes).toBe(true)
   })
 
-  test('is refused an empty list', () => expect(refusalToBuild(() => anyOf())).toMatch(/at least one verifier/))
+  test('cannot be built from an empty list', () =>
+    expect(messageOfBuild(() => anyOf())).toMatch(/at least one verifier/))
 })

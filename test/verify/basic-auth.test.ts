@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { basicAuth } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithBasicAuth } from '../../src/testing/index.ts'
-import { deliveryWith, exactHeaders, refusalToBuild, verdict } from './fixture.ts'
+import { deliveryWith, exactHeaders, messageOfBuild, verdict } from './fixture.ts'
 
 const base64 = (text: string, encoding: BufferEncoding = 'utf8') => Buffer.from(text, encoding).toString('base64')
 const basic = (credentials: string) => deliveryWith({ authorization: `Basic ${credentials}` })
@@ -14,14 +14,14 @@ describe('basicAuth', () => {
     ['media', 'pässwörd 密码 😀'],
     ['médiä', 's3cret'],
     ['media', 'two words'],
-  ])('accepts what its signer makes for %s and %s', async (username, password) => {
+  ])('verifies what its signer makes for %s and %s', async (username, password) => {
     const options = { username, password }
     const delivery = await makeDelivery(samplePayload('encoding.finished'), { sign: signWithBasicAuth(options) })
     expect(await verdict(basicAuth(options), delivery)).toBe('verified')
     expect(await verdict(basicAuth(options), basic(base64(`${username}:${password}`)))).toBe('verified')
   })
 
-  test.each(['Basic', 'basic', 'BASIC', 'Basic '])('accepts the scheme written %o', async (scheme) => {
+  test.each(['Basic', 'basic', 'BASIC', 'Basic '])('verifies the scheme written %o', async (scheme) => {
     const delivery = deliveryWith({ Authorization: `${scheme} ${base64('media:s3cret')}` })
     expect(await verdict(verifier, delivery)).toBe('verified')
   })
@@ -38,7 +38,7 @@ describe('basicAuth', () => {
     ['the URL-safe alphabet', '-_-_', /no Basic/],
     ['something after the credentials', `${base64('media:s3cret')} x`, /no Basic/],
     ['oversized credentials', base64('s'.repeat(4_000)), /too long/],
-  ])('refuses %s', async (_, credentials, reason) => {
+  ])('does not verify %s', async (_, credentials, reason) => {
     expect(await verdict(verifier, basic(credentials))).toMatch(reason)
   })
 
@@ -48,27 +48,27 @@ describe('basicAuth', () => {
     ['the scheme alone', { authorization: 'Basic' }, /no Basic/],
     ['another scheme', { authorization: `Bearer ${base64('media:s3cret')}` }, /no Basic/],
     ['the credentials in another header', { 'proxy-authorization': `Basic ${base64('media:s3cret')}` }, /missing/],
-  ])('refuses %s', async (_, fields: Record<string, string>, reason) => {
+  ])('does not verify %s', async (_, fields: Record<string, string>, reason) => {
     expect(await verdict(verifier, { ...deliveryWith(), headers: exactHeaders(fields) })).toMatch(reason)
   })
 
-  test('refuses a header that was sent twice', async () => {
+  test('does not verify a header that was sent twice', async () => {
     const field: [string, string] = ['authorization', `Basic ${base64('media:s3cret')}`]
     expect(await verdict(verifier, deliveryWith([field, field]))).toMatch(/no Basic/)
   })
 
-  test('accepts the old and the new password while they are exchanged', async () => {
+  test('verifies the old and the new password during a rotation', async () => {
     const rotating = basicAuth({ username: 'media', password: ['new', 'old'] })
     expect(await verdict(rotating, basic(base64('media:new')))).toBe('verified')
     expect(await verdict(rotating, basic(base64('media:old')))).toBe('verified')
     expect(await verdict(rotating, basic(base64('media:older')))).toMatch(/wrong/)
   })
 
-  test.each(['', 'me:dia', undefined, 7])('is refused the username %o', (username) => {
-    const message = refusalToBuild(() => basicAuth({ username: username as string, password: 's3cret' }))
+  test.each(['', 'me:dia', undefined, 7])('cannot be built with the username %o', (username) => {
+    const message = messageOfBuild(() => basicAuth({ username: username as string, password: 's3cret' }))
     expect(message).toMatch(/username without a colon/)
     expect(message).not.toContain('s3cret')
   })
 
-  test('needs no bytes', () => expect(verifier.needsBytes).toBe(false))
+  test('does not need the bytes', () => expect(verifier.needsBytes).toBe(false))
 })

@@ -4,22 +4,25 @@ import { encodePayload, samplePayload } from '../../src/testing/index.ts'
 
 export const body = encodePayload(samplePayload('encoding.finished'))
 
-// The default inbox makes room for 100,000 keys, which takes ten milliseconds.
+// The default store allocates room for 100,000 keys, which takes 10 ms.
 const smallInbox = () => memoryInbox({ store: lruStore({ max: 10 }), maxWaiting: 10 })
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A delivery with these header fields; pairs make it possible to send one of them twice. */
+/** Makes a delivery with these header fields. Pairs can send one field twice. */
 export function deliveryWith(fields: Record<string, string> | [string, string][] = {}, url = '/hook'): Delivery {
   return { method: 'POST', url, headers: new Headers(fields), body }
 }
 
-/** Header values as they are: the web's `Headers` would trim or refuse some of those that a test is about. */
+/** Headers whose values stay as they are. The web's `Headers` would trim some of them and throw on others. */
 export function exactHeaders(fields: Readonly<Record<string, string>>): Delivery['headers'] {
   return { get: (name) => fields[name.toLowerCase()] ?? null }
 }
 
-/** `verified` or the reason of the refusal, once a receiver has answered accordingly: 200 or 401, never 5xx. */
+/**
+ * Gives `verified`, or the reason why a verifier does not verify a delivery. Also checks that a receiver with this
+ * verifier answers 200 or 401 accordingly.
+ */
 export async function verdict(verifier: Verifier, delivery: Delivery): Promise<string> {
   const bytes = delivery.body as Uint8Array
   const verification = await verifier.verify({ url: delivery.url, headers: delivery.headers, body: bytes })
@@ -28,8 +31,8 @@ export async function verdict(verifier: Verifier, delivery: Delivery): Promise<s
   return verification.verified ? 'verified' : verification.reason
 }
 
-/** The message with which building something is refused as `invalid_option`. */
-export function refusalToBuild(build: () => unknown): string {
+/** Gives the message of the `invalid_option` error that `build` throws. */
+export function messageOfBuild(build: () => unknown): string {
   try {
     build()
   } catch (error) {

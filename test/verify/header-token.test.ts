@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { headerToken } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithHeaderToken } from '../../src/testing/index.ts'
-import { deliveryWith, exactHeaders, refusalToBuild, verdict } from './fixture.ts'
+import { deliveryWith, exactHeaders, messageOfBuild, verdict } from './fixture.ts'
 
 const secret = 's3cret'
 const bare = { secret, header: 'X-Token' }
@@ -13,12 +13,12 @@ describe('headerToken', () => {
     ['a prefix', bearer],
     ['spaces within the secret', { ...bearer, secret: 'two words' }],
     ['a comma within the secret', { ...bare, secret: 'a, b' }],
-  ])('accepts what its signer makes: %s', async (_, options) => {
+  ])('verifies what its signer makes: %s', async (_, options) => {
     const delivery = await makeDelivery(samplePayload('encoding.finished'), { sign: signWithHeaderToken(options) })
     expect(await verdict(headerToken(options), delivery)).toBe('verified')
   })
 
-  test.each(['Bearer', 'bearer', 'BEARER'])('accepts the scheme written %s', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER'])('verifies the scheme written %s', async (scheme) => {
     expect(await verdict(headerToken(bearer), deliveryWith({ Authorization: `${scheme} ${secret}` }))).toBe('verified')
   })
 
@@ -35,11 +35,11 @@ describe('headerToken', () => {
     ['more than the token', { 'x-token': 's3crets' }, /wrong/],
     ['an oversized token', { 'x-token': 's'.repeat(4_097) }, /too long/],
     ['Latin-1', { 'x-token': 's3crèt' }, /wrong/],
-  ])('refuses %s', async (_, fields: Record<string, string>, reason) => {
+  ])('does not verify %s', async (_, fields: Record<string, string>, reason) => {
     expect(await verdict(headerToken(bare), deliveryWith(fields))).toMatch(reason)
   })
 
-  test('refuses a header that was sent twice', async () => {
+  test('does not verify a header that was sent twice', async () => {
     const twice = deliveryWith([
       ['x-token', secret],
       ['x-token', secret],
@@ -52,35 +52,35 @@ describe('headerToken', () => {
     ['another scheme', `Basic ${secret}`, /prefix/],
     ['the prefix alone', 'Bearer', /prefix/],
     ['a longer pause after the scheme', `Bearer  ${secret}`, /wrong/],
-  ])('refuses %s', async (_, authorization, reason) => {
+  ])('does not verify %s', async (_, authorization, reason) => {
     expect(await verdict(headerToken(bearer), deliveryWith({ authorization }))).toMatch(reason)
   })
 
-  test('refuses a prefix with nothing after it', async () => {
+  test('does not verify a prefix with nothing after it', async () => {
     const delivery = { ...deliveryWith(), headers: exactHeaders({ authorization: 'Bearer ' }) }
     expect(await verdict(headerToken(bearer), delivery)).toMatch(/missing/)
   })
 
-  test('accepts the old and the new secret while they are exchanged', async () => {
+  test('verifies the old and the new secret during a rotation', async () => {
     const rotating = headerToken({ secret: ['new', 'old'], header: 'x-token' })
     expect(await verdict(rotating, deliveryWith({ 'x-token': 'new' }))).toBe('verified')
     expect(await verdict(rotating, deliveryWith({ 'x-token': 'old' }))).toBe('verified')
     expect(await verdict(rotating, deliveryWith({ 'x-token': 'new, old' }))).toMatch(/wrong/)
   })
 
-  test('is refused what is no name of a header', () => {
+  test('cannot be built with a value that is not a header name', () => {
     for (const header of ['', 'x token', 'x-token:', 'x-tökèn', undefined as never]) {
-      expect(refusalToBuild(() => headerToken({ secret, header }))).toMatch(/name of a header/)
+      expect(messageOfBuild(() => headerToken({ secret, header }))).toMatch(/name of a header/)
     }
   })
 
-  test('is refused a secret that no header can carry', () => {
+  test('cannot be built with a secret that no header can carry', () => {
     for (const unsendable of ['sëcret', 'sec\nret', 'sec\u0000ret']) {
-      const message = refusalToBuild(() => headerToken({ secret: unsendable, header: 'x-token' }))
+      const message = messageOfBuild(() => headerToken({ secret: unsendable, header: 'x-token' }))
       expect(message).toMatch(/printable ASCII/)
       expect(message).not.toContain(unsendable)
     }
   })
 
-  test('needs no bytes', () => expect(headerToken(bare).needsBytes).toBe(false))
+  test('does not need the bytes', () => expect(headerToken(bare).needsBytes).toBe(false))
 })

@@ -13,7 +13,7 @@ const bothLarge = text(
 )
 const bothLarge1 = text('Test Using Larger Than Block-Size Key and Larger Than One Block-Size Data')
 
-/** RFC 2202 for SHA-1 and RFC 4231 for SHA-2, without the truncated ones. */
+/** The test vectors of RFC 2202 (SHA-1) and RFC 4231 (SHA-2), without the truncated ones. */
 export const hmacVectors = [
   {
     of: 'a short text',

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { urlToken } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { deliveryWith, refusalToBuild, verdict } from './fixture.ts'
+import { deliveryWith, messageOfBuild, verdict } from './fixture.ts'
 
 const at = (url: string) => deliveryWith({}, url)
 const payload = samplePayload('encoding.finished')
-/** Characters that mean something in a URL, or do not stand in one as they are. */
+/** Characters that have a meaning in a URL, or that a URL has to encode. */
 const awkward = 'a+b/c d&e=f?g#h%20ü😀'
 
 describe('urlToken in the query', () => {
   const verifier = urlToken({ secret: 's3cret' })
 
-  test.each(['s3cret', awkward])('accepts what its signer makes of %s', async (secret) => {
+  test.each(['s3cret', awkward])('verifies what its signer makes of %s', async (secret) => {
     for (const url of ['/hook', '/hook?a=1', 'https://example.com/hook', 'https://example.com/hook?a=1&b=2']) {
       for (const parameter of [undefined, 'key']) {
         const options = { secret, ...(parameter && { parameter }) }
@@ -48,11 +48,11 @@ describe('urlToken in the query', () => {
     ['the token beside a wrong one', '/hook?token=guess&token=s3cret', /several/],
     ['an oversized token', `/hook?token=${'s'.repeat(4_097)}`, /too long/],
     ['the token as the path', '/s3cret', /missing/],
-  ])('refuses %s', async (_, url, reason) => {
+  ])('does not verify %s', async (_, url, reason) => {
     expect(await verdict(verifier, at(url))).toMatch(reason)
   })
 
-  test.each(['a+b/c==', 'a b/c=='])('accepts %s however its plus or space is written', async (secret) => {
+  test.each(['a+b/c==', 'a b/c=='])('verifies %s in every encoding of its plus or space', async (secret) => {
     const verifier = urlToken({ secret })
     for (const url of ['/?token=a+b/c==', '/?token=a%2Bb%2Fc%3D%3D', '/?token=a%20b/c==']) {
       expect(await verdict(verifier, at(url))).toBe('verified')
@@ -60,7 +60,7 @@ describe('urlToken in the query', () => {
     expect(await verdict(verifier, at('/?token=ab/c=='))).toMatch(/wrong/)
   })
 
-  test('accepts the old and the new secret while they are exchanged', async () => {
+  test('verifies the old and the new secret during a rotation', async () => {
     const rotating = urlToken({ secret: ['new', 'old'] })
     expect(await verdict(rotating, at('/?token=new'))).toBe('verified')
     expect(await verdict(rotating, at('/?token=old'))).toBe('verified')
@@ -71,7 +71,7 @@ describe('urlToken in the query', () => {
 describe('urlToken in the path', () => {
   const verifier = urlToken({ secret: 's3cret', in: 'path' })
 
-  test.each(['s3cret', awkward])('accepts what its signer makes of %s', async (secret) => {
+  test.each(['s3cret', awkward])('verifies what its signer makes of %s', async (secret) => {
     for (const url of ['/hook', '/hook?a=1', 'https://example.com/hook?a=1']) {
       const delivery = await makeDelivery(payload, { url, sign: signWithUrlToken({ secret, in: 'path' }) })
       expect(await verdict(urlToken({ secret, in: 'path' }), delivery)).toBe('verified')
@@ -87,15 +87,15 @@ describe('urlToken in the path', () => {
     ['the token in the query', '/hook?token=s3cret', /wrong/],
     ['the token behind a slash in the query', '/hook?a=/s3cret', /wrong/],
     ['the token behind a slash in the fragment', '/hook#/s3cret', /wrong/],
-  ])('refuses %s', async (_, url, reason) => {
+  ])('does not verify %s', async (_, url, reason) => {
     expect(await verdict(verifier, at(url))).toMatch(reason)
   })
 })
 
 describe('urlToken', () => {
-  test('needs no bytes', () => expect(urlToken({ secret: 's' }).needsBytes).toBe(false))
+  test('does not need the bytes', () => expect(urlToken({ secret: 's' }).needsBytes).toBe(false))
 
-  test('is refused another place', () => {
-    expect(refusalToBuild(() => urlToken({ secret: 's3cret', in: 'header' as 'path' }))).toMatch(/in .*query, path/)
+  test('cannot be built with another place', () => {
+    expect(messageOfBuild(() => urlToken({ secret: 's3cret', in: 'header' as 'path' }))).toMatch(/in .*query, path/)
   })
 })

@@ -22,23 +22,23 @@ const throwing = (error: unknown) => () => {
   throw error
 }
 
-describe('a verifier of the user', () => {
+describe("a user's verifier", () => {
   test.each<[string, () => unknown]>([
     ['throws', throwing(new Error(secret))],
     ['rejects', () => Promise.reject(new Error(secret))],
     ['throws a text', throwing(secret)],
     ['throws nothing', throwing(undefined)],
-    ['throws an error that looks like a refusal', throwing(new WebhookError('unauthorized', secret))],
-    ['rejects with an error that looks like a refusal', () => Promise.reject(new WebhookError('unauthorized', secret))],
+    ['throws an `unauthorized` error', throwing(new WebhookError('unauthorized', secret))],
+    ['rejects with an `unauthorized` error', () => Promise.reject(new WebhookError('unauthorized', secret))],
     ['throws an error of another code', throwing(new WebhookError('overloaded', secret))],
     ['returns nothing', () => undefined],
     ['resolves to nothing', async () => undefined],
     ['returns true', () => true],
     ['resolves to true', async () => true],
     ['returns a truthy word', () => ({ verified: 'yes' })],
-    ['refuses', () => ({ verified: false, reason: secret })],
-    ['refuses later', async () => ({ verified: false, reason: secret })],
-  ])('that %s refuses, and the sender is told nothing of it', async (_, verify) => {
+    ['does not verify', () => ({ verified: false, reason: secret })],
+    ['does not verify, asynchronously', async () => ({ verified: false, reason: secret })],
+  ])('that %s gets 401, and the answer does not say why', async (_, verify) => {
     const { status, body } = await answerTo(verify)
     expect(status).toBe(401)
     expect(JSON.parse(body)).toEqual({
@@ -52,20 +52,20 @@ describe('a verifier of the user', () => {
     expect((await answerTo(async () => ({ verified: true }))).status).toBe(200)
   })
 
-  test('has its error reported', async () => {
+  test('has its error in the delivery report', async () => {
     const error = new Error('the key server is down')
     expect((await answerTo(throwing(error))).report).toMatchObject({ outcome: 'unauthorized', error })
     expect((await answerTo(() => Promise.reject(error))).report).toMatchObject({ outcome: 'unauthorized', error })
   })
 
-  test('gives the event key with its event id, where that is a text', async () => {
+  test('sets the event key with its event id, unless that is empty', async () => {
     expect((await answerTo(() => ({ verified: true, eventId: 'id-1' }))).report).toMatchObject({ key: 'id-1' })
     expect((await answerTo(() => ({ verified: true, eventId: '' }))).report?.key).toContain('encoding.finished')
   })
 })
 
 describe('unverified', () => {
-  test('accepts every delivery and needs no bytes', async () => {
+  test('verifies every delivery and does not need the bytes', async () => {
     expect(await verdict(unverified(), deliveryWith())).toBe('verified')
     expect(unverified().needsBytes).toBe(false)
   })

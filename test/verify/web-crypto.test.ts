@@ -23,7 +23,7 @@ import {
 } from '../../src/testing/index.ts'
 import { verdict } from './fixture.ts'
 
-// What runtimes without node:crypto load.
+// The implementation that runtimes without node:crypto load.
 vi.mock('#crypto', () => import('../../src/verify/crypto-web.ts'))
 
 const secret = ['c2VjcmV0', 'b2xkIHNlY3JldA==']
@@ -54,16 +54,16 @@ const schemes: [name: string, verifier: Verifier, sign: (secret: string) => Sign
 describe.each(schemes)('with WebCrypto %s', (_, verifier, sign) => {
   const signed = (secret: string) => makeDelivery(samplePayload('encoding.finished'), { sign: sign(secret) })
 
-  test('accepts each of its secrets', async () => {
+  test('verifies each of its secrets', async () => {
     for (const each of secret) expect(await verdict(verifier, await signed(each))).toBe('verified')
   })
 
-  test('refuses another', async () => {
+  test('does not verify another secret', async () => {
     expect(await verdict(verifier, await signed(wrong))).toMatch(/wrong|no signature matches/)
   })
 })
 
-test('with WebCrypto long event keys are hashed as they are with node:crypto', async () => {
+test('with WebCrypto long event keys get the same hash as with node:crypto', async () => {
   const keys: string[] = []
   const receiver = createReceiver({
     verify: urlToken({ secret }),

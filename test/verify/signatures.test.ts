@@ -5,7 +5,7 @@ import { body, deliveryWith, exactHeaders, verdict } from './fixture.ts'
 
 interface Scheme {
   build(now: () => number, toleranceSeconds?: number): Verifier
-  /** Header fields with a right signature, whatever the timestamp. */
+  /** Header fields with a valid signature for any timestamp. */
   sign(timestamp: string): Record<string, string>
 }
 
@@ -57,18 +57,18 @@ describe.each(Object.entries(schemes))('the timestamp of %s', (_, { build, sign 
     expect(await at((signedAt - lead) * 1_000)).toMatch(/in the future/)
   })
 
-  test('is held to a tolerance of the user', async () => {
+  test('is checked against the tolerance that the user gives', async () => {
     expect(await at((signedAt + 10) * 1_000, undefined, 10)).toBe('verified')
     expect(await at((signedAt + 10.001) * 1_000, undefined, 10)).toMatch(/too old/)
     expect(await at((signedAt - 10.001) * 1_000, undefined, 10)).toMatch(/in the future/)
     expect(await at((signedAt + 3_600) * 1_000, undefined, 3_600)).toBe('verified')
   })
 
-  test('is refused while the clock tells no time', async () => {
+  test('is not verified while the clock returns NaN', async () => {
     expect(await at(Number.NaN)).not.toBe('verified')
   })
 
-  // Each is signed rightly and, where it can be read as a number, told at that very time: only its form is wrong.
+  // Each has a valid signature. Where it reads as a number, the clock shows that time, so that only its form is wrong.
   test.each([
     '1e9',
     '-1',
