@@ -1,4 +1,4 @@
-import { killRun } from '../bullmq/kill-run.ts'
+import { killRun } from '../inbox/bullmq/kill-run.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 
 const kills = Number(process.argv[2] ?? 50)

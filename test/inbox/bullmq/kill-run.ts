@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
-import type { RedisServer } from '../redis/redis-server.ts'
+import type { RedisServer } from '../../redis/redis-server.ts'
 import { startLoad } from './load.ts'
 import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
 

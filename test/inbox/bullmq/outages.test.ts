@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { bullmqInbox } from '../../src/inbox/bullmq.ts'
-import type { Handle, Inbox } from '../../src/inbox/inbox.ts'
-import { createReceiver, unverified } from '../../src/index.ts'
-import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
-import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../conformance/subject.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
+import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
+import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { silent } from '../../conformance/subject.ts'
+import { findRedis } from '../../redis/find-redis.ts'
+import { RedisServer } from '../../redis/redis-server.ts'
 
 // An event that was handed to a worker whose connection ended is handed out again after this.
 const leaseMs = 2_000

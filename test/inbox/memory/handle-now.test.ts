@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { lruStore } from '../../src/idempotency/lru.ts'
-import type { IdempotencyStore } from '../../src/idempotency/store.ts'
-import type { HandlingResult, Inbox } from '../../src/inbox/inbox.ts'
-import { memoryInbox } from '../../src/inbox/memory.ts'
-import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
+import { lruStore } from '../../../src/idempotency/lru.ts'
+import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
+import type { HandlingResult, Inbox } from '../../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../../src/inbox/memory.ts'
+import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
-import { makeDelivery } from '../../src/testing/deliver.ts'
-import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { sign } from '../conformance/sending.ts'
+import { makeDelivery } from '../../../src/testing/deliver.ts'
+import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
+import { sign } from '../../conformance/sending.ts'
 
 /** What a sender at full speed has seen. */
 export interface Load {

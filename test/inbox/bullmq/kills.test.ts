@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { killRun } from '../bullmq/kill-run.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { findRedis } from '../../redis/find-redis.ts'
+import { RedisServer } from '../../redis/redis-server.ts'
+import { killRun } from './kill-run.ts'
 
 const concurrency = 16
 

@@ -1,5 +1,5 @@
-import { lruStore } from '../../src/idempotency/lru.ts'
-import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import { lruStore } from '../../../src/idempotency/lru.ts'
+import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 
 type Method = 'claim' | 'renew' | 'complete' | 'release'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Handle } from '../../src/inbox/inbox.ts'
-import { memoryInbox } from '../../src/inbox/memory.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
-import { silent } from '../handlers/fixture.ts'
+import type { Handle } from '../../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../../src/inbox/memory.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { silent } from '../../handlers/fixture.ts'
 import { answerLost, type Interceptor, interceptedStore } from './intercepted-store.ts'
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

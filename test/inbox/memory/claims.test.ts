@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { WebhookError } from '../../src/errors.ts'
-import { lruStore } from '../../src/idempotency/lru.ts'
-import type { IdempotencyStore } from '../../src/idempotency/store.ts'
-import type { Inbox } from '../../src/inbox/inbox.ts'
-import { memoryInbox } from '../../src/inbox/memory.ts'
-import { eventOf, startInbox } from '../../src/testing/contract/handling.ts'
+import type { WebhookError } from '../../../src/errors.ts'
+import { lruStore } from '../../../src/idempotency/lru.ts'
+import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
+import type { Inbox } from '../../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../../src/inbox/memory.ts'
+import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })

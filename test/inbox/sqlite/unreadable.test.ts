@@ -6,7 +6,7 @@ import { until } from '../../../src/testing/contract/handling.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { silent } from '../../handlers/fixture.ts'
 import { receiverWith } from '../../receiver/fixture.ts'
-import { checkRefused, future, genuine, refusing, upgraded, url } from '../refused.ts'
+import { checkRefused, future, genuine, refusing, upgraded, url } from '../unreadable.ts'
 import { freshPath, receiverOver } from './fixture.ts'
 
 checkRefused(async (options) => receiverOver({ path: await freshPath() }, options))
