@@ -6,23 +6,23 @@ import type { EmulatedService } from '../service/service.ts'
 import { wireNames } from '../shared/undocumented.ts'
 import type { CreatedApiKey } from '../workspace/api-keys.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'
-import { inWordsOfForm, readBehaviourForm } from './behaviour-form.tsx'
+import { readBehaviourForm, withFormLabels } from './behaviour-form.tsx'
 import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
-/** What came of an action, and what of the view is different from then on. */
-interface Outcome extends Notice {
+/** The notice that an action leads to, and the change of the view that follows it. */
+interface ActionResult extends Notice {
   readonly change?: Partial<View>
 }
 
 /**
- * Does what a form asks for.
- * @param id in the path
- * @throws WebhookError when it is refused
+ * Carries out a form.
+ * @param id the id in the path
+ * @throws WebhookError when the action is rejected
  */
-type Action = (form: URLSearchParams, id: string) => Outcome | Promise<Outcome>
+type Action = (form: URLSearchParams, id: string) => ActionResult | Promise<ActionResult>
 
-/** What the forms of the page do, by their paths below `/page/`. */
+/** Creates the actions of the page's forms, by their paths below `/page/`. */
 export function createActions(service: EmulatedService): Readonly<Record<string, Action>> {
   const call = apiCaller(service)
   return {
@@ -38,7 +38,7 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
       try {
         service.behave(id, readBehaviourForm(form))
       } catch (error) {
-        throw error instanceof WebhookError ? new WebhookError(error.code, inWordsOfForm(error.message)) : error
+        throw error instanceof WebhookError ? new WebhookError(error.code, withFormLabels(error.message)) : error
       }
       return { text: 'The behaviour was saved.' }
     },
@@ -53,7 +53,7 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
     async 'api-keys'(form) {
       const { api_key: key } = (await call('POST', '/api_keys', apiKeyOf(form))).data
       return {
-        text: `The API key ${key.name} was created. Copy its secret now: it is shown this once.`,
+        text: `The API key ${key.name} was created. Copy its secret now: it is not shown again.`,
         values: [
           { name: 'Public key', value: key.public_key },
           { name: 'Secret key', value: key.secret },
@@ -74,7 +74,7 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
     },
     'sendings/:id/repeat'(form, id) {
       const { id: sending } = service.repeat(id, repetitionOf(form, service, id))
-      return { text: 'The event is sent once more.', change: { sending } }
+      return { text: 'The event is being sent again.', change: { sending } }
     },
   }
 }
@@ -97,7 +97,7 @@ const mediaOf = (form: URLSearchParams): MediaInput => ({
   fails: form.has('fails'),
 })
 
-/** What is asked for beside the behaviour of the webhook, which holds where nothing is. */
+/** The behaviour with the chosen fault, or `undefined` to repeat with the webhook's own behaviour. */
 function repetitionOf(
   form: URLSearchParams,
   { outbox, behaviourOf }: EmulatedService,
@@ -110,15 +110,15 @@ function repetitionOf(
   return fault === 'none' ? rest : { ...rest, fault: fault as Fault }
 }
 
-/** What the page needs of an answer of the API. */
+/** The fields of an API answer that the page uses. */
 interface ApiAnswer {
   readonly message: string
   readonly data: { readonly api_key: CreatedApiKey }
 }
 
 /**
- * Lets the page do what a client of the API does: what that is refused, the page is refused in the same words.
- * @returns a function that throws a WebhookError `invalid_option` unless the API answers with success
+ * Lets the page call the API like any client, so that both get the same error messages.
+ * @returns a function that rejects with a WebhookError `invalid_option` unless the API answers with success
  */
 export function apiCaller(service: EmulatedService) {
   const api = createApi(service)
@@ -127,7 +127,7 @@ export function apiCaller(service: EmulatedService) {
     const response = await api.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
     const answer = (await response.json()) as ApiAnswer
     if (response.ok) return answer
-    // The names of fields on the wire are not those of the page.
+    // The page labels its fields by other names than the API.
     throw new WebhookError('invalid_option', answer.message.replace(/^body\.?(api_key_)?/, '').trim())
   }
 }

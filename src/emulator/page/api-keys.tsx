@@ -3,14 +3,14 @@ import { ActionForm, Choice, Deletion, Disclosure, Field } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { Pager, pageOf, Section } from './section.tsx'
 
-/** The API keys, the newest one first, and a form for one more. */
+/** The list of API keys, newest first, and a form to create one. */
 export function ApiKeys({ page }: { page: PageState }) {
   const { apiKeys } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'api-keys', apiKeys.list({ limit: 0 }).total, 10)
   const { items } = apiKeys.list({ offset, limit, order_by: 'desc' })
   const typed = typedInto(page, 'api-keys')
   return (
-    <Section id="api-keys" title="API keys" of={['api-keys']}>
+    <Section id="api-keys" title="API keys" shows={['api-keys']}>
       {items.length > 0 && (
         <ul class="cards">
           {items.map((key) => (
@@ -60,7 +60,7 @@ function ApiKeyCard({ page, apiKey }: { page: PageState; apiKey: ApiKey }) {
         <time datetime={expired_at}>{expired_at.slice(0, 19).replace('T', ' ')} UTC</time>
       </p>
       <div class="row">
-        <Disclosure page={page} words="Rename" of={name} action={rename}>
+        <Disclosure page={page} label="Rename" subject={name} action={rename}>
           <ActionForm page={page} action={rename}>
             <Field label="New name" name="name" value={typedInto(page, rename)?.get('name') ?? name} required />
             <button type="submit">Rename</button>
@@ -70,7 +70,7 @@ function ApiKeyCard({ page, apiKey }: { page: PageState; apiKey: ApiKey }) {
           page={page}
           name={name}
           action={`api-keys/${id}/delete`}
-          consequence="Requests with it are refused from then on."
+          consequence="Requests with it will be rejected."
         />
       </div>
     </li>

@@ -3,11 +3,11 @@ import { Choice, Field } from './forms.tsx'
 
 interface BehaviourFieldsProps {
   readonly behaviour: Behaviour
-  /** What was typed before, if it was refused. */
+  /** The rejected input, which is shown again. */
   readonly typed: URLSearchParams | undefined
 }
 
-/** How events are sent to a webhook. Of the signing fields, style.css shows those of the scheme that is chosen. */
+/** The fields of a webhook's behaviour. style.css shows only the signing fields of the chosen scheme. */
 export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: BehaviourFieldsProps) {
   const signing: Readonly<Record<string, string | undefined>> = sign ?? {}
   const value = (name: string) => typed?.get(name) ?? signing[name]
@@ -50,7 +50,7 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
       <Field
         label="Timestamp header"
         name="timestampHeader"
-        placeholder="none: the body alone is signed"
+        placeholder="none: only the body is signed"
         value={value('timestampHeader')}
         schemes="hmac-signature"
       />
@@ -65,7 +65,7 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
 }
 
 const schemes = [
-  ['', 'none, as the service'],
+  ['', 'none, like the service'],
   ['url-token'],
   ['header-token'],
   ['basic-auth'],
@@ -75,10 +75,10 @@ const schemes = [
 const algorithms = [['sha256'], ['sha1'], ['sha512']] as const
 const encodings = [['hex'], ['base64']] as const
 
-/** The faults to choose from. */
+/** The choices of a fault. */
 export const faultChoices = faults.map((fault) => [fault] as const)
 
-/** Which fields of the form each signing scheme has. */
+/** The fields of each signing scheme. */
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   'url-token': ['secret', 'in', 'parameter'],
   'header-token': ['secret', 'header', 'prefix'],
@@ -87,7 +87,7 @@ const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   'standard-webhooks': ['secret'],
 }
 
-/** The behaviour that a form describes, which may make no sense. A field that is blank is one that is left out. */
+/** Reads the behaviour from a form, without validating it. A blank field counts as left out. */
 export function readBehaviourForm(form: URLSearchParams): Behaviour {
   const scheme = form.get('scheme') ?? ''
   const sign = scheme === '' ? {} : { sign: { scheme, ...filled(form, fieldsOf[scheme] ?? []) } }
@@ -95,12 +95,12 @@ export function readBehaviourForm(form: URLSearchParams): Behaviour {
 }
 
 /**
- * Why a behaviour is refused, in the words of the form: `behaviour.sign.timestampHeader has to be …` is `Timestamp header
- * has to be …`. A blank field is one that is left out, and so no text.
+ * Rewrites an error about a behaviour with the labels of the form: `behaviour.sign.timestampHeader has to be …` becomes
+ * `Timestamp header has to be …`. A blank field counts as left out, so its error says that it is missing.
  */
-export function inWordsOfForm(message: string): string {
-  const told = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')
-  const spaced = told.replace(/^[\w.]+/, (name) => name.replace(/[A-Z]/g, ' $&').replace('.', ' ').toLowerCase())
+export function withFormLabels(message: string): string {
+  const plain = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')
+  const spaced = plain.replace(/^[\w.]+/, (name) => name.replace(/[A-Z]/g, ' $&').replace('.', ' ').toLowerCase())
   return spaced.charAt(0).toUpperCase() + spaced.slice(1)
 }
 

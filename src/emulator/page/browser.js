@@ -1,4 +1,4 @@
-// Makes the page live. Without it everything works too, by documents and forms.
+// Makes the page live. Without this script everything works too, by documents and forms.
 
 import { morph } from './morph.js'
 
@@ -8,25 +8,25 @@ const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
 const connection = document.getElementById('connection')
 const news = document.getElementById('news')
 
-/** Makes an element like another one. What had the focus may go with it: then the focus goes to what stands in. */
-function morphWithFocus(from, to, standIn, sent) {
+/** Makes an element like another one. If the focused element is removed, `fallback` gets the focus. */
+function morphWithFocus(from, to, fallback, sent) {
   const focused = document.activeElement
   morph(from, to, sent)
-  if (!focused?.isConnected) standIn.focus({ preventScroll: true })
+  if (!focused?.isConnected) fallback.focus({ preventScroll: true })
 }
 
-/** Shows the page that is answered with. */
+/** Shows the page in a response. */
 async function show(response, before, sent) {
   if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error((await response.json()).message)
   const { body } = parse(await response.text())
   morphWithFocus(document.body, body, document.getElementById('notice'), sent)
-  // What is chosen in the filter is what the address says.
+  // The filter shows what the address says.
   for (const form of document.querySelectorAll('form[method="get"]')) form.reset()
   if (source.readyState === EventSource.OPEN) reportLive()
   if (changes !== before) await refresh()
 }
 
-/** Goes to an address of the page. */
+/** Opens an address of the page. */
 async function visit(address, { push = true } = {}) {
   const before = changes
   const url = new URL(address, location.href)
@@ -38,7 +38,7 @@ async function visit(address, { push = true } = {}) {
   if (target?.hasAttribute('tabindex')) target.focus({ preventScroll: true })
 }
 
-/** Sends a form. When it is refused, what was typed stays. */
+/** Sends a form. If the action is rejected, the input stays. */
 async function send(form) {
   const before = changes
   const response = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) })
@@ -54,16 +54,16 @@ async function send(form) {
   await show(response, before, form)
 }
 
-/* What changes is told by server-sent events, and asked for section by section. */
+/* Server-sent events name what changed, and the sections that show it are reloaded. */
 
 const stale = new Set()
 let changes = 0
 let refreshing = false
 
-/** @param {string[]} [kinds] of what has changed: all of them by default */
+/** @param {string[]} [kinds] the kinds of things that changed; all by default */
 async function refresh(kinds) {
-  for (const { id, dataset } of document.querySelectorAll('section[data-of]')) {
-    if (!kinds || dataset.of.split(' ').some((kind) => kinds.includes(kind))) stale.add(id)
+  for (const { id, dataset } of document.querySelectorAll('section[data-shows]')) {
+    if (!kinds || dataset.shows.split(' ').some((kind) => kinds.includes(kind))) stale.add(id)
   }
   if (refreshing) return
   refreshing = true
@@ -80,12 +80,12 @@ async function refreshSection(id) {
   const response = await fetch(`/page/sections/${id}${search}`)
   const section = parse(await response.text()).getElementById(id)
   const current = document.getElementById(id)
-  // Meanwhile the reader may have gone elsewhere.
+  // The reader may have changed the view in the meantime.
   if (search !== location.search) stale.add(id)
   else if (section) morphWithFocus(current, section, current.querySelector('h2'))
 }
 
-// The counts are read out, every few seconds at the most.
+// Screen readers announce the counts, at most every 5 s.
 setInterval(() => {
   const { textContent } = document.querySelector('[data-news]')
   if (news.textContent !== textContent) news.textContent = textContent
@@ -99,7 +99,7 @@ function connect() {
   source?.close()
   source = new EventSource('/emulator/events')
   source.onopen = () => {
-    // It may be another emulator by now.
+    // After a lost connection another emulator may be at this address.
     attempt(lost ? visit(location.href, { push: false }) : refresh())
     lost = false
     reportLive()
@@ -110,12 +110,12 @@ function connect() {
   }
   source.onerror = () => {
     lost = true
-    report('not connected, trying again')
+    report('not connected, retrying')
     if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2_000)
   }
 }
 
-// A browser has few connections to one server, and a hidden page needs none.
+// A browser limits the connections to one server, and a hidden page needs none.
 document.addEventListener('visibilitychange', () => (document.hidden ? source.close() : connect()))
 
 function reportLive() {
@@ -128,8 +128,8 @@ function report(message) {
   connection.textContent = `✕ ${message}`
 }
 
-/** The forms whose answer is awaited: a second click changes nothing. */
-const underWay = new WeakSet()
+/** The forms that wait for their answer. A second click on one is ignored. */
+const pending = new WeakSet()
 
 const attempt = (promise) => promise.catch(({ message }) => report(message))
 
@@ -139,9 +139,9 @@ document.addEventListener('submit', (event) => {
   if (form.method === 'get') {
     const chosen = [...new FormData(form)].filter(([, value]) => value !== '')
     attempt(visit(`/?${new URLSearchParams(chosen)}`))
-  } else if (!underWay.has(form)) {
-    underWay.add(form)
-    attempt(send(form)).finally(() => underWay.delete(form))
+  } else if (!pending.has(form)) {
+    pending.add(form)
+    attempt(send(form)).finally(() => pending.delete(form))
   }
 })
 document.addEventListener('change', ({ target }) => {

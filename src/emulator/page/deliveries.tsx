@@ -4,7 +4,7 @@ import type { PageState } from './page-state.ts'
 import { Pager, pageOf, Section } from './section.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
-/** The sendings, the newest one first. The one that is open is always among them. */
+/** The list of sendings, newest first. The open one is always shown. */
 export function Deliveries({ page }: { page: PageState }) {
   const { view, service } = page
   const all = service.outbox.list()
@@ -15,13 +15,15 @@ export function Deliveries({ page }: { page: PageState }) {
   const shown = matching.slice(offset, offset + limit)
   const open = view.sending === undefined ? undefined : service.outbox.get(view.sending)
   return (
-    <Section id="deliveries" title="Deliveries" of={['sendings', 'webhooks']}>
+    <Section id="deliveries" title="Deliveries" shows={['sendings', 'webhooks']}>
       <p class="quiet" data-news>
         {countsOf(all)}
       </p>
       {all.length > 0 && <DeliveryFilter page={page} />}
       {shown.length === 0 && !open ? (
-        <p class="quiet">{all.length === 0 ? 'Deliveries appear here as they happen.' : 'None matches the filter.'}</p>
+        <p class="quiet">
+          {all.length === 0 ? 'Deliveries appear here as they happen.' : 'No delivery matches the filter.'}
+        </p>
       ) : (
         <Table
           page={page}
@@ -75,14 +77,14 @@ function Table({ page, sendings, open }: TableProps) {
   )
 }
 
-/** Such as `12 events on their way: 10 acknowledged, 2 failed`. */
+/** Counts the sendings of each state, such as `10 acknowledged, 2 failed`. */
 function countsOf(sendings: readonly Sending[]): string {
   const counts = new Map(sendingStates.map((state) => [state, 0]))
   for (const { state } of sendings) counts.set(state, (counts.get(state) ?? 0) + 1)
   return [...counts].flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(', ')
 }
 
-/** Chooses which sendings are shown. A script does without its button. */
+/** The filter of the sendings. With the script it needs no button. */
 export function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
   const webhooks = service.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
   return (

@@ -7,7 +7,7 @@ import type { PageState } from './page-state.ts'
 import { Start } from './start.tsx'
 import { Webhooks } from './webhooks.tsx'
 
-/** The parts of the page that are kept up to date on their own, by their ids. */
+/** The sections of the page, by id. The script reloads each on its own. */
 export const sections = new Map([
   ['start', Start],
   ['webhooks', Webhooks],
@@ -48,7 +48,7 @@ export function Document({ page }: { page: PageState }) {
   )
 }
 
-/** What a client of the emulator has to know. */
+/** The base URL, settings and credentials of the emulator. */
 export function Header({ page: { origin, service } }: { page: PageState }) {
   const { publicKey, secretKey, accessToken } = service.credentials
   return (

@@ -1,7 +1,7 @@
 import type { PropsWithChildren } from 'hono/jsx'
 import type { SendingState } from '../sending/sending.ts'
 
-/** Copies a text. It takes a script, so a browser without one is not shown it. */
+/** A button that copies a text. It needs the script, and is hidden without it. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <button type="button" class="copy" data-copy={text} aria-label={`Copy ${label}`}>
@@ -10,7 +10,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A text that is there to be copied. */
+/** A text with a button to copy it. */
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <span class="copyable">
@@ -25,7 +25,7 @@ export function Facts({ children }: PropsWithChildren) {
   return <dl class="facts">{children}</dl>
 }
 
-/** A name and what it stands for. */
+/** A name with its value. */
 export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
   return (
     <div>
@@ -35,7 +35,7 @@ export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
   )
 }
 
-/** A moment of the day, by the clock of this machine, which is the reader's too. */
+/** A time of day in the time zone of this machine, which is also the reader's. */
 export function Moment({ at, precise = false }: { at: Date; precise?: boolean }) {
   const time = at.toTimeString().slice(0, 8)
   const milliseconds = String(at.getMilliseconds()).padStart(3, '0')
@@ -46,7 +46,7 @@ export function Moment({ at, precise = false }: { at: Date; precise?: boolean })
   )
 }
 
-/** How long something took: `0.4 ms`, `12 ms`, `3.2 s`, `16 min`. */
+/** Formats a duration: `0.4 ms`, `12 ms`, `3.2 s`, `16 min`. */
 export function duration(ms: number): string {
   if (ms < 1) return `${ms.toFixed(1)} ms`
   if (ms < 1_000) return `${Math.round(ms)} ms`
@@ -54,7 +54,7 @@ export function duration(ms: number): string {
   return `${Number((ms / 60_000).toFixed(1))} min`
 }
 
-/** Each state has a shape besides its word and colour. */
+/** The symbol of each state, so that states differ by more than colour. */
 const shapes: Record<SendingState, string> = {
   waiting: '○',
   delivering: '→',
@@ -64,7 +64,7 @@ const shapes: Record<SendingState, string> = {
   dropped: '–',
 }
 
-/** The state of a sending. In brief it is the shape, and the word for those who point at it or hear it. */
+/** The state of a sending. `brief` shows only the symbol; the word is its tooltip and is read by screen readers. */
 export function StateMark({ state, brief = false }: { state: SendingState; brief?: boolean }) {
   return (
     <span class={`state ${state}`} title={brief ? state : undefined}>

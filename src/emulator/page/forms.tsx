@@ -4,25 +4,25 @@ import { addressOf } from './view.ts'
 
 interface ActionFormProps {
   readonly page: PageState
-  /** The path below `/page/` that it is sent to. */
+  /** The path below `/page/` that the form is sent to. */
   readonly action: string
   readonly class?: string
 }
 
-/** A form that does something, with why it was refused, if it was. It leads back to itself, in the same view. */
+/** A form for an action, with its error if it was rejected. It leads back to the same view. */
 export function ActionForm({ page, action, children, ...rest }: PropsWithChildren<ActionFormProps>) {
   const id = `form-${action.replaceAll('/', '-')}`
-  const refused = page.formError?.action === action
+  const rejected = page.formError?.action === action
   return (
     <form
       id={id}
       method="post"
       action={`${addressOf(page.view, {}, `/page/${action}`)}#${id}`}
       class={rest.class}
-      aria-describedby={refused ? `${id}-error` : undefined}
+      aria-describedby={rejected ? `${id}-error` : undefined}
     >
       {children}
-      {refused && (
+      {rejected && (
         <p class="form-error" role="alert" id={`${id}-error`}>
           <span aria-hidden="true">✕</span> {page.formError?.message}
         </p>
@@ -39,11 +39,11 @@ interface FieldProps {
   readonly inputmode?: 'url' | 'numeric'
   readonly required?: boolean
   readonly maxlength?: number
-  /** The signing schemes that it is shown for. */
+  /** The signing schemes for which the field is shown. */
   readonly schemes?: string
 }
 
-/** A line of text to fill in. */
+/** A text field with its label. */
 export function Field({ label, schemes, ...input }: FieldProps) {
   return (
     <label class="field" data-schemes={schemes}>
@@ -57,12 +57,12 @@ interface ChoiceProps {
   readonly label: string
   readonly name: string
   readonly value?: string | undefined
-  /** Each with its words, where they differ from it. */
-  readonly options: readonly (readonly [value: string, words?: string])[]
+  /** The values, each with a label where it differs from the value. */
+  readonly options: readonly (readonly [value: string, label?: string])[]
   readonly schemes?: string
 }
 
-/** One of a few values. The first, unless `value` is among them. */
+/** A choice among values. The first one is selected unless `value` is among them. */
 export function Choice({ label, name, value, options, schemes }: ChoiceProps) {
   const chosen = options.find(([option]) => option === value) ?? options[0]
   return (
@@ -79,7 +79,7 @@ export function Choice({ label, name, value, options, schemes }: ChoiceProps) {
   )
 }
 
-/** Yes or no. */
+/** A checkbox with its label. */
 export function Tick({ label, name, checked }: { label: string; name: string; checked: boolean }) {
   return (
     <label class="tick">
@@ -91,19 +91,19 @@ export function Tick({ label, name, checked }: { label: string; name: string; ch
 
 interface DisclosureProps {
   readonly page: PageState
-  readonly words: string
-  /** Of what it is: what a screen reader says after the words. */
-  readonly of: string
-  /** The action whose form is inside. It is open when that was refused. */
+  readonly label: string
+  /** The name of the thing it concerns, for screen readers only. */
+  readonly subject: string
+  /** The action of the form inside. The form is open when the action was rejected. */
   readonly action: string
 }
 
-/** Something to be done that takes more than a button. */
-export function Disclosure({ page, words, of, action, children }: PropsWithChildren<DisclosureProps>) {
+/** A form that opens on a click. */
+export function Disclosure({ page, label, subject, action, children }: PropsWithChildren<DisclosureProps>) {
   return (
     <details id={`disclosure-${action.replaceAll('/', '-')}`} open={page.formError?.action === action}>
       <summary>
-        {words} <span class="unseen">{of}</span>
+        {label} <span class="unseen">{subject}</span>
       </summary>
       {children}
     </details>
@@ -114,14 +114,14 @@ interface DeletionProps {
   readonly page: PageState
   readonly name: string
   readonly action: string
-  /** What comes of it. */
+  /** A sentence about the effect. */
   readonly consequence: string
 }
 
-/** Deletes something, once that was confirmed by opening it. */
+/** A form that deletes something. Opening it is the confirmation. */
 export function Deletion({ page, name, action, consequence }: DeletionProps) {
   return (
-    <Disclosure page={page} words="Delete" of={name} action={action}>
+    <Disclosure page={page} label="Delete" subject={name} action={action}>
       <ActionForm page={page} action={action}>
         <p>{consequence} This cannot be undone.</p>
         <button type="submit" class="danger">

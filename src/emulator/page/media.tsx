@@ -5,13 +5,13 @@ import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { Pager, pageOf, Section } from './section.tsx'
 import { addressOfSending } from './view.ts'
 
-/** The media, the newest one first, and a form for one more. */
+/** The list of media, newest first, and a form to upload one. */
 export function MediaSection({ page }: { page: PageState }) {
   const media = page.service.studio.list()
   const { offset, limit, ...pager } = pageOf(page, 'media', media.length, 5)
   const typed = typedInto(page, 'media')
   return (
-    <Section id="media" title="Media" of={['media', 'sendings']}>
+    <Section id="media" title="Media" shows={['media', 'sendings']}>
       <ActionForm page={page} action="media" class="card">
         <Field label="Title" name="title" placeholder="Untitled.mp4" value={typed?.get('title') ?? undefined} />
         <Field label="Qualities" name="qualities" value={typed?.get('qualities') ?? '360p,720p'} />
@@ -44,16 +44,16 @@ function MediaCard({ page, media }: { page: PageState; media: Media }) {
   )
 }
 
-/** The events in the life of a media, and what became of each on its way to each webhook. */
+/** The events in the lifecycle of a media, each with its sendings. */
 export function Timeline({ page, media }: { page: PageState; media: Media }) {
   return (
     <ol class="timeline">
       {media.timeline.map((entry) => (
-        <li class={entry.emittedAt ? 'emitted' : 'to-come'}>
+        <li class={entry.emittedAt ? 'emitted' : 'pending'}>
           <span class="data">
             {entry.type} {entry.quality}
           </span>{' '}
-          {entry.emittedAt ? <Moment at={new Date(entry.emittedAt)} /> : <span class="quiet">to come</span>}
+          {entry.emittedAt ? <Moment at={new Date(entry.emittedAt)} /> : <span class="quiet">not yet</span>}
           {entry.emittedAt && <Sendings page={page} entry={entry} />}
         </li>
       ))}

@@ -1,13 +1,13 @@
 /**
- * Makes an element like another one, in place: focus, scroll, what is open and what is being typed stay.
+ * Makes an element like another one, in place. Focus, scroll position, open details and unsent input stay.
  * @param {Element} from
  * @param {Element} to
- * @param {HTMLFormElement} [sent] whose contents are of no use any more
+ * @param {HTMLFormElement} [sent] the form that was just sent, whose input is replaced
  */
 export function morph(from, to, sent) {
   if (from.isEqualNode(to) || from.hasAttribute('data-script')) return
   if (from instanceof HTMLFormElement && from !== sent && isInUse(from)) return
-  // Which details are open is up to the reader.
+  // The reader decides which details are open.
   for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
   for (const { name, value } of to.attributes) if (name !== 'open') from.setAttribute(name, value)
   const wanted = new Set(Array.from(to.children, ({ id }) => id))
@@ -29,7 +29,7 @@ export function morph(from, to, sent) {
   }
 }
 
-/** Whether something was typed into a form, or its refusal is to be read. */
+/** Tells whether a form holds unsent input or shows an error. */
 function isInUse(form) {
   if (form.method !== 'post') return false
   return form.querySelector('.form-error') !== null || [...form.querySelectorAll('input, option')].some(isChanged)

@@ -2,30 +2,30 @@ import { randomUUID } from 'node:crypto'
 import { Copyable, Fact, Facts } from './elements.tsx'
 import { addressOf, type View } from './view.ts'
 
-/** What came of an action. */
+/** The result of an action, to show once. */
 export interface Notice {
   readonly text: string
-  /** To be copied. */
+  /** Values that the user can copy. */
   readonly values?: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** How many can wait to be shown: an answer is a redirection, and a browser may never follow it. */
-const most = 100
+/** The most notices that are kept. A browser may never follow the redirect that shows one. */
+const limit = 100
 
-/** Keeps what came of an action from its answer, which is a redirection, to the page that is asked for next. */
+/** Keeps notices between an action, which is answered with a redirect, and the page that shows its result. */
 export class Notices {
   readonly #waiting = new Map<string, Notice>()
 
-  /** @returns what it is taken with */
+  /** @returns an id for `take` */
   leave(notice: Notice): string {
     const id = randomUUID()
     this.#waiting.set(id, notice)
     const [oldest] = this.#waiting.keys()
-    if (this.#waiting.size > most && oldest !== undefined) this.#waiting.delete(oldest)
+    if (this.#waiting.size > limit && oldest !== undefined) this.#waiting.delete(oldest)
     return id
   }
 
-  /** Gives it once. */
+  /** Returns a notice and forgets it. */
   take(id = ''): Notice | undefined {
     const notice = this.#waiting.get(id)
     this.#waiting.delete(id)
@@ -33,7 +33,7 @@ export class Notices {
   }
 }
 
-/** What came of the last action. It is there when there is nothing to tell too, so that news in it is read out. */
+/** The result of the last action. The element exists without a notice too, so that screen readers announce a new one. */
 export function NoticeLine({ notice, view }: { notice: Notice | undefined; view: View }) {
   return (
     <div id="notice" role="status" tabindex={-1}>

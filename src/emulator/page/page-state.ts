@@ -2,30 +2,30 @@ import type { EmulatedService } from '../service/service.ts'
 import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
-/** What the components of the page are made from. */
+/** The state that the components of the page render. */
 export interface PageState {
   readonly service: EmulatedService
-  /** Of the emulator, such as `http://127.0.0.1:4010`. */
+  /** The emulator's origin, such as `http://127.0.0.1:4010`. */
   readonly origin: string
   readonly view: View
-  /** What came of the last action, until it has been shown. */
+  /** The result of the last action. */
   readonly notice?: Notice | undefined
   readonly formError?: FormError | undefined
 }
 
-/** An action that was refused, to be shown beside its form. */
+/** The error of a rejected action, which is shown beside its form. */
 export interface FormError {
-  /** Its path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
+  /** The action's path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
   readonly action: string
   readonly message: string
-  /** What its form held, which is shown again. */
+  /** The input of the form, which is shown again. */
   readonly typed: URLSearchParams
 }
 
-/** What was typed into the form of an action, when it was refused. */
+/** Returns the input of an action's form when the action was rejected. */
 export const typedInto = ({ formError }: PageState, action: string): URLSearchParams | undefined =>
   formError?.action === action ? formError.typed : undefined
 
-/** The name of a webhook that may have been deleted. */
+/** Returns the name of a webhook, which may have been deleted. */
 export const webhookName = ({ service }: PageState, id: string): string =>
   service.workspace.webhooks.get(id)?.name ?? 'deleted webhook'

@@ -6,14 +6,14 @@ import { addressOf, type ListName } from './view.ts'
 interface SectionProps {
   readonly id: string
   readonly title: string
-  /** What it shows: the script asks for it again when one of these changes. */
-  readonly of: readonly Change['kind'][]
+  /** The kinds of things that it shows. The script reloads the section when one of them changes. */
+  readonly shows: readonly Change['kind'][]
 }
 
-/** A part of the page that is kept up to date on its own. */
-export function Section({ id, title, of, children }: PropsWithChildren<SectionProps>) {
+/** A part of the page that the script reloads on its own. */
+export function Section({ id, title, shows, children }: PropsWithChildren<SectionProps>) {
   return (
-    <section id={id} data-of={of.join(' ')} aria-labelledby={`${id}-title`}>
+    <section id={id} data-shows={shows.join(' ')} aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} tabindex={-1}>
         {title}
       </h2>
@@ -22,7 +22,7 @@ export function Section({ id, title, of, children }: PropsWithChildren<SectionPr
   )
 }
 
-/** The page of a list that is looked at. Beyond the last there is the last. */
+/** Finds the page of a list that the view asks for, and at most the last one. */
 export function pageOf({ view }: PageState, list: ListName, total: number, limit: number) {
   const last = Math.max(1, Math.ceil(total / limit))
   const current = Math.min(view.pages[list] ?? 1, last)
@@ -36,7 +36,7 @@ interface PagerProps {
   readonly last: number
 }
 
-/** Leads to the pages before and after. There is none where one page holds all. */
+/** Links to the previous and the next page of a list. It is absent when there is only one page. */
 export function Pager({ page: { view }, list, current, last }: PagerProps) {
   if (last === 1) return null
   const address = (number: number) => `${addressOf(view, { pages: { ...view.pages, [list]: number } })}#${list}-title`

@@ -11,7 +11,7 @@ interface SendingRowProps {
   readonly open: boolean
 }
 
-/** A sending in a line, which leads to all of it and back. */
+/** A row of the table. Its link opens and closes the details. */
 export function SendingRow({ page, sending, open }: SendingRowProps) {
   const { id, payload, deliveries, state, createdAt } = sending
   const last = deliveries.at(-1)
@@ -46,7 +46,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
   )
 }
 
-/** All of a sending: each of its deliveries, and what can be done with it. */
+/** The details of a sending: its deliveries, and a form to repeat it. */
 export function SendingDetail({ page, sending }: { page: PageState; sending: Sending }) {
   const { id, payload, behaviour, url, deliveries } = sending
   const action = `sendings/${id}/repeat`
@@ -74,11 +74,11 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
             label="Fault"
             name="fault"
             value={typedInto(page, action)?.get('fault') ?? undefined}
-            options={[['', 'as the webhook is set'], ['none'], ...faultChoices]}
+            options={[['', 'the webhook’s own'], ['none'], ...faultChoices]}
           />
           <button type="submit">Repeat</button>
         </ActionForm>
-        {deliveries.length === 0 && <p class="quiet">No delivery was made yet.</p>}
+        {deliveries.length === 0 && <p class="quiet">No delivery yet.</p>}
         <ol>
           {deliveries.map((delivery) => (
             <Delivery delivery={delivery} />
@@ -89,7 +89,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
   )
 }
 
-/** One delivery: what was sent, what came back, and what follows. */
+/** A delivery: the request, the answer, and the retry that follows. */
 export function Delivery({ delivery }: { delivery: DeliveryRecord }) {
   const { attempt, request, startedAt, durationMs, answer, failure } = delivery
   return (
@@ -122,10 +122,10 @@ export function Delivery({ delivery }: { delivery: DeliveryRecord }) {
 
 function whatFollows({ failure, startedAt, durationMs, retryInMs }: DeliveryRecord) {
   if (failure === undefined) return null
-  if (retryInMs === undefined) return 'It was given up: no delivery follows.'
+  if (retryInMs === undefined) return 'The event was given up: no delivery follows.'
   return (
     <>
-      So it is sent again {duration(retryInMs)} later, at{' '}
+      The event is sent again {duration(retryInMs)} later, at{' '}
       <Moment at={new Date(startedAt.getTime() + durationMs + retryInMs)} />.
     </>
   )

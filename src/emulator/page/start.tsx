@@ -10,7 +10,7 @@ const receiver = createReceiver({ verify: unverified() })
 receiver.onAny((event) => console.log(event.type, event.title))
 createServer(nodeHandler(receiver)).listen(3000, '127.0.0.1')`
 
-/** Says what to do first, until it has been done. */
+/** The first steps. The section disappears once all are done. */
 export function Start({ page: { service } }: { page: PageState }) {
   const steps = [
     service.workspace.webhooks.list({ limit: 1 }).total > 0,
@@ -18,19 +18,19 @@ export function Start({ page: { service } }: { page: PageState }) {
     service.outbox.list().some(({ state }) => state === 'acknowledged'),
   ]
   const [created, uploaded, arrived] = steps
-  if (steps.every(Boolean)) return <section id="start" data-of="webhooks media sendings" hidden />
+  if (steps.every(Boolean)) return <section id="start" data-shows="webhooks media sendings" hidden />
   return (
-    <Section id="start" title="Start here" of={['webhooks', 'media', 'sendings']}>
+    <Section id="start" title="Start here" shows={['webhooks', 'media', 'sendings']}>
       <ol class="steps">
         <Step done={created}>
-          <a href="#webhooks">Create a webhook</a> with your receiver’s URL. If you have none yet, run this one and give{' '}
-          <code>http://127.0.0.1:3000/webhooks/media</code>.
+          <a href="#webhooks">Create a webhook</a> with your receiver’s URL. If you have no receiver yet, run this one
+          and enter <code>http://127.0.0.1:3000/webhooks/media</code>.
         </Step>
         <Step done={uploaded}>
-          <a href="#media">Upload a media</a>: its events follow, as if the service encoded it.
+          <a href="#media">Upload a media</a>. Its events follow, as if the service encoded it.
         </Step>
         <Step done={arrived}>
-          <a href="#deliveries">Watch it arrive</a>: each delivery, what your receiver answered, and what comes next.
+          <a href="#deliveries">Watch the deliveries</a>: each request, your receiver’s answer, and the retries.
         </Step>
       </ol>
       {!created && (

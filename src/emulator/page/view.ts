@@ -2,24 +2,24 @@ import { type SendingState, sendingStates } from '../sending/sending.ts'
 
 const lists = ['webhooks', 'media', 'deliveries', 'api-keys'] as const
 
-/** The lists that are shown page by page. */
+/** A list that is shown in pages. */
 export type ListName = (typeof lists)[number]
 
-/** What of the emulator is looked at. It is the query of the page's address, so that it can be kept and gone back to. */
+/** The part of the emulator that the page shows. It is the query of the page's address, so it can be bookmarked. */
 export interface View {
-  /** Show the sendings in this state only. */
+  /** Shows only the sendings in this state. */
   readonly state?: SendingState | undefined
-  /** Show the sendings to this webhook only. */
+  /** Shows only the sendings to this webhook. */
   readonly webhook?: string | undefined
-  /** The sending that is open. */
+  /** The id of the sending that is open. */
   readonly sending?: string | undefined
-  /** What came of the last action, to be shown once. */
+  /** The id of the notice to show. */
   readonly notice?: string
-  /** Which page of each list is shown, from 1. */
+  /** The page of each list, from 1. */
   readonly pages: Readonly<Partial<Record<ListName, number>>>
 }
 
-/** Reads the query of an address. What makes no sense there is passed over. */
+/** Reads a view from the query of an address. Invalid values are ignored. */
 export function viewOf(query: Readonly<Record<string, string>>): View {
   return {
     state: sendingStates.find((state) => state === query['state']),
@@ -30,8 +30,8 @@ export function viewOf(query: Readonly<Record<string, string>>): View {
 }
 
 /**
- * The address of a view.
- * @param change what is different there
+ * Makes the address of a view.
+ * @param change the fields that differ from `view`
  */
 export function addressOf(view: View, change: Partial<View> = {}, path = '/'): string {
   const { pages, ...rest } = { ...view, ...change }
@@ -41,7 +41,7 @@ export function addressOf(view: View, change: Partial<View> = {}, path = '/'): s
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-/** The address at which a sending is open. */
+/** Makes the address at which a sending is open. */
 export const addressOfSending = (view: View, sending: string): string =>
   `${addressOf(view, { sending })}#sending-${sending}`
 

@@ -7,13 +7,13 @@ import { ActionForm, Deletion, Disclosure, Field, Tick } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { Pager, pageOf, Section } from './section.tsx'
 
-/** The webhooks, the newest one first, and a form for one more. */
+/** The list of webhooks, newest first, and a form to create one. */
 export function Webhooks({ page }: { page: PageState }) {
   const { webhooks } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)
   const { items } = webhooks.list({ offset, limit, order_by: 'desc' })
   return (
-    <Section id="webhooks" title="Webhooks" of={['webhooks']}>
+    <Section id="webhooks" title="Webhooks" shows={['webhooks']}>
       {items.length > 0 && (
         <ul class="cards">
           {items.map((webhook) => (
@@ -40,7 +40,7 @@ interface WebhookCardProps {
   readonly webhook: Webhook
 }
 
-/** A webhook, and what can be done with it. */
+/** A webhook and its actions. */
 export function WebhookCard({ page, webhook }: WebhookCardProps) {
   const { id, name, url, last_triggered_at: triggered } = webhook
   const behaviour = page.service.behaviourOf(id)
@@ -65,19 +65,19 @@ export function WebhookCard({ page, webhook }: WebhookCardProps) {
             Check <span class="unseen">{name}</span>
           </button>
         </ActionForm>
-        <Disclosure page={page} words="Edit" of={name} action={`webhooks/${id}/edit`}>
+        <Disclosure page={page} label="Edit" subject={name} action={`webhooks/${id}/edit`}>
           <ActionForm page={page} action={`webhooks/${id}/edit`}>
             <WebhookFields webhook={webhook} typed={typedInto(page, `webhooks/${id}/edit`)} />
             <button type="submit">Save</button>
           </ActionForm>
         </Disclosure>
-        <Disclosure page={page} words="Behaviour" of={name} action={`webhooks/${id}/behaviour`}>
+        <Disclosure page={page} label="Behaviour" subject={name} action={`webhooks/${id}/behaviour`}>
           <ActionForm page={page} action={`webhooks/${id}/behaviour`}>
             <BehaviourFields behaviour={behaviour} typed={typedInto(page, `webhooks/${id}/behaviour`)} />
             <button type="submit">Save behaviour</button>
           </ActionForm>
         </Disclosure>
-        <Deletion page={page} name={name} action={`webhooks/${id}/delete`} consequence="It is sent nothing more." />
+        <Deletion page={page} name={name} action={`webhooks/${id}/delete`} consequence="It receives no more events." />
       </div>
     </li>
   )
@@ -89,12 +89,12 @@ function subscriptionsOf(webhook: Webhook): string {
   return types.join(', ') || 'No events'
 }
 
-/** What is not as the service does it. */
+/** Describes how a behaviour differs from what the service does. */
 function describe({ format = 'flat', sign, fault }: Behaviour): string {
   return [
     format === 'envelope' && 'in the envelope format',
-    sign && `signed: ${sign.scheme}`,
-    fault && `with a fault: ${fault}`,
+    sign && `signed with ${sign.scheme}`,
+    fault && `with the fault ${fault}`,
   ]
     .filter(Boolean)
     .join(', ')
@@ -102,11 +102,11 @@ function describe({ format = 'flat', sign, fault }: Behaviour): string {
 
 interface WebhookFieldsProps {
   readonly webhook?: Webhook
-  /** What was typed before, if it was refused. */
+  /** The rejected input, which is shown again. */
   readonly typed: URLSearchParams | undefined
 }
 
-/** What a webhook is made of. A new one is subscribed to everything. */
+/** The fields of a webhook. A new one subscribes to all events by default. */
 export function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
   const isSubscribed = (flag: SubscriptionFlag): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
   return (

@@ -198,13 +198,13 @@ describe('a test delivery', () => {
     expect((await call('POST', '/webhooks/check/1')).status).toBe(400)
   })
 
-  test('that can not be made answers 500, and says where to look', async () => {
+  test('that cannot be made answers 500, and names the place to look', async () => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     const { call, webhook } = await serveApi({ check: () => Promise.reject(new Error('a fault of the emulator')) })
     const { id } = await webhook()
     const { status, body } = await call('POST', `/webhooks/check/${id}`)
     expect(status).toBe(500)
-    expect(body).toEqual({ status: 'error', message: expect.stringContaining('the emulator failed') })
+    expect(body).toEqual({ status: 'error', message: expect.stringContaining('internal error in the emulator') })
     expect(body.message).not.toContain('a fault of')
     expect(error).toHaveBeenCalledOnce()
     error.mockRestore()

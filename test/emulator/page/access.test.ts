@@ -101,7 +101,7 @@ describeInBrowser('without a script', () => {
     await rows(page).first().getByRole('link').click()
     await page.getByText('acknowledged with 200').waitFor()
     await page.getByRole('button', { name: 'Repeat' }).click()
-    await page.getByText('The event is sent once more').waitFor()
+    await page.getByText('The event is being sent again').waitFor()
     expect(new URL(page.url()).searchParams.get('state')).toBe('acknowledged')
 
     await cardOf(page, 'Mine').locator('summary', { hasText: 'Delete' }).click()

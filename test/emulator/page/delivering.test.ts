@@ -75,7 +75,7 @@ describeInBrowser('a sending', () => {
     await uploadMedia(page)
     await rows(page).filter({ hasText: 'failed' }).nth(4).waitFor()
     await rows(page).filter({ hasText: 'encoding.finished' }).getByRole('link').click()
-    await page.getByText('It was given up').waitFor()
+    await page.getByText('The event was given up').waitFor()
 
     const { url, events } = await receive()
     await card.locator('summary', { hasText: 'Edit' }).click()
@@ -119,7 +119,7 @@ describeInBrowser('the deliveries', () => {
     await page.getByRole('combobox', { name: 'State' }).selectOption('failed')
     await expect.poll(() => rows(page).count()).toBe(5)
     await page.getByRole('combobox', { name: 'Webhook' }).selectOption('Good')
-    await page.getByText('None matches the filter').waitFor()
+    await page.getByText('No delivery matches the filter').waitFor()
     await page.goBack()
     await expect.poll(() => rows(page).count()).toBe(5)
     await uploadMedia(page, 'Another.mp4')

@@ -85,7 +85,7 @@ describeInBrowser('a webhook', () => {
     await card.getByRole('alert').getByText('header').waitFor()
     await card.getByRole('textbox', { name: 'Header', exact: true }).fill('x-signature')
     await card.getByRole('button', { name: 'Save behaviour' }).click()
-    await card.getByText('Sends in the envelope format, signed: hmac-signature').waitFor()
+    await card.getByText('Sends in the envelope format, signed with hmac-signature').waitFor()
 
     await uploadMedia(page)
     await emulator.settled()

@@ -39,7 +39,7 @@ describeInBrowser('what others have written', () => {
       (name) => `${name}=${encodeURIComponent(markup)}`,
     )
     await page.goto(`${emulator.url}/?${query.join('&')}`)
-    await page.getByText('None matches the filter').waitFor()
+    await page.getByText('No delivery matches the filter').waitFor()
     expect(await page.locator('img, body script').count()).toBe(0)
   })
 })
