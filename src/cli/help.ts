@@ -6,9 +6,9 @@ import { table } from './shared/text.ts'
 /** The name of the program. */
 export const program = 'media-webhooks'
 
-const exitCodes = { 0: 'fine', 1: 'it failed', 2: 'the command line makes no sense', 130: 'it was interrupted' }
+const exitCodes = { 0: 'success', 1: 'failure', 2: 'invalid command line', 130: 'interrupted' }
 
-/** The help of the program, or of a group of commands. */
+/** Writes the help of the program or of a group of commands. */
 export function listHelp(path: string, summary: string, commands: readonly (Command | CommandGroup)[]): string {
   return [
     `Usage: ${path} <command> [options]`,
@@ -17,17 +17,17 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
       commands.map(({ name, summary: each }) => [name, each]),
       '  ',
     )}`,
-    `'${path} <command> --help' tells more. ${path === program ? "'--version' (-v) prints the version." : ''}`.trimEnd(),
+    `Run '${path} <command> --help' for details.${path === program ? " '--version' (-v) prints the version." : ''}`,
     exitCodeLines(exitCodes),
     environment,
   ].join('\n\n')
 }
 
-/** The help of a command. */
+/** Writes the help of a command. */
 export function commandHelp(path: string, command: Command): string {
-  const { positionals = [], more, flags, summary, details, json, examples } = command
+  const { positionals = [], morePositionals, flags, summary, details, json, examples } = command
   const needed = Object.entries(flags).filter(([, { required, env }]) => required && env === undefined)
-  const arguments_ = more === undefined ? positionals : [...positionals, more]
+  const arguments_ = morePositionals === undefined ? positionals : [...positionals, morePositionals]
   const usage = [path, ...arguments_, ...needed.map(([name, flag]) => flagText(name, flag)), '[options]'].join(' ')
   const rows = Object.entries({ ...flags, ...commonFlags(json) }).map(([name, flag]) => flagRow(name, flag))
   return [
@@ -42,8 +42,8 @@ export function commandHelp(path: string, command: Command): string {
 const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`
 
 const environment = `Environment:
-  NO_COLOR  no colours, which are for terminals only
-Results go to the standard output, everything else to the standard error. Secrets that were given are never printed.`
+  NO_COLOR  turns colours off; only terminals get colours
+Results go to standard output, everything else to standard error. Secrets that you pass are never printed.`
 
 function exitCodeLines(codes: Readonly<Record<number, string | undefined>>): string {
   const rows = Object.entries(codes).flatMap(([code, means]) => (means === undefined ? [] : [[code, means]]))
@@ -60,7 +60,7 @@ const flagRow = (name: string, flag: Flag): [string, string] => [
 
 const column = 30
 
-/** What a flag is for stands beside it, or below where it is long. */
+/** Puts the description of a flag beside it, or below it if the flag is long. */
 function optionLines(left: string, right: string): string {
   const lines = wrap(right, 120 - column)
   const first = left.length + 4 > column ? [`  ${left}`] : [`  ${left}`.padEnd(column) + lines.shift()]

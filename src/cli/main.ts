@@ -2,10 +2,10 @@
 import { run } from './run.ts'
 
 const interrupted = new AbortController()
-// Once: a second one ends the program at once.
+// `once`, so that a second signal ends the program immediately.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
 
-// Whoever read the output has seen enough, as `head` has: nothing is left to do.
+// The reader of the output has closed it, as `head` does. Nothing is left to do.
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 }

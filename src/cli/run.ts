@@ -6,66 +6,66 @@ import { commandHelp, listHelp, program } from './help.ts'
 import { asksForHelp, readArguments } from './shared/arguments.ts'
 import type { Command, CommandGroup } from './shared/command.ts'
 import { flagName, UsageError } from './shared/flags.ts'
-import { createScreen, type Screen, type Surroundings } from './shared/screen.ts'
+import { createScreen, type ProgramContext, type Screen } from './shared/screen.ts'
 import { suggestion } from './shared/suggestion.ts'
 import { plain } from './shared/text.ts'
 
-const summary =
-  "develop and run receivers of a media service's webhooks: an emulator of the service, its API, and tools"
+const summary = "tools to develop and operate receivers of a media service's webhooks"
 
 /**
- * Runs the program.
- * @returns its exit code; what went wrong was printed
+ * Runs the program. It prints errors instead of throwing them.
+ * @returns the exit code
  */
-export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const screen = createScreen(surroundings)
+export async function run(args: readonly string[], context: ProgramContext): Promise<number> {
+  const screen = createScreen(context)
   try {
     if (args[0] === '--version' || args[0] === '-v') {
       screen.print(manifest.version)
       return 0
     }
-    return await runOneOf({ path: program, summary, commands }, args, surroundings, screen)
+    return await runOneOf({ path: program, summary, commands }, args, context, screen)
   } catch (error) {
-    if (surroundings.signal.aborted) return 130
+    if (context.signal.aborted) return 130
     screen.note(`${program}: ${messageOf(error)}`)
     return error instanceof UsageError ? 2 : 1
   }
 }
 
-interface Choice {
+/** A level of the command line: the program, or a group of commands. */
+interface CommandLevel {
   readonly path: string
   readonly summary: string
   readonly commands: readonly (Command | CommandGroup)[]
 }
 
 async function runOneOf(
-  { path, summary, commands }: Choice,
+  { path, summary, commands }: CommandLevel,
   [name, ...rest]: readonly string[],
-  surroundings: Surroundings,
+  context: ProgramContext,
   screen: Screen,
 ): Promise<number> {
   if (name === '--help' || name === '-h') {
     screen.print(listHelp(path, summary, commands))
     return 0
   }
-  if (name === 'help') return runOneOf({ path, summary, commands }, [...rest, '--help'], surroundings, screen)
+  if (name === 'help') return runOneOf({ path, summary, commands }, [...rest, '--help'], context, screen)
   const chosen = commands.find((each) => each.name === name)
   if (chosen === undefined) throw unknownCommand(path, name, commands)
   const chosenPath = `${path} ${name}`
-  if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, surroundings, screen)
+  if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, context, screen)
   if (asksForHelp(rest)) {
     screen.print(commandHelp(chosenPath, chosen))
     return 0
   }
   try {
-    return await chosen.run(readArguments(chosen, rest, surroundings.env), screen)
+    return await chosen.run(readArguments(chosen, rest, context.env), screen)
   } catch (error) {
     if (!isWrongUsage(error)) throw error
     throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })
   }
 }
 
-function unknownCommand(path: string, name: string | undefined, commands: Choice['commands']): UsageError {
+function unknownCommand(path: string, name: string | undefined, commands: CommandLevel['commands']): UsageError {
   const names = commands.map((each) => each.name)
   if (name === undefined) return new UsageError(`give a command: ${names.join(', ')}${helpHint(path)}`)
   if (name.startsWith('-')) return new UsageError(`flags come after the command${helpHint(path)}`)
@@ -81,12 +81,12 @@ const isWrongUsage = (error: unknown): error is Error =>
   (error instanceof WebhookError && error.code === 'invalid_option') ||
   (error instanceof ApiError && error.code === 'invalid_params')
 
-/** In one line, whoever wrote it. */
+/** Puts a message on one line and makes it safe for a terminal. */
 const messageOf = (error: unknown): string =>
   plain((error instanceof Error ? error.message || error.name : String(error)).replace(/\s*\n\s*/g, ' '))
 
 /**
- * A message of the client or the emulator in the words of the command line: `createClient: baseUrl has to be …` is
+ * Rewrites a message of the client or the emulator for the command line: `createClient: baseUrl has to be …` becomes
  * `--base-url has to be …`.
  */
 function inFlags(message: string, { flags }: Command): string {

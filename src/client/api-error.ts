@@ -1,12 +1,14 @@
+import { recogniseAnyCopy } from '../internal/any-copy.ts'
+
 /**
- * Every code an {@link ApiError} can carry. The set is closed: callers branch on the code and never read messages.
+ * Every code of an {@link ApiError}. The set is closed: branch on the code, and never on the message.
  *
- * - `invalid_params`: a parameter makes no sense; nothing was sent.
- * - `unauthorized` (401), `forbidden` (403), `not_found` (404), `rate_limited` (429), `refused` (any other refusal),
- *   `server` (5xx): what the service answered.
- * - `timeout`, `connection`: there was no answer. It is not known whether the service did what it was asked to.
- * - `aborted`: the caller's signal was.
- * - `bad_answer`: the answer is not one of the service's API, or is a redirect, which is not followed.
+ * - `invalid_params`: a parameter makes no sense. Nothing was sent.
+ * - `unauthorized` (401), `forbidden` (403), `not_found` (404), `rate_limited` (429), `server` (5xx): the service's answer.
+ * - `rejected`: any other answer by which the service rejects the call, such as 400 or 409.
+ * - `timeout`, `connection`: no answer arrived. The service may or may not have carried out the call.
+ * - `aborted`: the caller aborted the signal.
+ * - `bad_answer`: the answer does not look like the service's API, or it is a redirect. Redirects are not followed.
  */
 export const apiErrorCodes = [
   'invalid_params',
@@ -14,7 +16,7 @@ export const apiErrorCodes = [
   'forbidden',
   'not_found',
   'rate_limited',
-  'refused',
+  'rejected',
   'server',
   'timeout',
   'connection',
@@ -25,23 +27,28 @@ export const apiErrorCodes = [
 /** One of {@link apiErrorCodes}. */
 export type ApiErrorCode = (typeof apiErrorCodes)[number]
 
-/** What an {@link ApiError} knows of the call that failed. */
+/** The details of a failed call in an {@link ApiError}. */
 export interface ApiErrorDetails {
+  /** The HTTP method of the call. */
   readonly method: string
   /** The path below the base URL, without the query. */
   readonly path: string
-  /** The status of the answer, if there was one. */
+  /** The HTTP status of the answer. `undefined` if no answer arrived. */
   readonly status?: number | undefined
-  /** The service's own words, without credentials and URLs. */
+  /** The service's own words, without credentials and URLs, cut to 500 characters. */
   readonly serviceMessage?: string | undefined
-  /** How long the service asked to wait, in ms. */
+  /** The pause that the service asked for, in ms. */
   readonly retryAfterMs?: number | undefined
 }
 
-/** A call of the service's API that failed. It never holds a secret, a parameter's value or a URL's query. */
+/** A failed call of the service's API. It never contains a secret, the value of a parameter, or the query of a URL. */
 export class ApiError extends Error implements ApiErrorDetails {
+  static {
+    recogniseAnyCopy(ApiError, 'ApiError')
+  }
+
   override readonly name = 'ApiError'
-  /** What went wrong, for code to branch on. */
+  /** The kind of failure, for code to branch on. */
   readonly code: ApiErrorCode
   readonly method: string
   readonly path: string
@@ -60,7 +67,10 @@ export class ApiError extends Error implements ApiErrorDetails {
   }
 }
 
-/** A text of others without our secrets and without URLs, whose path, query and `user:password@` can be secrets too. */
+/**
+ * Removes secrets and URLs from a text that someone else wrote, and cuts it to 500 characters. The path, the query and the
+ * `user:password@` of a URL can all be secrets.
+ */
 export function redacted(text: string, secrets: readonly string[]): string {
   const written = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)])
   const withoutSecrets = written.reduce((rest, each) => rest.replaceAll(each, '[secret]'), text)

@@ -20,7 +20,7 @@ afterAll(() => emulator.close())
 
 const command = (...args: string[]) => finish(args, env)
 
-/** What a command prints for machines. */
+/** Runs a command with --json, and returns what it prints. */
 async function answer(...args: string[]) {
   const { code, output, errors } = await command(...args, '--json')
   expect({ code, errors }).toEqual({ code: 0, errors: '' })
@@ -30,7 +30,7 @@ async function answer(...args: string[]) {
 const url = 'https://media:s3cret@example.com/webhooks/media?token=s3cret'
 const masked = 'https://…@example.com/webhooks/media?token=…'
 
-describe('keys', () => {
+describe('API keys', () => {
   test('are created, listed, renamed and deleted', async () => {
     const { apiKey } = await answer('keys', 'create', '--name', 'uploader', '--ttl', '60', '--type', 'only_upload')
     expect(apiKey).toMatchObject({ name: 'uploader', ttl: 60, type: 'only_upload', secret: expect.any(String) })
@@ -51,7 +51,7 @@ describe('keys', () => {
     expect([apiKeys.map(({ name }: { name: string }) => name), total]).toEqual([['page-b', 'page-a'], 3])
   })
 
-  test('are printed for people, the new secret once', async () => {
+  test('are printed for people, with the secret of a new key only once', async () => {
     const { code, output } = await command('keys', 'create', '--name', 'people', '--ttl', '60')
     expect(code).toBe(0)
     const [, secret = 'none'] = /^secret key +(\S+)$/m.exec(output) ?? []
@@ -61,7 +61,7 @@ describe('keys', () => {
   })
 })
 
-describe('webhooks', () => {
+describe('Webhooks', () => {
   test('are created, read, changed and deleted, without the secrets in their URLs', async () => {
     const events = 'encoding.finished,encoding.failed'
     const { webhook } = await answer('webhooks', 'create', '--url', url, '--events', events, '--name', 'one')
@@ -91,7 +91,7 @@ describe('webhooks', () => {
     expect(output).not.toContain('s3cret')
   })
 
-  test('are checked by a test delivery, which a receiver that is down fails', async () => {
+  test('are checked with a test delivery, which fails if the receiver is down', async () => {
     const { receiver, reports } = watchedReceiver({ verify: unverified() })
     const up = await open(nodeHandler(receiver))
     const { webhook } = await answer('webhooks', 'create', '--url', up, '--events', 'all')
@@ -105,7 +105,7 @@ describe('webhooks', () => {
   })
 })
 
-test('--help of what prints URLs says which secrets it does not know', async () => {
+test('The help of a command that prints URLs says which secrets it cannot recognise', async () => {
   for (const path of [['webhooks', 'list'], ['webhooks', 'get'], ['webhooks', 'create'], ['doctor']]) {
     expect((await command(...path, '--help')).output).toContain('A short secret in the path looks like a name')
   }
@@ -122,10 +122,10 @@ describe('The credentials', () => {
     expect((await finish(['webhooks', 'list'], token)).code).toBe(0)
   })
 
-  test('are asked for where they are missing, and never printed', async () => {
+  test('are asked for if they are missing, and never printed', async () => {
     const { code, errors } = await finish(['keys', 'list', '--base-url', emulator.url])
     expect(code).toBe(2)
-    expect(errors).toContain('--public-key and --secret-key, or --access-token (or MEDIA_WEBHOOKS_PUBLIC_KEY')
+    expect(errors).toContain('--public-key and --secret-key, or --access-token (or set MEDIA_WEBHOOKS_PUBLIC_KEY')
     const rejected = await finish(['keys', 'list', '--base-url', emulator.url, '--access-token', 'not-the-token'])
     expect(rejected.code).toBe(1)
     expect(rejected.errors).not.toContain('not-the-token')
@@ -142,21 +142,24 @@ describe('The credentials', () => {
     [['keys', 'list', '--public-key', 'a', '--access-token', 'b'], /a key or --access-token, not both/],
     [['webhooks', 'create', '--events', 'all'], /--url <url> is missing/],
     [['webhooks', 'create', '--url', 'ftp://s3cret', '--events', 'all'], /--url takes an http or https URL/],
-    [['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'], /--events takes all, file\.received, /],
+    [
+      ['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'],
+      /--events takes any of all, file\.received, /,
+    ],
     [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
     [
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'all', '--name', ' '],
       /: --name has to be 1 to 100 char/,
     ],
     [['keys', 'rename', 'an-id', '--name', ' '], /: --name has to be 1 to 100 characters/],
-    [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url is given without \/api/],
+    [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url has to be given without \/api/],
     [
       ['keys', 'list', '--base-url', 'http://a:s3cret@a/'],
-      /: --base-url must not hold credentials: they are given apart/,
+      /: --base-url must not contain credentials: give them separately/,
     ],
     [['keys', 'list', '--base-url', 'a'], /--base-url takes an http or https URL, such as http:\/\/127\.0\.0\.1:4010 /],
     [['keys', 'list', '--public-key', 'a b'], /: --public-key has to be visible ASCII/],
-  ])('%j is rejected with 2, before anything is sent', async (args, message) => {
+  ])('%j exits with 2, before anything is sent', async (args, message) => {
     const { code, errors, output } = await command(...args)
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(message)
@@ -164,7 +167,7 @@ describe('The credentials', () => {
     expect(errors).not.toContain('s3cret')
   })
 
-  test('say that the service cannot be reached, in a line', async () => {
+  test('are kept out of the one-line message that the service cannot be reached', async () => {
     const { code, errors } = await finish(['webhooks', 'check', 'an-id', '--base-url', 'http://127.0.0.1:1'], env)
     expect(code).toBe(1)
     expect(errors.trim().split('\n')).toHaveLength(1)

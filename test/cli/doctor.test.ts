@@ -26,9 +26,9 @@ import { finish, start } from './program.ts'
 const secret = 'a shared secret'
 const standardSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-/** How endpoints verify, and what tells the doctor so. */
+/** Ways to verify, each with the flags that describe it to the command. */
 const schemes: Record<string, { verify: Verifier; flags: string[]; query?: string }> = {
-  'a token in the URL that it is given': {
+  'a token in the given URL': {
     verify: urlToken({ secret }),
     query: `?token=${encodeURIComponent(secret)}`,
     flags: [],
@@ -69,7 +69,7 @@ interface Finding {
   readonly note?: string
 }
 
-/** Examines an endpoint. */
+/** Runs `doctor --json` on an endpoint. */
 async function examine(url: string, ...flags: string[]) {
   const { code, output, errors } = await finish(['doctor', url, ...flags, '--json'])
   const report: { ok: boolean; requests: number; findings: Finding[] } = JSON.parse(output || '{}')
@@ -79,7 +79,7 @@ async function examine(url: string, ...flags: string[]) {
 
 const handlers = { 'encoding.started': () => {} }
 
-describe('doctor, of a receiver of ours', () => {
+describe('doctor, given a receiver of this package', () => {
   test.each(Object.keys(mounts) as AdapterName[])('finds nothing wrong behind %s', async (name) => {
     const { receiver, handled } = watchedReceiver({ verify: urlToken({ secret }), handlers })
     const mounted = await mounts[name](receiver)
@@ -97,16 +97,16 @@ describe('doctor, of a receiver of ours', () => {
     expect(requests).toBeLessThanOrEqual(maxRequests)
   })
 
-  test('makes as many requests as it says at the most', async () => {
+  test('makes at most as many requests as it says', async () => {
     const { verify, flags } = schemes['standard-webhooks'] as (typeof schemes)[string]
-    // The last type that is tried for duplicates.
+    // The type that doctor tries last for duplicates, so that it makes the most requests.
     const { receiver, reports } = watchedReceiver({ verify, handlers: { 'encoding.failed': () => {} } })
     const { requests } = await examine(await open(nodeHandler(receiver)), ...flags)
     expect(requests).toBe(maxRequests)
     expect(reports).toHaveLength(maxRequests)
   })
 
-  test('sends handlers nothing but test events', async () => {
+  test('sends only test events to handlers', async () => {
     const events: boolean[] = []
     const { receiver } = watchedReceiver({ verify: unverified() })
     receiver.onAny(({ test }) => void events.push(test))
@@ -115,7 +115,7 @@ describe('doctor, of a receiver of ours', () => {
     expect(events.every((isTest) => isTest)).toBe(true)
   })
 
-  test('finds that an unverified one can be forged, with the fix, and only warns where that is meant', async () => {
+  test('finds that an unverified endpoint accepts forgeries, names the fix, and only warns if that is on purpose', async () => {
     const { receiver } = watchedReceiver({ verify: unverified(), handlers })
     const url = await open(nodeHandler(receiver))
     const { code, failed, findings } = await examine(url)
@@ -127,7 +127,7 @@ describe('doctor, of a receiver of ours', () => {
     expect(meant.findings.filter(({ verdict }) => verdict === 'warning')).toHaveLength(1)
   })
 
-  test('tries duplicates of a type that has a handler, whichever that is', async () => {
+  test('tests duplicates with a type that has a handler', async () => {
     const types: string[] = []
     const { receiver } = watchedReceiver({
       verify: urlToken({ secret }),
@@ -152,7 +152,7 @@ describe('doctor, of a receiver of ours', () => {
     expect(types).toEqual(['encoding.finished true', 'encoding.finished true'])
   })
 
-  test('warns that it did not check duplicates where no type has a handler', async () => {
+  test('warns that it did not check duplicates if no type has a handler', async () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers: {} })
     const { code, findings } = await examine(`${await open(nodeHandler(receiver))}?token=${encodeURIComponent(secret)}`)
     expect(code).toBe(0)
@@ -161,21 +161,21 @@ describe('doctor, of a receiver of ours', () => {
         check: 'handles an event once',
         verdict: 'warning',
         reason: expect.stringMatching(/^not checked: no handler is registered for file\.received, .*encoding\.failed$/),
-        fix: 'register one, or onAny, to check',
+        fix: 'register a handler for one of them, or with onAny, and run the check again',
       },
     ])
   })
 
-  test('names the token in the URL first where a genuine delivery is rejected', async () => {
+  test('asks about the token in the URL first if a genuine delivery is rejected', async () => {
     const url = await open(nodeHandler(watchedReceiver({ verify: urlToken({ secret }), handlers }).receiver))
     const fixAt = async (target: string) => (await examine(target)).findings[0]?.fix
-    expect(await fixAt(`${url}?token=wrong`)).toMatch(/^is the token in the URL the endpoint's\? .* --verify <scheme>/)
+    expect(await fixAt(`${url}?token=wrong`)).toMatch(/^is the token in the URL right\? .* --verify <scheme>/)
     expect(await fixAt(`${url}/0f8fad5b-d9cb-469f-a165-70867728950e`)).toMatch(/^is the token in the URL/)
-    expect(await fixAt(url.replace('//', '//media:wrong@'))).toMatch(/^is the user and password in the URL/)
+    expect(await fixAt(url.replace('//', '//media:wrong@'))).toMatch(/^are the user and password in the URL right/)
     expect(await fixAt(url)).toMatch(/^put the token into the URL/)
   })
 
-  test('finds nothing wrong with two processes that share a store, one of which does not know yet what became of it', async () => {
+  test('finds nothing wrong with two processes that share a store while one of them still handles the event', async () => {
     const store = lruStore()
     let release = () => {}
     const held = new Promise<void>((resolve) => {
@@ -196,9 +196,9 @@ describe('doctor, of a receiver of ours', () => {
     expect(duplicates.map(({ reason }) => reason)).toContainEqual(expect.stringMatching(/503 while another process/))
   })
 
-  test('only warns of the byte that express.json() fixes before the receiver sees it', async () => {
+  test('only warns about invalid UTF-8 that express.json() replaces before the receiver sees it', async () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers })
-    // Its environment keeps Express from logging what it rejects.
+    // In this environment Express does not log what it rejects.
     const app = express().set('env', 'test').use(express.json()).use(expressHandler(receiver))
     const { code, findings } = await examine(`${await open(app)}?token=${encodeURIComponent(secret)}`)
     expect(code).toBe(0)
@@ -207,7 +207,7 @@ describe('doctor, of a receiver of ours', () => {
     ])
   })
 
-  test('says what to do where the secret may be the end of its path, since that may also be a name', async () => {
+  test('names the flags for a secret at the end of the path, which could also be a name', async () => {
     const token = 'a1b2c3d4e5f6a7b8c9d0'
     const { receiver } = watchedReceiver({ verify: urlToken({ secret: token, in: 'path' }), handlers })
     const url = await open(nodeHandler(receiver))
@@ -224,7 +224,7 @@ describe('doctor, of a receiver of ours', () => {
   })
 })
 
-/** What a receiver written by hand looks at, and how it answers. */
+/** The parts of a request that a hand-written receiver looks at. */
 interface Request {
   readonly method: string
   readonly type: string | undefined
@@ -232,7 +232,7 @@ interface Request {
   readonly text: string
 }
 
-/** A receiver that rejects what it should, and accepts all else, with something of it replaced. */
+/** A receiver that rejects what it should and accepts the rest, except where `answer` differs. */
 function handWritten(
   answer: (request: Request, rejection: number | undefined) => Promise<number> | number,
 ): RequestListener {
@@ -261,11 +261,11 @@ function rejectionOf({ method, type, url, text }: Request, body: Buffer): number
 
 const accepted = (_: Request, rejection = 200) => rejection
 
-describe('doctor, of a receiver written by hand', () => {
+describe('doctor, given a hand-written receiver', () => {
   const examineOne = async (answer: Parameters<typeof handWritten>[0]) =>
     examine(`${await open(handWritten(answer))}?token=s3cret`)
 
-  test('finds nothing wrong where nothing is', async () => {
+  test('finds nothing wrong with a correct one', async () => {
     const { code, failed, findings } = await examineOne(accepted)
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
     expect(findings.filter(({ check }) => check.includes('an event once'))).toEqual([])
@@ -274,7 +274,7 @@ describe('doctor, of a receiver written by hand', () => {
       ['ok', expect.stringMatching(/^200 in \d+ ms$/)],
       ['ok', expect.stringMatching(/^200 in \d+ ms$/)],
     ])
-    for (const { note } of duplicates) expect(note).toBe('whether it was handled once cannot be seen from outside')
+    for (const { note } of duplicates) expect(note).toBe('the answers do not show whether the event was handled once')
   })
 
   const seen = new Set<string>()
@@ -288,26 +288,30 @@ describe('doctor, of a receiver written by hand', () => {
     [
       'forged deliveries',
       (_, rejection = 200) => (rejection === 401 ? 200 : rejection),
-      [/without what its URL holds/],
+      [/without the credentials in its URL/],
     ],
     [
       'any JSON',
       (_, rejection = 200) => (rejection === 400 ? 200 : rejection),
-      [/no JSON/, /empty/, /no object/, /media_id/],
+      [/not JSON/, /empty/, /not an object/, /media_id/],
     ],
     [
       '500 on bad JSON',
       (_, rejection = 200) => (rejection === 400 ? 500 : rejection),
-      [/no JSON/, /empty/, /UTF-8/, /no object/, /media_id/],
+      [/not JSON/, /empty/, /UTF-8/, /not an object/, /media_id/],
     ],
     ['GET', ({ method }, rejection = 200) => (method === 'GET' ? 200 : rejection), [/a GET/]],
     ['any method', (_, rejection = 200) => (rejection === 405 ? 200 : rejection), [/a GET/, /a PUT/]],
     ['any content type', (_, rejection = 200) => (rejection === 415 ? 200 : rejection), [/text\/plain/]],
-    ['any size', (_, rejection = 200) => (rejection === 413 ? 200 : rejection), [/1 MiB/, /1 MiB that does not say/]],
     [
-      'a redirect for what is forged',
+      'any size',
+      (_, rejection = 200) => (rejection === 413 ? 200 : rejection),
+      [/1 MiB/, /1 MiB without Content-Length/],
+    ],
+    [
+      'a redirect for a forged delivery',
       (_, rejection = 200) => (rejection === 401 ? 302 : rejection),
-      [/without what its URL/],
+      [/without the credentials in its URL/],
     ],
     [
       '409 to a duplicate',
@@ -317,13 +321,13 @@ describe('doctor, of a receiver written by hand', () => {
       },
       [/a duplicate/, /duplicates at once/],
     ],
-  ])('finds %s', async (_, answer, checks) => {
+  ])('finds the fault: %s', async (_, answer, checks) => {
     const { code, failed } = await examineOne(answer)
     expect(code).toBe(1)
     expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
   })
 
-  test('finds that duplicates are handled twice, where the endpoint shows it', async () => {
+  test('finds that duplicates are handled twice, if the answers show it', async () => {
     const url = await open(async (request, response) => {
       const { method = '', url = '', headers } = request
       const body = await buffer(request)
@@ -332,10 +336,10 @@ describe('doctor, of a receiver written by hand', () => {
     })
     const { failed, findings } = await examine(`${url}?token=s3cret`)
     expect(failed).toEqual([expect.stringMatching(/a duplicate/), expect.stringMatching(/duplicates at once/)])
-    expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('claimed by its key')
+    expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('claim each event by its key')
   })
 
-  test('goes no further where it is redirected, and does not follow', async () => {
+  test('stops at a redirect, and does not follow it', async () => {
     const urls: string[] = []
     const { code, findings, output } = await examineOne(({ url }) => {
       urls.push(url)
@@ -359,14 +363,14 @@ describe('doctor, of a receiver written by hand', () => {
     expect(findings[0]?.fix).toContain('acknowledge first')
   })
 
-  test('blames nothing on the deliveries in between where the first one failed the same way', async () => {
+  test('does not blame the deliveries in between if the first one failed in the same way', async () => {
     const { findings } = await examineOne((_, rejection = 204) => rejection)
     const fixes = findings.filter(({ check }) => /exactly|20 events|still/.test(check)).map(({ fix }) => fix)
     expect(fixes).toEqual(Array(3).fill('answer 200: the test delivery counts no other status as success'))
   })
 
-  test('finds that each of a burst takes more than a second', { timeout: 15_000 }, async () => {
-    // The first delivery, and those after the last bad one.
+  test('finds that every answer in a burst takes more than a second', { timeout: 15_000 }, async () => {
+    // Slow are the first delivery, and those after the last bad one.
     let isSlow = true
     let wasTextPlain = false
     const { failed, findings } = await examineOne(async (request, rejection) => {
@@ -377,40 +381,40 @@ describe('doctor, of a receiver written by hand', () => {
     const checks = [/exactly 200/, /^answers 20 events/, /^still answers/]
     expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
     const burst = findings.find(({ check }) => check.startsWith('answers 20 events'))
-    expect(burst?.reason).toMatch(/^\d+ were not: 200 in 1\d{3} ms$/)
+    expect(burst?.reason).toMatch(/^\d+ did not, for example: 200 in 1\d{3} ms$/)
     expect(burst?.fix).toContain('acknowledge first')
   })
 
-  test('says that no TLS is spoken where an https URL leads to an http port', async () => {
+  test('says that the port does not speak TLS if an https URL leads to an http port', async () => {
     const url = await open(handWritten(accepted))
     const { code, findings } = await examine(url.replace('http:', 'https:'))
     expect(code).toBe(1)
     expect(findings[0]).toMatchObject({
-      reason: 'no answer: no TLS is spoken there',
-      fix: expect.stringContaining('give the URL with http://'),
+      reason: 'no answer: the port does not speak TLS',
+      fix: expect.stringContaining('use http:// in the URL'),
     })
   })
 
-  test('prints no secret that stands in the path, neither of its URL nor of a redirect', async () => {
+  test('prints no secret in the path of its URL or of a redirect', async () => {
     const url = await open((_, response) => void response.writeHead(301, { location: '/moved/s3cret/s3cret' }).end())
     const flags = ['--verify', 'url-token', '--in', 'path', '--secret', 's3cret']
     const { output } = await examine(`${url}/s3cret`, ...flags)
     expect(output).toContain('301 to /moved/…/…')
     expect(output).not.toContain('s3cret')
-    // Another one than was given.
+    // A secret other than the given one is masked too.
     expect((await examine(`${url}/old-one`, ...flags)).output).not.toContain('old-one')
   })
 
-  test('finds that a delivery is not answered at all, within the time of the service', async () => {
+  test('finds that a delivery gets no answer within the time limit of the service', async () => {
     const { code, failed, findings } = await examineOne((request, rejection) =>
       request.text === '' && request.method === 'POST' ? new Promise<never>(() => {}) : accepted(request, rejection),
     )
     expect(code).toBe(1)
-    expect(failed[0]).toBe('rejects a body that is empty')
+    expect(failed[0]).toBe('rejects an empty body')
     expect(findings.find(({ verdict }) => verdict === 'failed')?.reason).toBe('no answer within 3 s')
   })
 
-  test('finds an endpoint that falls over', async () => {
+  test('finds an endpoint that crashes', async () => {
     let isBroken = false
     const { failed } = await examine(
       `${await open((request, response) => {
@@ -423,17 +427,17 @@ describe('doctor, of a receiver written by hand', () => {
     expect(failed.at(-1)).toMatch(/still answers/)
   })
 
-  test('says how to go on where the endpoint wants a signature', async () => {
+  test('says what to try if the endpoint wants a signature', async () => {
     const receiver = createReceiver({ verify: urlToken({ secret }), logger: silent })
     const url = await open(nodeHandler(receiver))
     expect((await examine(url)).findings[0]?.fix).toContain('--verify')
     const wrong = await examine(url, '--verify', 'url-token', '--secret', 'another one')
-    expect(wrong.findings[0]?.fix).toContain('is it this secret')
+    expect(wrong.findings[0]?.fix).toContain('is this the right secret')
     expect(wrong.output).not.toContain('another one')
   })
 })
 
-describe('doctor, on the command line', () => {
+describe('doctor on the command line', () => {
   test('prints a line for each finding, and no secret', async () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret }), handlers })
     const url = await open(nodeHandler(receiver))
@@ -444,13 +448,13 @@ describe('doctor, on the command line', () => {
     expect(output).not.toContain('shared')
   })
 
-  test('fails in a line where nobody listens', async () => {
+  test('fails with one line if nothing listens', async () => {
     const { code, output } = await finish(['doctor', 'http://127.0.0.1:1/webhooks/media'])
     expect(code).toBe(1)
     expect(output).toContain('ECONNREFUSED')
   })
 
-  test('ends with 130 when it is interrupted', async () => {
+  test('exits with 130 when it is interrupted', async () => {
     const url = await open(() => {})
     const program = start(['doctor', url])
     program.interrupt()

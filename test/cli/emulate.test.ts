@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { start } from './program.ts'
 
-test('emulate prints where it is, and the credentials that it made up', async () => {
+test('emulate prints its addresses and the credentials that it generated', async () => {
   const program = start(['emulate', '--port', '0', '--secret-key', 'the-secret-key'])
   await program.line(/^ {2}access token {2}\S{20,}$/)
   program.interrupt()

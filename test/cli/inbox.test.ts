@@ -15,7 +15,7 @@ import { finish, start } from './program.ts'
 const run = promisify(execFile)
 const secret = 'Token-4b81-of-the-URL'
 
-/** A server whose one handler fails until it is fixed. The key of an event is its media id. */
+/** Starts a server whose only handler fails until `fix()` is called. The key of an event is its media id. */
 async function serve() {
   const path = await freshPath()
   const receiver = receiverOver(
@@ -56,11 +56,11 @@ async function serve() {
   }
 }
 
-/** A delivery that passes verification and cannot be read. */
+/** A body that passes verification and cannot be parsed. */
 const unreadable = '{"type":"encoding.finished","media_id":"m1","title":{"en":"A title"}}'
 
 describe('inbox stats', () => {
-  test('counts what waits, for people and for machines', async () => {
+  test('prints the counts for people and for machines', async () => {
     const { bury, inbox } = await serve()
     await bury('m1', 'm2')
     const people = 'waiting       0\nretrying      0\ndead letters  2\n'
@@ -71,7 +71,7 @@ describe('inbox stats', () => {
 })
 
 describe('inbox dead-letters', () => {
-  test('lists them with what their handlers failed with, and nothing that would steer a terminal', async () => {
+  test('lists dead letters with the errors of their handlers, and nothing that could control a terminal', async () => {
     const { bury, inbox } = await serve()
     await bury('m1', 'm2 \u001b[31m')
     const { code, output, errors } = await inbox('dead-letters')
@@ -87,7 +87,7 @@ describe('inbox dead-letters', () => {
     expect(lines.slice(4)).toEqual(['2 of 2 dead letters', ''])
   })
 
-  test('lists a page of them, the newest first', async () => {
+  test('lists one page, newest first', async () => {
     const { bury, inbox } = await serve()
     await bury('m1', 'm2', 'm3')
     const { output } = await inbox('dead-letters', '--limit', '1', '--offset', '1')
@@ -97,19 +97,19 @@ describe('inbox dead-letters', () => {
     expect((await inbox('dead-letters', '--offset', '3')).output).toBe('0 of 3 dead letters\n')
   })
 
-  test('shows refused deliveries with the reason, and their bodies to machines', async () => {
+  test('lists unreadable deliveries with the reason, and for machines with the body', async () => {
     const { post, inbox } = await serve()
     expect((await post(unreadable)).status).toBe(400)
     expect((await post(new Uint8Array([0x7b, 0xff]))).status).toBe(400)
     const { output } = await inbox('dead-letters')
     expect(output).toMatch(
-      / \(refused\) {2}- +0 +refused:[\w-]+\n {2}could not be read: field title: expected a string\n/,
+      / \(unreadable\) {2}- +0 +unreadable:[\w-]+\n {2}could not be parsed: field title: expected a string\n/,
     )
 
     const { deadLetters, total } = JSON.parse((await inbox('dead-letters', '--json')).output)
     expect(total).toBe(2)
-    expect(deadLetters[0].refused).toMatchObject({ bodyBase64: Buffer.from([0x7b, 0xff]).toString('base64') })
-    expect(deadLetters[1].refused).toMatchObject({
+    expect(deadLetters[0].unreadable).toMatchObject({ bodyBase64: Buffer.from([0x7b, 0xff]).toString('base64') })
+    expect(deadLetters[1].unreadable).toMatchObject({
       reason: 'field title: expected a string',
       url: '/media/…',
       body: unreadable,
@@ -117,7 +117,7 @@ describe('inbox dead-letters', () => {
     expect(JSON.stringify(deadLetters)).not.toContain(secret)
   })
 
-  test('gives machines everything that is known of an event', async () => {
+  test('prints everything about an event for machines', async () => {
     const { bury, inbox } = await serve()
     await bury('m1')
     const { deadLetters } = JSON.parse((await inbox('dead-letters', '--json')).output)
@@ -137,7 +137,7 @@ describe('inbox dead-letters', () => {
     ["\u001b[31m'\\ \u200b7 ü\n"],
     ['~'],
     ['*?'],
-  ])('prints the key %j so that a shell passes it on as it is', async (key) => {
+  ])('prints the key %j so that a shell passes it on unchanged', async (key) => {
     const { bury, inbox } = await serve()
     await bury(key)
     const [, argument] = /attempts +key\n.* 2 {9}(.*)\n/.exec((await inbox('dead-letters')).output) ?? []
@@ -147,7 +147,7 @@ describe('inbox dead-letters', () => {
 })
 
 describe('inbox replay', () => {
-  test('has the server that runs handle an event once more, from a process of its own', async () => {
+  test('makes a running server handle an event once more, from another process', async () => {
     const { path, bury, fix, handled, inbox } = await serve()
     await bury('m1', 'm2')
     fix()
@@ -155,7 +155,7 @@ describe('inbox replay', () => {
     const { stdout } = await run(process.execPath, args, { cwd: new URL('../../', import.meta.url) })
     expect(stdout).toMatch(/^1 dead letter replayed: handled within a second by the server/)
     await until(async () => handled.length === 1)
-    // Whatever else changes the file makes the server look for replayed events again.
+    // Any other change of the file makes the server look for replayed events again.
     await inbox('replay', 'm2')
     await until(async () => handled.length === 2)
     expect(handled).toEqual(['m1', 'm2'])
@@ -164,7 +164,7 @@ describe('inbox replay', () => {
     expect(handled).toHaveLength(2)
   }, 30_000)
 
-  test('of all has them handled in the order in which they died', async () => {
+  test('--all replays the events in the order in which they died', async () => {
     const { bury, fix, handled, inbox } = await serve()
     await bury('m3', 'm1', 'm2')
     fix()
@@ -178,15 +178,15 @@ describe('inbox replay', () => {
     expect(await inbox('replay', '--all')).toEqual({ code: 0, output: '0 dead letters replayed\n', errors: '' })
   })
 
-  test('finds every page of them', async () => {
+  test('--all finds every page of dead letters', async () => {
     const { bury, inbox } = await serve()
     const keys = Array.from({ length: 101 }, (_, i) => `m${i}`)
     await bury(...keys)
     const { output } = await inbox('discard', '--all', '--yes', '--json')
     expect(JSON.parse(output)).toEqual({ discarded: keys, missing: [] })
-  })
+  }, 30_000)
 
-  test('ends with 1 where a key is not there, and replays the others', async () => {
+  test('exits with 1 if a key does not exist, and replays the others', async () => {
     const { bury, fix, handled, inbox } = await serve()
     await bury('m1')
     fix()
@@ -198,7 +198,7 @@ describe('inbox replay', () => {
 })
 
 describe('inbox discard', () => {
-  test('forgets the dead letters it is given', async () => {
+  test('deletes the given dead letters', async () => {
     const { bury, inbox } = await serve()
     await bury('m1', 'm2')
     expect(await inbox('discard', 'm1')).toEqual({ code: 0, output: '1 dead letter discarded\n', errors: '' })
@@ -206,7 +206,7 @@ describe('inbox discard', () => {
     expect((await inbox('stats')).output).toMatch(/^dead letters {2}1$/m)
   })
 
-  test('forgets all of them only for somebody who means it', async () => {
+  test('--all needs a confirmation', async () => {
     const { bury, inbox } = await serve()
     await bury('m1', 'm2')
     const { code, errors } = await inbox('discard', '--all')
@@ -214,7 +214,7 @@ describe('inbox discard', () => {
     expect((await inbox('discard', '--all', '--yes')).output).toBe('2 dead letters discarded\n')
   })
 
-  test('takes a key that begins with a dash after --', async () => {
+  test('accepts a key that begins with a dash after --', async () => {
     const { bury, inbox } = await serve()
     await bury('-m1')
     expect((await inbox('discard', '--', '-m1')).output).toBe('1 dead letter discarded\n')
@@ -225,15 +225,15 @@ describe('inbox', () => {
   test.each([
     [[], /<file> is missing/],
     [['a.db'], /<stats\|dead-letters\|replay\|discard> is missing/],
-    [['a.db', 'dead-leters'], /after the file comes one of stats, .*; did you mean 'dead-letters'\?/],
-    [['a.db', 'constructor'], /after the file comes one of/],
+    [['a.db', 'dead-leters'], /the word after the file has to be one of stats, .*; did you mean 'dead-letters'\?/],
+    [['a.db', 'constructor'], /the word after the file has to be one of/],
     [['a.db', 'stats', 'm1'], /stats takes no keys/],
-    [['a.db', 'stats', '--all'], /stats has no use for --all/],
-    [['a.db', 'replay', 'm1', '--limit', '1'], /replay has no use for --limit/],
-    [['a.db', 'replay'], /replay takes keys, or --all/],
-    [['a.db', 'discard', 'm1', '--all', '--yes'], /discard takes keys, or --all/],
+    [['a.db', 'stats', '--all'], /stats does not take --all/],
+    [['a.db', 'replay', 'm1', '--limit', '1'], /replay does not take --limit/],
+    [['a.db', 'replay'], /replay takes either keys or --all/],
+    [['a.db', 'discard', 'm1', '--all', '--yes'], /discard takes either keys or --all/],
     [['a.db', 'dead-letters', '--limit', '0'], /--limit takes a whole number from 1/],
-  ])('refuses %j with 2 and a line that says why', async (args, message) => {
+  ])('exits with 2 for %j, and says why in one line', async (args, message) => {
     const { code, output, errors } = await finish(['inbox', ...args])
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(message)
@@ -242,8 +242,8 @@ describe('inbox', () => {
 
   const files: [string, (path: string) => unknown, RegExp][] = [
     ['it is empty', (path) => writeFile(path, ''), /cannot be used/],
-    ['it is no database', (path) => writeFile(path, 'a letter of a friend '.repeat(50)), /not a database/],
-    ["it is somebody else's database", (path) => make(path, 'CREATE TABLE mine (a)'), /cannot be used/],
+    ['it is not a database', (path) => writeFile(path, 'some other content '.repeat(50)), /not a database/],
+    ['it is the database of another program', (path) => make(path, 'CREATE TABLE mine (a)'), /cannot be used/],
     [
       'a newer version made it',
       (path) => make(path, 'CREATE TABLE inbox_schema (version); INSERT INTO inbox_schema VALUES (99)'),
@@ -251,23 +251,23 @@ describe('inbox', () => {
     ],
   ]
   test.each(files)(
-    'says in a line that a file cannot be used where %s, and leaves it as it is',
+    'says in one line that the file cannot be used if %s, and leaves it unchanged',
     async (_, make, why) => {
       const path = await freshPath()
       await make(path)
       const before = await readFile(path)
-      await refused(path, why)
+      await expectUnusable(path, why)
       expect(await readFile(path)).toEqual(before)
     },
   )
 
-  test('says in a line that there is no such file, and makes none', async () => {
+  test('says in one line that the file does not exist, and creates none', async () => {
     const path = await freshPath()
-    await refused(path, /there is no inbox file/)
+    await expectUnusable(path, /there is no inbox file/)
     expect(existsSync(path)).toBe(false)
   })
 
-  async function refused(path: string, why: RegExp) {
+  async function expectUnusable(path: string, why: RegExp) {
     const { code, output, errors } = await finish(['inbox', path, 'stats'])
     expect({ code, output }).toEqual({ code: 1, output: '' })
     expect(errors).toMatch(why)
@@ -280,7 +280,7 @@ describe('inbox', () => {
     const program = start(['inbox', path, 'discard', '--all', '--yes'])
     program.interrupt()
     expect(await program.code).toBe(130)
-    expect(program.errors()).toBe('cut off: 0 of 2 discarded so far\n')
+    expect(program.errors()).toBe('interrupted: 0 of 2 discarded so far\n')
   })
 })
 

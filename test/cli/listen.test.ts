@@ -7,14 +7,14 @@ import { named, secret, secretOf } from './schemes.ts'
 
 const body = encodePayload(samplePayload('encoding.finished'))
 
-/** Starts `listen` for machines. */
+/** Starts `listen --json`. */
 async function listen(args: readonly string[] = [], env: Record<string, string> = {}) {
   const program = start(['listen', '--port', '0', '--json', ...args], env)
   const { url } = JSON.parse(await program.line(/"url"/))
   return {
     program,
     url: `${url}/hook`,
-    /** What it told of the deliveries, once there were so many. */
+    /** Waits for a number of deliveries, and returns what was printed about them. */
     deliveries: async (count: number) => (await program.lines(/^{"at"/, count)).map((line) => JSON.parse(line)),
   }
 }
@@ -28,7 +28,7 @@ async function post(url: string, headers: Record<string, string> = {}, content: 
   return (await fetch(url, init)).status
 }
 
-/** What a pasted line makes, with the secret in the environment. */
+/** Runs a pasted line of code with the secret in the environment, and returns the verifier. */
 function paste(line: string, env: Record<string, string>): verifiers.Verifier {
   const javascript = line.replace('MEDIA_WEBHOOKS_SECRET!', 'MEDIA_WEBHOOKS_SECRET')
   const names = Object.keys(verifiers)
@@ -45,14 +45,14 @@ const withWrongSecret = (options: SigningOptions): SigningOptions => {
   return options.scheme === 'basic-auth' ? { ...options, password: wrong } : { ...options, secret: wrong }
 }
 
-describe('listen, given the secret', () => {
-  test.each(named)('finds the verifier of %s, as a line to paste', async (_, options, flags) => {
+describe('listen with a secret', () => {
+  test.each(named)('finds the verifier for %s, and prints the line to paste', async (_, options, flags) => {
     const env = secretOf(options)
     const { program, url, deliveries } = await listen([], env)
     const sent = await finish(['trigger', 'file.received', '--to', url, '--sign', options.scheme, ...flags], env)
     expect(sent.code).toBe(0)
     const [{ lines, advice }] = await deliveries(1)
-    expect(advice).toContain('It proves its sender')
+    expect(advice).toContain('The delivery proves its sender')
 
     const verifier = paste(lines[0], env)
     expect(await isVerified(verifier, options)).toBe(true)
@@ -70,7 +70,7 @@ describe('listen, given the secret', () => {
   })
 
   test.each(named.filter(([name]) => /timestamp|standard/.test(name)))(
-    'says of %s that only the time is wrong, where it is',
+    'says for %s that only the time is wrong',
     async (_, options, flags) => {
       const env = secretOf(options)
       const signer = signerFor(options, 'msg_1', () => Date.now() - 3_600_000)
@@ -99,7 +99,7 @@ describe('listen, given the secret', () => {
   })
 })
 
-describe('listen, without a secret', () => {
+describe('listen without a secret', () => {
   test('says that nothing is signed, and proposes urlToken', async () => {
     const { url, deliveries } = await listen()
     expect(await post(url)).toBe(200)
@@ -124,18 +124,18 @@ describe('listen, without a secret', () => {
     const [delivery] = await deliveries(1)
     expect(delivery).toMatchObject({
       url: shown,
-      advice: `Its URL may hold a token: ${where}. If it does, accept it with`,
+      advice: `The URL may contain a token: ${where}. If it does, verify it with:`,
       lines: [expect.stringContaining(line)],
     })
   })
 
-  test('takes no parameter for a token that does not look like one', async () => {
+  test('does not take a parameter for a token if it does not look like one', async () => {
     const { url, deliveries } = await listen()
     await post(`${url}/media-webhooks?tenant=5`)
     expect((await deliveries(1))[0].advice).toContain('Nothing is signed')
   })
 
-  test('asks for the secret of what may be signed, and masks it', async () => {
+  test('asks for the secret of a delivery that may be signed, and masks its credentials', async () => {
     const { program, url, deliveries } = await listen()
     const credential = '9f86d081884c7d659a2feaa0c55ad015'
     await post(`${url}?token=${credential}`, { 'x-signature': `sha256=${credential}`, 'x-thing': credential })
@@ -147,7 +147,7 @@ describe('listen, without a secret', () => {
 })
 
 describe('listen', () => {
-  test('tells duplicates, malformed and wrong deliveries from each other', async () => {
+  test('distinguishes duplicate, malformed and wrong deliveries', async () => {
     const { url, deliveries } = await listen()
     await post(url)
     await post(url)
@@ -162,14 +162,14 @@ describe('listen', () => {
     ])
   })
 
-  test('shows no end of the path where --in path says that it is the token', async () => {
+  test('masks the end of the path if --in path says that it is the token', async () => {
     const { program, url, deliveries } = await listen(['--verify', 'url-token', '--in', 'path', '--secret', secret])
     expect(await post(`${url}/other`)).toBe(401)
     expect((await deliveries(1))[0].url).toBe('/hook/…')
     expect(program.output()).not.toContain('other')
   })
 
-  test('rejects with --verify what is not verified, and says how it could be', async () => {
+  test('with --verify rejects deliveries that are not verified, and says which verifier would accept them', async () => {
     const { url, deliveries } = await listen(['--verify', 'header-token', '--header', 'x-token', '--secret', secret])
     expect(await post(url, { 'x-token': secret })).toBe(200)
     expect(await post(url, { 'x-other': secret })).toBe(401)
@@ -179,7 +179,7 @@ describe('listen', () => {
     expect(wrong.lines).toEqual(["headerToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET!, header: 'x-other' })"])
   })
 
-  test('prints for people what it says, each advice once, and nothing that steers a terminal', async () => {
+  test('prints each advice once for people, and nothing that could control a terminal', async () => {
     const program = start(['listen', '--port', '0'])
     const url = /http\S+\d/.exec(await program.line(/^Listening on http/))?.[0] ?? ''
     for (const media_id of ['1', '2']) {
@@ -193,7 +193,7 @@ describe('listen', () => {
     expect(program.output()).not.toContain('\u001b')
   })
 
-  test('prints for machines nothing that steers a terminal either', async () => {
+  test('prints nothing for machines that could control a terminal', async () => {
     const title = '\u001b[31m\u009b\u202e\u{e0001}'
     const { program, url, deliveries } = await listen()
     await post(url, {}, encodePayload(samplePayload('file.received', { title })))

@@ -15,11 +15,11 @@ test.each([
   ['/webhooks/jvkzqpwmxtrnbchg', '/webhooks/…'],
   ['/webhooks/media-encoding-finished/media_webhooks', '/webhooks/media-encoding-finished/media_webhooks'],
   ['/webhooks/s3cret', '/webhooks/s3cret'],
-])('%s is shown as %s', (url, shown) => {
+])('%s is printed as %s', (url, shown) => {
   expect(maskedUrl(url)).toBe(shown)
 })
 
-test('The end of the path is masked where it is known to be a token, whatever it looks like', () => {
+test('The end of the path is masked if it is known to be a token, whatever it looks like', () => {
   expect(maskedUrl('https://example.com/webhooks/s3cret?a=b', true)).toBe('https://example.com/webhooks/…?a=…')
   expect(maskedUrl('https://example.com/', true)).toBe('https://example.com/')
 })

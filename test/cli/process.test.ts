@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 
 const root = new URL('../../', import.meta.url)
 
-// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+// Each test starts Node and the TypeScript loader, possibly on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 const { PATH } = process.env
@@ -43,7 +43,7 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<number
 }
 
 describe('The process', () => {
-  test('ends with the exit code, and a line on the standard error', async () => {
+  test('exits with the exit code, and one line on standard error', async () => {
     const { ended } = start(['lsten'])
     expect(await ended).toEqual({
       code: 2,
@@ -53,7 +53,7 @@ describe('The process', () => {
   })
 
   test.each(['SIGINT', 'SIGTERM'] as const)(
-    'of emulate ends with 0 on %s, and prints no secret it was given',
+    'of emulate exits with 0 on %s, and prints no given secret',
     async (signal) => {
       const secrets = { MEDIA_WEBHOOKS_SECRET_KEY: 'from-the-environment' }
       const { child, ended, line } = start(
@@ -75,14 +75,14 @@ describe('The process', () => {
     },
   )
 
-  test('of emulate says that its port is taken, and how to get another', async () => {
+  test('of emulate says that its port is taken, and how to choose another', async () => {
     const port = await serve(() => {})
     const { ended } = start(['emulate', '--port', `${port}`])
     const errors = `media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`
     expect(await ended).toEqual({ code: 1, signal: null, errors })
   })
 
-  test('of listen ends with 0 on SIGINT, a delivery in the middle included', async () => {
+  test('of listen exits with 0 on SIGINT, even in the middle of a delivery', async () => {
     const { child, ended, line } = start(['listen', '--port', '0', '--json'])
     const { url } = JSON.parse(await line())
     const delivery = fetch(url, {
@@ -97,7 +97,7 @@ describe('The process', () => {
     expect(await delivery).toBe('cut off')
   })
 
-  test('of trigger ends with 130 on SIGINT', async () => {
+  test('of trigger exits with 130 on SIGINT', async () => {
     let arrived = () => {}
     const delivered = new Promise<void>((resolve) => {
       arrived = resolve
@@ -110,11 +110,11 @@ describe('The process', () => {
     expect(await ended).toEqual({ code: 130, signal: null, errors })
   })
 
-  test('does not crash when whoever reads its output goes away', async () => {
+  test('does not crash when the reader of its output disconnects', async () => {
     const { child, ended, line } = start(['listen', '--port', '0', '--json'])
     const { url } = JSON.parse(await line())
     child.stdout.destroy()
-    // The end of its output is noticed when it is written to.
+    // The process notices the closed output when it writes.
     await fetch(url, { method: 'POST', body: '{}' }).catch(() => {})
     await fetch(url, { method: 'POST', body: '{}' }).catch(() => {})
     expect(await ended).toEqual({ code: 0, signal: null, errors: '' })

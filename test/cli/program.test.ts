@@ -13,11 +13,11 @@ const everyCommand = commands.flatMap((each): [path: string, command: Command][]
 )
 
 describe('--help', () => {
-  test('of the program names every command and what its exit codes mean', async () => {
+  test('of the program names every command and explains the exit codes', async () => {
     const { code, output, errors } = await finish(['--help'])
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     for (const { name, summary } of commands) expect(output).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
-    expect(output).toMatch(/^ {2}2 +the command line makes no sense$/m)
+    expect(output).toMatch(/^ {2}2 +invalid command line$/m)
     for (const same of ['-h', 'help']) expect(await finish([same])).toEqual({ code, output, errors })
   })
 
@@ -35,19 +35,23 @@ describe('--help', () => {
     expect(help.code).toBe(0)
   })
 
-  test.each(everyCommand)('of %s has every flag, the exit codes and examples that begin so', async (path, command) => {
-    const { code, output } = await finish([...path.split(' '), '--help'])
-    expect(code).toBe(0)
-    for (const name of [...Object.keys(command.flags), 'json', 'help']) expect(output).toContain(`  ${flagName(name)}`)
-    expect(output).toMatch(/^Exit codes:\n {2}0 +\S/m)
-    expect(output).not.toContain('undefined')
-    const [explained = '', examples = ''] = output.split(/\nExamples?:\n/)
-    for (const example of examples.trimEnd().split('\n')) {
-      expect(example).toMatch(new RegExp(`^  media-webhooks ${path}\\b`))
-    }
-    // Examples may be as long as they are.
-    expect(explained.split('\n').filter((line) => line.length > 120)).toEqual([])
-  })
+  test.each(everyCommand)(
+    'of %s has every flag, the exit codes, and examples of the command',
+    async (path, command) => {
+      const { code, output } = await finish([...path.split(' '), '--help'])
+      expect(code).toBe(0)
+      for (const name of [...Object.keys(command.flags), 'json', 'help'])
+        expect(output).toContain(`  ${flagName(name)}`)
+      expect(output).toMatch(/^Exit codes:\n {2}0 +\S/m)
+      expect(output).not.toContain('undefined')
+      const [explained = '', examples = ''] = output.split(/\nExamples?:\n/)
+      for (const example of examples.trimEnd().split('\n')) {
+        expect(example).toMatch(new RegExp(`^  media-webhooks ${path}\\b`))
+      }
+      // Examples may be longer.
+      expect(explained.split('\n').filter((line) => line.length > 120)).toEqual([])
+    },
+  )
 })
 
 describe('The program', () => {
@@ -68,12 +72,12 @@ describe('The program', () => {
     [['help', 'emualte'], /did you mean 'emulate'\?/],
     [['listen', '--prot', '1'], /there is no flag --prot; did you mean '--port'\?/],
     [['listen', '--port'], /--port takes <n>/],
-    [['listen', '--port', '--json'], /--port takes <n>; one that begins with a dash is written --port=-…/],
+    [['listen', '--port', '--json'], /--port takes <n>; write a value that begins with a dash as --port=-…/],
     [['listen', '--port', '65536'], /--port takes a whole number from 0 to 65535/],
     [['listen', '--json=yes'], /--json takes no value/],
-    [['listen', 's3cret'], /there is an argument too many: it takes none/],
-    [['doctor', 'http://a/', 's3', 'cret'], /it takes <url> \(a text with spaces has to be quoted\)/],
-    [['listen', '--verify', 'hmac'], /--verify takes url-token, header-token/],
+    [['listen', 's3cret'], /too many arguments: the command takes none/],
+    [['doctor', 'http://a/', 's3', 'cret'], /the command takes <url> \(put quotes around a text with spaces\)/],
+    [['listen', '--verify', 'hmac'], /--verify takes one of url-token, header-token/],
     [['listen', '--header', 'x-a'], /--header goes with --verify header-token, hmac-signature/],
     [['doctor'], /<url> is missing/],
     [['doctor', 'ftp://s3cret@example.com'], /<url> takes an http or https URL/],
@@ -86,7 +90,7 @@ describe('The program', () => {
       ['doctor', 'http://a/', '--verify', 'url-token', '--secret', 's3cret\n'],
       /urlToken: secret 1 of 1 begins or ends/,
     ],
-    [['doctor', 'http://a/', '--verify', 'url-token', '--secret='], /--secret was given an empty text/],
+    [['doctor', 'http://a/', '--verify', 'url-token', '--secret='], /--secret is empty \(is a variable unset\?\)/],
     [['doctor', 'http://a/', '--verify', 'url-token', '--secret', 's3cret', '--algorithm', 'sha1'], /not url-token/],
     [['doctor', 'http://a/', '--verify', 'standard-webhooks', '--secret', 's3cret'], /a secret is base64/],
     [['trigger', 'encoding.finish', '--to', 'http://a/'], /did you mean 'encoding\.finished'\?/],
@@ -96,10 +100,10 @@ describe('The program', () => {
       ['trigger', 'lifecycle', '--to', 'http://a/', '--time-scale', 'fast'],
       /--time-scale takes a number from 0 to 1000, such as 0\.1/,
     ],
-    [['emulate', '--profile', 'seen'], /--profile takes documented, observed/],
+    [['emulate', '--profile', 'seen'], /--profile takes one of documented, observed/],
     [['emulate', '--port', '0', '--time-scale', '1001'], /: --time-scale takes a number from 0 to 1000/],
     [['emulate', '--port', '0', '--secret-key', 's3 cret'], /: --secret-key has to be printable ASCII/],
-  ])('rejects %j with 2 and a line that says why', async (args, message) => {
+  ])('exits with 2 for %j, and says why in one line', async (args, message) => {
     const { code, output, errors } = await finish(args)
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(message)
@@ -107,7 +111,7 @@ describe('The program', () => {
     expect(errors).not.toMatch(/s3 ?cret/)
   })
 
-  test('takes the secret from the environment, which is no flag that a scheme has to have a use for', async () => {
+  test('reads the secret from the environment, even for a scheme that does not need one', async () => {
     const env = { MEDIA_WEBHOOKS_SECRET: 's3cret' }
     const { code } = await finish(['doctor', 'http://127.0.0.1:1/', '--verify', 'unverified'], env)
     expect(code).toBe(1)
@@ -115,7 +119,7 @@ describe('The program', () => {
     expect(empty.errors).toContain('needs --secret')
   })
 
-  test('paints for a terminal, unless NO_COLOR says otherwise', async () => {
+  test('uses colours on a terminal, unless NO_COLOR is set', async () => {
     const outputOf = async (isTTY: boolean, env: Record<string, string> = {}) => {
       let output = ''
       const stdout = { isTTY, write: (text: string) => (output += text) }

@@ -3,14 +3,15 @@ import { run } from '../../src/cli/run.ts'
 
 /** A run of the program in this process. */
 export interface Running {
-  /** What was written to the standard output so far. */
+  /** The standard output so far. */
   readonly output: () => string
+  /** The standard error so far. */
   readonly errors: () => string
-  /** The first line of the standard output, past or to come, that matches. */
+  /** Waits for the first line of the standard output that matches. */
   line(pattern: RegExp): Promise<string>
-  /** The lines that match, once there are so many. */
+  /** Waits until a number of lines match, and returns them. */
   lines(pattern: RegExp, count: number): Promise<string[]>
-  /** What Ctrl-C does. */
+  /** Does what Ctrl-C does. */
   interrupt(): void
   readonly code: Promise<number>
 }
@@ -25,7 +26,7 @@ afterEach(async () => {
   }
 })
 
-/** Starts the program, until the end of the test at the latest. */
+/** Starts the program. The end of the test interrupts it. */
 export function start(args: readonly string[], env: Environment = {}): Running {
   const interrupted = new AbortController()
   const written = { stdout: '', stderr: '' }
@@ -54,7 +55,8 @@ export function start(args: readonly string[], env: Environment = {}): Running {
         }
         waiting.add(look)
         look()
-        const ended = () => reject(new Error(`it ended without ${pattern}:\n${written.stdout}${written.stderr}`))
+        const ended = () =>
+          reject(new Error(`the program ended without ${pattern}:\n${written.stdout}${written.stderr}`))
         code.then(ended, ended)
       }),
   }

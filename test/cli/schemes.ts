@@ -3,7 +3,7 @@ import type { SigningOptions } from '../../src/emulator/sending/signing.ts'
 export const secret = 'a shared secret'
 const standardSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-/** Ways to sign, each with the flags that say so. */
+/** Ways to sign, each with the flags that describe it. */
 const signings: readonly (readonly [options: SigningOptions, flags: readonly string[]])[] = [
   [{ scheme: 'url-token', secret }, []],
   [{ scheme: 'url-token', secret, parameter: 'key' }, ['--parameter', 'key']],
@@ -30,10 +30,10 @@ const signings: readonly (readonly [options: SigningOptions, flags: readonly str
   [{ scheme: 'standard-webhooks', secret: standardSecret }, []],
 ]
 
-/** The name of a way to sign, in a test. */
+/** The ways to sign, each with a name for the test. */
 export const named = signings.map(([options, flags]) => [[options.scheme, ...flags].join(' '), options, flags] as const)
 
-/** The environment in which a way to sign has its secret. */
+/** Returns the environment with the secret of a way to sign. */
 export const secretOf = (options: SigningOptions) => ({
   MEDIA_WEBHOOKS_SECRET: options.scheme === 'standard-webhooks' ? standardSecret : secret,
 })

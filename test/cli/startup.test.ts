@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 
-/** Every file and package that the program loads before it looks at its command line. */
+/** Lists every file and package that the program loads before it reads its command line. */
 async function loadedAtStart(): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: ['src/cli/main.ts'],
@@ -23,13 +23,13 @@ async function loadedAtStart(): Promise<string[]> {
   return [...loaded]
 }
 
-test('Commands do not wait for what only the emulator needs: its API, its page, and the framework under them', async () => {
+test('Other commands do not load the API and page of the emulator, or their framework', async () => {
   const loaded = await loadedAtStart()
   expect(loaded).toContain('src/cli/commands/emulate.ts')
   expect(loaded.filter((path) => /hono|^src\/emulator\/(api|page|control)\//.test(path))).toEqual([])
 })
 
-test('Only the command that looks into an inbox loads SQLite, when it runs', async () => {
+test('Only the inbox command loads SQLite, and only when it runs', async () => {
   const loaded = await loadedAtStart()
   expect(loaded).toContain('src/cli/commands/inbox.ts')
   expect(loaded.filter((path) => /sqlite|libsql/.test(path))).toEqual([])

@@ -8,7 +8,7 @@ import { watchedReceiver } from '../adapters/receivers.ts'
 import { finish, start } from './program.ts'
 import { named, secretOf } from './schemes.ts'
 
-/** A receiver of every event. */
+/** Starts a receiver that handles every event. */
 async function receive(verify = unverified()) {
   const events: MediaEvent[] = []
   const { receiver, reports } = watchedReceiver({ verify })
@@ -45,7 +45,7 @@ describe('trigger', () => {
     ])
   })
 
-  test('sends the life of a media, one event after another', async () => {
+  test('sends the events in the life of a media one after another', async () => {
     const { url, events } = await receive()
     const { code } = await trigger('lifecycle', url, '--time-scale', '0.01', '--fails', '--format', 'envelope')
     expect(code).toBe(0)
@@ -67,7 +67,7 @@ describe('trigger', () => {
     expect(output).not.toContain(env.MEDIA_WEBHOOKS_SECRET)
   })
 
-  /** The outcomes at the receiver, and how many deliveries are printed. */
+  /** The outcomes at the receiver, and the number of printed deliveries. */
   const effects: Record<Fault, { outcomes: string[]; printed: number }> = {
     duplicate: { outcomes: ['accepted', 'duplicate'], printed: 2 },
     'concurrent-duplicate': { outcomes: ['accepted', 'duplicate'], printed: 2 },
@@ -79,7 +79,7 @@ describe('trigger', () => {
     'lost-answer': { outcomes: ['accepted', 'duplicate'], printed: 2 },
   }
 
-  test.each(faults.filter((fault) => fault !== 'reorder'))('plays the fault %s', async (fault) => {
+  test.each(faults.filter((fault) => fault !== 'reorder'))('simulates the fault %s', async (fault) => {
     const { url, reports } = await receive()
     const { code, deliveries } = await trigger('file.received', url, '--fault', fault, '--time-scale', '0.01')
     const { outcomes, printed } = effects[fault]
@@ -88,7 +88,7 @@ describe('trigger', () => {
     expect(deliveries).toHaveLength(printed)
   })
 
-  test('reorders the events of a media, and says that one event alone has no order', async () => {
+  test('reorders the events of a media, and says that a single event has no order', async () => {
     const { url, events } = await receive()
     const { code } = await trigger('lifecycle', url, '--fault', 'reorder', '--time-scale', '0.01')
     expect(code).toBe(0)
@@ -100,11 +100,11 @@ describe('trigger', () => {
     expect(alone).toMatchObject({ code: 2, errors: expect.stringContaining('--fault reorder goes with lifecycle') })
   })
 
-  test('fails when an event is given up, and tells each retry and its reason', async () => {
+  test('fails when an event is given up, and prints each retry with its reason', async () => {
     const url = await open((_, response) => void response.writeHead(500).end('no'))
     const { code, output } = await finish(['trigger', 'file.received', '--to', url, '--time-scale', '0.001'])
     expect(code).toBe(1)
-    expect(output.match(/not acknowledged \(status\): answered 500; delivered again in 0\.003 s/g)).toHaveLength(3)
+    expect(output.match(/not acknowledged \(status\): answered 500; retry in 0\.003 s/g)).toHaveLength(3)
     expect(output).toContain('0 of 1 acknowledged')
   })
 
@@ -115,13 +115,13 @@ describe('trigger', () => {
     expect(code).toBe(1)
   })
 
-  test('does not deliver again after an answer with the profile observed', async () => {
+  test('does not retry after an answer with the profile observed', async () => {
     const url = await open((_, response) => void response.writeHead(500).end())
     const { code, deliveries } = await trigger('file.received', url, '--profile', 'observed')
     expect({ code, deliveries: deliveries.length }).toEqual({ code: 1, deliveries: 1 })
   })
 
-  test('ends with 130 when it is interrupted in the middle', async () => {
+  test('exits with 130 when it is interrupted', async () => {
     const { url } = await receive()
     const program = start(['trigger', 'lifecycle', '--to', url])
     await program.line(/file\.received/)

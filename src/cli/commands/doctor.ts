@@ -3,7 +3,7 @@ import { readUrl, UsageError } from '../shared/flags.ts'
 import { maskingHelp } from '../shared/mask.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import type { Screen } from '../shared/screen.ts'
-import { createEndpoint, shown } from './doctor/endpoint.ts'
+import { createEndpoint, maskedEndpointUrl } from './doctor/endpoint.ts'
 import { examine, maxRequests } from './doctor/examine.ts'
 import type { Finding } from './doctor/finding.ts'
 
@@ -11,15 +11,15 @@ const styles = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' }
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'tries a running endpoint as the service would, and says what to fix',
+  summary: 'tests a running endpoint as the service would use it, and says what to fix',
   details:
-    `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so that handlers see event.test) and bad\n` +
-    `ones, at most ${maxRequests} requests, to this URL only. Redirects are not followed. Where encoding.started is ignored,\n` +
-    `duplicates are of a type that is not.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}`,
+    `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so handlers see event.test) and bad ones:\n` +
+    `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started,\n` +
+    `it tests duplicates with another type.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}`,
   positionals: ['<url>'],
-  flags: { verify: schemeChoice('how the endpoint verifies deliveries'), ...schemeFlags },
+  flags: { verify: schemeChoice('the scheme that the endpoint verifies'), ...schemeFlags },
   json: 'print one JSON object: url, ok, requests, findings',
-  exitCodes: { 0: 'all is well (warnings included)', 1: 'a check failed' },
+  exitCodes: { 0: 'no check failed; warnings do not count', 1: 'a check failed' },
   examples: [
     "doctor 'http://127.0.0.1:3000/webhooks/media?token=secret'",
     'doctor http://127.0.0.1:3000/webhooks/media --verify hmac-signature --header x-signature --secret s3cret',
@@ -36,9 +36,9 @@ export const doctor = defineCommand({
     const count = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length
     const fine = count('failed') === 0
     const { requests } = endpoint
-    if (values.json) screen.json({ url: shown(url, scheme), ok: fine, requests, findings })
+    if (values.json) screen.json({ url: maskedEndpointUrl(url, scheme), ok: fine, requests, findings })
     else {
-      const [verdict, style] = fine ? (['All is well', 'green'] as const) : (['Not all is well', 'red'] as const)
+      const [verdict, style] = fine ? (['All is well', 'green'] as const) : (['Something is wrong', 'red'] as const)
       const counts = `${count('ok')} ok, ${count('warning')} warned, ${count('failed')} failed`
       screen.print(`\n${screen.paint(style, verdict)}: ${counts}; ${requests} request${requests === 1 ? '' : 's'}`)
     }

@@ -9,22 +9,21 @@ const standardPort = 4010
 
 export const emulate = defineCommand({
   name: 'emulate',
-  summary: 'plays the service on this machine: its API, its sender, and a page to watch them',
-  details:
-    'Credentials that are not given are made up, and printed. What `documented` and `observed` mean is in the README.',
+  summary: 'runs an emulator of the service: its API, its sender, and a page to watch them',
+  details: 'It generates and prints the credentials that you do not give. The documentation explains the two profiles.',
   flags: {
     port: port(standardPort),
-    profile: choice(profiles, 'how events are sent: as the service documents it, or as it was seen to do it'),
+    profile: choice(profiles, 'how events are sent: as the service documents it (default), or as it was observed'),
     timeScale,
-    publicKey: text('<key>', 'public part of the API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
-    secretKey: text('<key>', 'its secret part', 'MEDIA_WEBHOOKS_SECRET_KEY'),
-    accessToken: text('<token>', 'bearer token', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
+    publicKey: text('<key>', 'the public part of the API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
+    secretKey: text('<key>', 'the secret part of the API key', 'MEDIA_WEBHOOKS_SECRET_KEY'),
+    accessToken: text('<token>', 'the bearer token', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
   },
-  json: 'print one JSON object: url, api, page, profile, and the credentials that were made up',
+  json: 'print one JSON object: url, api, page, profile, and the generated credentials',
   exitCodes: servingExitCodes,
   examples: ['emulate', 'emulate --port 0 --profile observed --time-scale 0.1'],
   async run({ values: { port = standardPort, profile = 'documented', json, ...values } }, screen) {
-    // Only here: it is most of what there is to load, and the other commands start without it.
+    // Loaded only here: the emulator is most of the code, and the other commands start faster without it.
     const { createEmulator } = await import('../../emulator/index.ts')
     const { timeScale = 1, publicKey, secretKey, accessToken } = values
     const given = { publicKey, secretKey, accessToken }
@@ -33,21 +32,21 @@ export const emulate = defineCommand({
     })
     const { url, credentials } = emulator
     const addresses = { url, api: `${url}/api`, page: `${url}/` }
-    const madeUp: Partial<typeof credentials> = Object.fromEntries(
+    const generated: Partial<typeof credentials> = Object.fromEntries(
       Object.entries(credentials).filter(([name]) => given[name as keyof typeof given] === undefined),
     )
-    if (json) screen.json({ ...addresses, profile, credentials: madeUp })
+    if (json) screen.json({ ...addresses, profile, credentials: generated })
     else {
       const asGiven = '(as given)'
       const rows = [
         ['base URL', url],
         ['API', addresses.api],
         ['page', addresses.page],
-        ['public key', madeUp.publicKey ?? asGiven],
-        ['secret key', madeUp.secretKey ?? asGiven],
-        ['access token', madeUp.accessToken ?? asGiven],
+        ['public key', generated.publicKey ?? asGiven],
+        ['secret key', generated.secretKey ?? asGiven],
+        ['access token', generated.accessToken ?? asGiven],
       ]
-      screen.print(`The service is emulated on this machine, with the profile ${profile} (Ctrl-C ends it).\n`)
+      screen.print(`Emulating the service with the profile ${profile}. Press Ctrl-C to stop.\n`)
       screen.print(table(rows, '  '))
     }
     await interrupted(screen.signal)

@@ -1,7 +1,7 @@
 import type { InboxFile } from '../../inbox/sqlite.ts'
 import { WebhookError } from '../../index.ts'
-import { defineCommand, type Input } from '../shared/command.ts'
-import { flagName, toggle, UsageError, whole } from '../shared/flags.ts'
+import { type CommandInput, defineCommand } from '../shared/command.ts'
+import { flagName, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
 import type { Screen } from '../shared/screen.ts'
 import { suggestion } from '../shared/suggestion.ts'
 import { table } from '../shared/text.ts'
@@ -9,16 +9,18 @@ import { eachDeadLetter, everyKey } from './inbox/each-dead-letter.ts'
 import { deadLetterJson, deadLettersText, shellQuoted } from './inbox/print.ts'
 
 const flags = {
-  limit: whole('<n>', 'dead-letters: at most so many, the newest (default: 100)', 1),
-  offset: whole('<n>', 'dead-letters: without the first so many'),
-  all: toggle('replay, discard: every dead letter'),
-  yes: toggle('discard --all: yes, for good'),
+  limit: wholeNumber('<n>', 'dead-letters: list at most this many, newest first (default: 100)', 1),
+  offset: wholeNumber('<n>', 'dead-letters: skip this many'),
+  all: toggle('replay, discard: all dead letters'),
+  yes: toggle('discard --all: confirm that they are deleted for good'),
 }
 
-type InboxInput = Input<typeof flags>
+type InboxInput = CommandInput<typeof flags>
 type Run = (file: InboxFile, input: InboxInput, screen: Screen) => number | Promise<number>
 
+/** One of the words after the file, such as `replay`. */
 interface Action {
+  /** The flags that it takes. */
   readonly flags: readonly (keyof typeof flags)[]
   readonly run: Run
 }
@@ -33,12 +35,12 @@ const showStats: Run = (file, { values }, screen) => {
 }
 
 const showDeadLetters: Run = (file, { values: { limit = 100, offset = 0, json } }, screen) => {
-  const letters = file.deadLetters.list({ limit, offset })
+  const deadLetters = file.deadLetters.list({ limit, offset })
   const total = file.stats().deadLetters
-  if (json) screen.json({ deadLetters: letters.map(deadLetterJson), total })
+  if (json) screen.json({ deadLetters: deadLetters.map(deadLetterJson), total })
   else {
-    if (letters.length > 0) screen.print(deadLettersText(letters, screen.paint))
-    screen.print(`${letters.length} of ${counted(total)}`)
+    if (deadLetters.length > 0) screen.print(deadLettersText(deadLetters, screen.paint))
+    screen.print(`${deadLetters.length} of ${counted(total)}`)
   }
   return 0
 }
@@ -48,7 +50,7 @@ const settle =
   async (file, { values: { all, json }, positionals: [, , ...named] }, screen) => {
     const keys = all ? everyKey(file) : [...new Set(named)]
     const { done, missing } = await eachDeadLetter(keys, (key) => file.deadLetters[action](key), past, screen)
-    // With --all they were there a moment ago: somebody else was faster.
+    // With --all, a missing key is not an error: someone else has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
     else screen.print(`${counted(done.length)} ${past}${done.length > 0 ? then : ''}`)
@@ -57,7 +59,8 @@ const settle =
   }
 
 const replayed =
-  ': handled within a second by the server that has the inbox open, or by the next that opens it.\nA refused delivery that still cannot be read stays; the log of that server says why'
+  ': handled within a second by the server that has the inbox open, or else by the next one that opens it.\n' +
+  'An unreadable delivery that still cannot be parsed stays. The log of that server says why.'
 
 const actions: Readonly<Record<string, Action>> = {
   stats: { flags: [], run: showStats },
@@ -68,19 +71,20 @@ const actions: Readonly<Record<string, Action>> = {
 
 export const inbox = defineCommand({
   name: 'inbox',
-  summary: 'looks into the file of a SQLite inbox, and replays or discards its dead letters',
+  summary: 'inspects the file of a SQLite inbox, and replays or discards its dead letters',
   details:
-    'Whether a server has the inbox open or not. Refused deliveries are listed too: they passed verification and could\n' +
-    'not be read. One that still cannot be read when it is replayed stays. A key that begins with a dash comes after --.',
+    'It also works while a server has the inbox open. Unreadable deliveries are dead letters too: they passed\n' +
+    'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
+    'a dash after --.',
   positionals: ['<file>', `<${Object.keys(actions).join('|')}>`],
-  more: '[key…]',
+  morePositionals: '[key…]',
   flags,
-  json: 'print one JSON object: the counts; the dead letters whole, and total; or the keys, and those that are missing',
-  exitCodes: { 1: 'a key is not there, or the file cannot be used' },
+  json: 'print one JSON object: the counts, or complete dead letters and their total, or the keys done and missing',
+  exitCodes: { 1: 'no dead letter has one of the keys, or the file cannot be used' },
   examples: [
     'inbox ./inbox.db stats',
     'inbox ./inbox.db dead-letters --limit 10',
-    'inbox ./inbox.db replay refused:3q2-7w 7c9e6679',
+    'inbox ./inbox.db replay unreadable:3q2-7w 7c9e6679',
     'inbox ./inbox.db discard --all --yes',
   ],
   async run(input, screen) {
@@ -98,24 +102,24 @@ function actionOf({ positionals: [, name = '', ...keys], values, given }: InboxI
   const names = Object.keys(actions)
   const action = names.includes(name) ? actions[name] : undefined
   if (action === undefined)
-    throw new UsageError(`after the file comes one of ${names.join(', ')}${suggestion(name, names)}`)
+    throw new UsageError(`the word after the file has to be one of ${names.join(', ')}${suggestion(name, names)}`)
   const stray = Object.keys(flags).find((flag) => given.has(flag) && !action.flags.some((each) => each === flag))
-  if (stray !== undefined) throw new UsageError(`${name} has no use for ${flagName(stray)}`)
+  if (stray !== undefined) throw new UsageError(`${name} does not take ${flagName(stray)}`)
   const takesKeys = action.flags.includes('all')
   if (!takesKeys && keys.length > 0) throw new UsageError(`${name} takes no keys`)
-  if (takesKeys && keys.length > 0 === (values.all === true)) throw new UsageError(`${name} takes keys, or --all`)
+  if (takesKeys && keys.length > 0 === (values.all === true)) throw new UsageError(`${name} takes either keys or --all`)
   if (name === 'discard' && values.all && !values.yes)
-    throw new UsageError('discard --all forgets every dead letter for good: add --yes if that is meant')
+    throw new UsageError('discard --all deletes all dead letters for good: add --yes to confirm')
   return action
 }
 
 async function openFile(path: string): Promise<InboxFile> {
-  // Only here: the other commands do without SQLite.
+  // Loaded only here: the other commands do not need SQLite.
   const { openInboxFile } = await import('../../inbox/sqlite.ts')
   try {
     return openInboxFile(path)
   } catch (error) {
-    // To the package the path is an option. Here the command line makes sense, and the file is not there.
+    // The package calls a wrong path an invalid option. Here the command line is valid, and the file is the problem.
     if (!(error instanceof WebhookError)) throw error
     throw new Error(error.message, { cause: error })
   }

@@ -1,15 +1,15 @@
 import type { ApiKey } from '../../client/index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
-import { choice, required, text, whole } from '../shared/flags.ts'
+import { choice, required, text, wholeNumber } from '../shared/flags.ts'
 import { plain, table } from '../shared/text.ts'
 
 const name = required(text('<text>', 'the name of the key'))
 
 const list = apiCommand({
   name: 'list',
-  summary: 'lists the API keys, a page of them',
-  flags: { sortBy: choice(['created_at', 'name'], 'what they are sorted by (default: created_at)'), ...listFlags },
+  summary: 'lists API keys, one page at a time',
+  flags: { sortBy: choice(['created_at', 'name'], 'the field to sort by (default: created_at)'), ...listFlags },
   examples: ['keys list --search upload --sort-by name'],
   ask: async (client, { values: { search, sortBy, orderBy, limit, offset } }, options) =>
     (await client.apiKey.list({ search, sortBy, orderBy, limit, offset }, options)).data,
@@ -21,21 +21,21 @@ const list = apiCommand({
 
 const create = apiCommand({
   name: 'create',
-  summary: 'creates an API key, and prints its secret, which is shown this once',
+  summary: 'creates an API key, and prints its secret, which is never details again',
   flags: {
     name,
-    ttl: required(whole('<seconds>', 'how long it is valid', 1, 2_147_483_647)),
-    type: choice(['full_access', 'only_upload'], 'what it may do (default: full_access)'),
+    ttl: required(wholeNumber('<seconds>', 'its lifetime', 1, 2_147_483_647)),
+    type: choice(['full_access', 'only_upload'], 'its permissions (default: full_access)'),
   },
   examples: ['keys create --name uploader --ttl 86400 --type only_upload'],
   ask: async (client, { values: { name, ttl, type = 'full_access' } }, options) =>
     (await client.apiKey.create({ apiKeyName: name, ttl, type }, options)).data,
-  show: ({ apiKey }) => shown(apiKey),
+  show: ({ apiKey }) => details(apiKey),
 })
 
 const rename = apiCommand({
   name: 'rename',
-  alsoCalled: 'update',
+  suggestedFor: 'update',
   summary: 'renames an API key',
   positionals: ['<id>'],
   flags: { name },
@@ -47,7 +47,7 @@ const rename = apiCommand({
 
 const remove = apiCommand({
   name: 'delete',
-  summary: 'deletes an API key, for good',
+  summary: 'deletes an API key for good',
   positionals: ['<id>'],
   flags: {},
   examples: ['keys delete 7c9e6679-7425-40de-944b-e07fc1f90ae7'],
@@ -61,7 +61,7 @@ export const keys: CommandGroup = {
   commands: [list, create, rename, remove],
 }
 
-const shown = ({ id, name, type, publicKey, secret, expiredAt }: ApiKey): string =>
+const details = ({ id, name, type, publicKey, secret, expiredAt }: ApiKey): string =>
   table(
     Object.entries({ id, name, type, 'public key': publicKey, 'secret key': secret, until: expiredAt }).flatMap(
       ([label, value]) => (value === undefined ? [] : [[label, plain(value)]]),

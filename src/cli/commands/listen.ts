@@ -7,23 +7,23 @@ import { port } from '../shared/flags.ts'
 import { hasTokenInPath, readScheme, schemeChoice, schemeFlags, secretOf } from '../shared/schemes.ts'
 import { interrupted, listenOn, servingExitCodes } from '../shared/serving.ts'
 import { advise } from './listen/advise.ts'
-import { describe, printReceived } from './listen/print.ts'
-import { createListener, type Received } from './listen/received.ts'
+import { describe, printDelivery } from './listen/print.ts'
+import { createListener, type ReportedDelivery } from './listen/received.ts'
 
 const standardPort = 4020
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'receives deliveries, prints their events, and says how to verify their sender',
+  summary: 'receives deliveries, prints their events, and finds the verifier for their sender',
   details:
-    'It takes deliveries at any path, from anyone unless --verify is given. With --secret it finds the verifier that\n' +
-    'accepts what it sees, and prints the line of code to paste. Credentials are masked.',
+    'It accepts deliveries at any path, and from anyone unless --verify is given. With --secret it finds the verifier\n' +
+    'that accepts them, and prints the line of code to paste. Credentials are masked.',
   flags: {
     port: port(standardPort),
-    verify: schemeChoice('reject what this scheme does not verify'),
+    verify: schemeChoice('reject deliveries that this scheme does not verify'),
     ...schemeFlags,
   },
-  json: 'print a line with the URL, then one JSON object a delivery: outcome, status, headers, event, advice, lines',
+  json: 'print a line with the URL, then one JSON object per delivery: outcome, status, headers, event, advice, lines',
   exitCodes: servingExitCodes,
   examples: ['listen', 'listen --port 0 --secret s3cret'],
   async run({ values, given }, screen) {
@@ -31,23 +31,23 @@ export const listen = defineCommand({
     const secret = scheme === undefined ? values.secret : secretOf(scheme)
     let lastAdvice: string | undefined
 
-    const tell = async (received: Received) => {
-      // A delivery that was verified needs no advice.
-      const needed = scheme === undefined || received.report.outcome === 'unauthorized'
-      const advice = needed && received.delivery.body.length > 0 ? await advise(received.delivery, secret) : undefined
-      const described = describe(received, { secret, tokenInPath: hasTokenInPath(scheme) })
+    const print = async (reported: ReportedDelivery) => {
+      // A verified delivery needs no advice.
+      const needed = scheme === undefined || reported.report.outcome === 'unauthorized'
+      const advice = needed && reported.delivery.body.length > 0 ? await advise(reported.delivery, secret) : undefined
+      const described = describe(reported, { secret, tokenInPath: hasTokenInPath(scheme) })
       if (values.json) return screen.json({ ...described, ...(advice && { advice: advice.text, lines: advice.lines }) })
-      printReceived(described, screen)
+      printDelivery(described, screen)
       const text = advice && [advice.text, ...advice.lines].join('\n  ')
       if (text !== undefined && text !== lastAdvice) screen.print(screen.paint('bold', text))
       lastAdvice = text ?? lastAdvice
     }
 
-    const { listener, close } = createListener(scheme === undefined ? unverified() : verifierFor(scheme), tell)
+    const { listener, close } = createListener(scheme === undefined ? unverified() : verifierFor(scheme), print)
     const server = createServer(listener)
     const url = await listenOn(server, values.port ?? standardPort)
     if (values.json) screen.json({ url })
-    else screen.print(`Listening on ${url}, at any path (Ctrl-C ends it)`)
+    else screen.print(`Listening on ${url}, at any path. Press Ctrl-C to stop.`)
     await interrupted(screen.signal)
     server.close()
     server.closeAllConnections()

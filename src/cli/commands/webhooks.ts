@@ -17,10 +17,10 @@ const events = (help: string): Flag<Events> => {
   return { ...words, read }
 }
 const name = text('<text>', 'the name of the webhook')
-const target = url('where its deliveries go; it may hold a secret')
-const reveal = toggle('print the URLs whole, with the secrets in them')
+const target = url('the URL that receives the deliveries; it can contain a secret')
+const reveal = toggle('print URLs in full, with the secrets in them')
 
-/** The subscription to these events and no others. */
+/** Subscribes to the chosen event types and to no others. */
 const subscription = (chosen: Events) => ({
   fileReceived: chosen.includes('file.received'),
   encodingStarted: chosen.includes('encoding.started'),
@@ -29,28 +29,28 @@ const subscription = (chosen: Events) => ({
   encodingFailed: chosen.includes('encoding.failed'),
 })
 
-/** Only the flags that are set: the others are not asked for. */
+/** Filters by the chosen event types. The others are left out, so they may be set or not. */
 const filter = (chosen: Events = []) =>
   Object.fromEntries(Object.entries(subscription(chosen)).filter(([, isChosen]) => isChosen))
 
-const guarded = (webhook: Webhook, reveal: true | undefined): Webhook =>
+const masked = (webhook: Webhook, reveal: true | undefined): Webhook =>
   reveal || webhook.url === undefined ? webhook : { ...webhook, url: maskedUrl(webhook.url) }
 
 const list = apiCommand({
   name: 'list',
-  summary: 'lists the webhooks, a page of them',
+  summary: 'lists webhooks, one page at a time',
   details: maskingHelp,
   flags: {
-    events: events('only those subscribed to all of these'),
-    sortBy: choice(['created_at', 'url', 'name'], 'what they are sorted by (default: created_at)'),
+    events: events('list only webhooks with all of these event types'),
+    sortBy: choice(['created_at', 'url', 'name'], 'the field to sort by (default: created_at)'),
     ...listFlags,
     reveal,
   },
   examples: ['webhooks list --events encoding.finished --limit 10'],
   async ask(client, { values: { events, search, sortBy, orderBy, limit, offset, reveal } }, options) {
-    const asked = { ...filter(events), search, sortBy, orderBy, limit, offset }
-    const { webhooks, total } = (await client.webhook.list(asked, options)).data
-    return { webhooks: webhooks.map((webhook) => guarded(webhook, reveal)), total }
+    const params = { ...filter(events), search, sortBy, orderBy, limit, offset }
+    const { webhooks, total } = (await client.webhook.list(params, options)).data
+    return { webhooks: webhooks.map((webhook) => masked(webhook, reveal)), total }
   },
   show: ({ webhooks, total }) => {
     const rows = webhooks.map((webhook) => [webhook.id, webhook.name ?? '', webhook.url ?? '', subscribed(webhook)])
@@ -66,29 +66,29 @@ const get = apiCommand({
   flags: { reveal },
   examples: ['webhooks get 0f8fad5b-d9cb-469f-a165-70867728950e'],
   ask: async (client, { positionals: [id = ''], values: { reveal } }, options) => ({
-    webhook: guarded((await client.webhook.get(id, options)).data.webhook, reveal),
+    webhook: masked((await client.webhook.get(id, options)).data.webhook, reveal),
   }),
-  show: ({ webhook }) => shown(webhook),
+  show: ({ webhook }) => details(webhook),
 })
 
 const create = apiCommand({
   name: 'create',
   summary: 'creates a webhook',
   details: maskingHelp,
-  flags: { url: required(target), events: required(events('what it is sent')), name },
+  flags: { url: required(target), events: required(events('the event types to send')), name },
   examples: ["webhooks create --url 'https://example.com/webhooks/media?token=secret' --events all --name production"],
   async ask(client, { values: { url, name, events } }, options) {
     const { data } = await client.webhook.create({ url, name, ...subscription(events) }, options)
-    return { webhook: guarded(data.webhook, undefined) }
+    return { webhook: masked(data.webhook, undefined) }
   },
-  show: ({ webhook }) => shown(webhook),
+  show: ({ webhook }) => details(webhook),
 })
 
 const update = apiCommand({
   name: 'update',
-  summary: 'changes what is given of a webhook',
+  summary: 'changes the URL, the name or the event types of a webhook',
   positionals: ['<id>'],
-  flags: { url: target, events: events('what it is sent from now on, and nothing else'), name },
+  flags: { url: target, events: events('the event types to send from now on'), name },
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
   async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
     if ((url ?? name ?? events) === undefined) throw new UsageError('give what to change: --url, --events or --name')
@@ -99,7 +99,7 @@ const update = apiCommand({
 
 const remove = apiCommand({
   name: 'delete',
-  summary: 'deletes a webhook, for good',
+  summary: 'deletes a webhook for good',
   positionals: ['<id>'],
   flags: {},
   examples: ['webhooks delete 0f8fad5b-d9cb-469f-a165-70867728950e'],
@@ -109,7 +109,7 @@ const remove = apiCommand({
 
 const check = apiCommand({
   name: 'check',
-  summary: 'has the service send a test delivery to a webhook',
+  summary: 'makes the service send a test delivery to a webhook',
   positionals: ['<id>'],
   flags: {},
   examples: ['webhooks check 0f8fad5b-d9cb-469f-a165-70867728950e'],
@@ -129,7 +129,7 @@ function subscribed(webhook: Webhook): string {
   return set.map((flag) => flag.replace(/[A-Z]/, (letter) => `.${letter.toLowerCase()}`)).join(',')
 }
 
-const shown = (webhook: Webhook): string =>
+const details = (webhook: Webhook): string =>
   table(
     Object.entries({
       id: webhook.id,

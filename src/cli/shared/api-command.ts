@@ -1,51 +1,52 @@
 import { type CallOptions, type Client, createClient } from '../../client/index.ts'
-import { type Command, defineCommand, type Input } from './command.ts'
-import { choice, type Flags, required, text, UsageError, url, whole } from './flags.ts'
+import { type Command, type CommandInput, defineCommand } from './command.ts'
+import { choice, type Flags, required, text, UsageError, url, wholeNumber } from './flags.ts'
 
 const apiFlags = {
   baseUrl: required(
-    url("the service's base address, without /api", 'http://127.0.0.1:4010', 'MEDIA_WEBHOOKS_BASE_URL'),
+    url('the address of the service, without /api', 'http://127.0.0.1:4010', 'MEDIA_WEBHOOKS_BASE_URL'),
   ),
   publicKey: text('<key>', 'the public part of an API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
-  secretKey: text('<key>', 'its secret part', 'MEDIA_WEBHOOKS_SECRET_KEY'),
-  accessToken: text('<token>', 'a bearer token, in the place of a key', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
+  secretKey: text('<key>', 'the secret part of the API key', 'MEDIA_WEBHOOKS_SECRET_KEY'),
+  accessToken: text('<token>', 'a bearer token, instead of a key', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
 }
 
-/** The flags of a list. */
+/** The flags of commands that list something. */
 export const listFlags = {
-  search: text('<text>', 'only those with this in their name'),
-  orderBy: choice(['asc', 'desc'], 'from the smallest, or from the largest (default: asc)'),
-  limit: whole('<n>', 'at most so many', 1, 100),
-  offset: whole('<n>', 'without the first so many'),
+  search: text('<text>', 'list only those with this text in their name'),
+  orderBy: choice(['asc', 'desc'], 'ascending or descending order (default: asc)'),
+  limit: wholeNumber('<n>', 'list at most this many', 1, 100),
+  offset: wholeNumber('<n>', 'skip this many'),
 }
 
-/** A command that makes one call of the service's API. */
+/** A command that calls the service's API once. */
 interface ApiCommand<Of extends Flags, Answer> extends Omit<Command<Of>, 'run' | 'json'> {
-  /** Calls it. What it resolves with is what `--json` prints. */
-  ask(client: Client, input: Input<Of>, options: CallOptions): Promise<Answer>
-  /** The answer for people. */
+  /** Calls the API. `--json` prints the answer. */
+  ask(client: Client, input: CommandInput<Of>, options: CallOptions): Promise<Answer>
+  /** Formats the answer for people. */
   show(answer: Answer): string
 }
 
+/** Defines a command that calls the service's API once. */
 export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest }: ApiCommand<Of, Answer>): Command =>
   defineCommand<Of & typeof apiFlags>({
     ...rest,
     flags: { ...flags, ...apiFlags },
-    json: "print the answer as one JSON object, in the client's words",
-    exitCodes: { 1: 'the service rejected it, or could not be reached' },
+    json: 'print the answer as one JSON object, with the field names of the client',
+    exitCodes: { 1: 'the service rejected the call or could not be reached' },
     async run(input, screen) {
-      // The compiler can't split the values of flags that it does not know yet.
-      const forClient = input as unknown as Input<typeof apiFlags>
+      // The compiler cannot split the values of flags that it does not know yet.
+      const forClient = input as unknown as CommandInput<typeof apiFlags>
       const client = createClient(credentialsOf(forClient), { baseUrl: forClient.values.baseUrl })
-      const answer = await ask(client, input as unknown as Input<Of>, { signal: screen.signal })
+      const answer = await ask(client, input as unknown as CommandInput<Of>, { signal: screen.signal })
       if (input.values.json) screen.json(answer)
       else screen.print(show(answer))
       return 0
     },
   })
 
-/** A flag decides over the environment, and there a key over a token. */
-function credentialsOf({ values, given }: Input<typeof apiFlags>) {
+/** Flags come before the environment. In the environment, a key comes before a token. */
+function credentialsOf({ values, given }: CommandInput<typeof apiFlags>) {
   const { publicKey, secretKey, accessToken } = values
   const key = given.has('publicKey') || given.has('secretKey')
   if (key && given.has('accessToken')) throw new UsageError('give a key or --access-token, not both')
@@ -53,7 +54,7 @@ function credentialsOf({ values, given }: Input<typeof apiFlags>) {
   if (accessToken !== undefined && !key && (given.has('accessToken') || !hasKey)) return { accessToken }
   if (hasKey) return { publicKey, secretKey }
   throw new UsageError(
-    'credentials are missing: --public-key and --secret-key, or --access-token ' +
-      '(or MEDIA_WEBHOOKS_PUBLIC_KEY and MEDIA_WEBHOOKS_SECRET_KEY, or MEDIA_WEBHOOKS_ACCESS_TOKEN)',
+    'credentials are missing: give --public-key and --secret-key, or --access-token ' +
+      '(or set MEDIA_WEBHOOKS_PUBLIC_KEY and MEDIA_WEBHOOKS_SECRET_KEY, or MEDIA_WEBHOOKS_ACCESS_TOKEN)',
   )
 }

@@ -1,29 +1,29 @@
 import { parseArgs } from 'node:util'
-import type { Command, Input } from './command.ts'
+import type { Command, CommandInput } from './command.ts'
 import { type Flag, type Flags, flagName, toggle, UsageError } from './flags.ts'
 import { suggestion } from './suggestion.ts'
 
-/** The flags of every command. */
-export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this') })
+/** The flags that every command has. */
+export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this help') })
 
 /**
  * Reads the command line of a command.
- * @throws UsageError that names the flag or argument at fault, and never a value
+ * @throws UsageError that names the wrong flag or argument, and never its value
  */
 export function readArguments(
   command: Command,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): Input {
+): CommandInput {
   const flags: Flags = { ...command.flags, ...commonFlags('') }
   const { texts, positionals } = split(flags, args)
   const values: Record<string, unknown> = {}
   for (const [name, flag] of Object.entries(flags)) values[name] = readValue(name, flag, texts.get(name), env)
   checkPositionals(command, positionals)
-  return { values: values as Input['values'], given: new Set(texts.keys()), positionals }
+  return { values: values as CommandInput['values'], given: new Set(texts.keys()), positionals }
 }
 
-/** Whether the user asks for help rather than for the command. */
+/** `true` if the command line asks for help. */
 export const asksForHelp = (args: readonly string[]): boolean => {
   const end = args.indexOf('--')
   return (end === -1 ? args : args.slice(0, end)).some((each) => each === '--help' || each === '-h')
@@ -37,7 +37,7 @@ function split(flags: Flags, args: readonly string[]) {
       { type: takes === undefined ? ('boolean' as const) : ('string' as const) },
     ]),
   )
-  // Not strict: the parser's own messages know nothing of what a flag takes.
+  // Not strict, because the messages of the parser cannot say which value a flag takes.
   const { tokens, positionals } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   const texts = new Map<string, string>()
   for (const token of tokens) {
@@ -59,7 +59,7 @@ function textOf({ takes }: Flag, { rawName, value, inlineValue }: GivenFlag): st
   }
   if (value === undefined) throw new UsageError(`${rawName} takes ${takes}`)
   if (!inlineValue && value.startsWith('-')) {
-    throw new UsageError(`${rawName} takes ${takes}; one that begins with a dash is written ${rawName}=-…`)
+    throw new UsageError(`${rawName} takes ${takes}; write a value that begins with a dash as ${rawName}=-…`)
   }
   return value
 }
@@ -76,7 +76,7 @@ function readValue(
   text: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ) {
-  // A variable that is set to nothing is one that is not set.
+  // A variable that is set to the empty text counts as unset.
   const fromEnvironment = flag.env === undefined ? undefined : env[flag.env] || undefined
   const source = text === undefined && fromEnvironment !== undefined ? flag.env : flagName(name)
   const given = text ?? fromEnvironment
@@ -91,11 +91,11 @@ function readValue(
   }
 }
 
-function checkPositionals({ positionals: names = [], more }: Command, given: readonly string[]): void {
+function checkPositionals({ positionals: names = [], morePositionals }: Command, given: readonly string[]): void {
   const missing = names[given.length]
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
-  if (given.length <= names.length || more !== undefined) return
-  // Not quoted: it may be the rest of a secret.
+  if (given.length <= names.length || morePositionals !== undefined) return
+  // The message does not quote the argument: it may be the rest of a secret.
   const taken = names.length === 0 ? 'none' : names.join(' ')
-  throw new UsageError(`there is an argument too many: it takes ${taken} (a text with spaces has to be quoted)`)
+  throw new UsageError(`too many arguments: the command takes ${taken} (put quotes around a text with spaces)`)
 }

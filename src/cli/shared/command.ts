@@ -1,10 +1,11 @@
 import type { Flags, Values } from './flags.ts'
 import type { Screen } from './screen.ts'
 
-/** What a command was given. */
-export interface Input<Of extends Flags = Flags> {
+/** The parsed command line of a command. */
+export interface CommandInput<Of extends Flags = Flags> {
+  /** The value of each flag, from the command line or from its environment variable. */
   readonly values: Values<Of> & { readonly json: true | undefined }
-  /** The flags that were on the command line itself, not those taken from the environment. */
+  /** The names of the flags on the command line. Flags set by an environment variable are not among them. */
   readonly given: ReadonlySet<string>
   readonly positionals: readonly string[]
 }
@@ -12,37 +13,37 @@ export interface Input<Of extends Flags = Flags> {
 /** A command of the program. */
 export interface Command<Of extends Flags = Flags> {
   readonly name: string
-  /** A word by which it is looked for, too: it is no name of it, but leads to it. */
-  readonly alsoCalled?: string
-  /** What it does, in a line. */
+  /** A wrong name that users are likely to try. The error message then suggests this command. */
+  readonly suggestedFor?: string
+  /** One line for the help. It begins with a verb. */
   readonly summary: string
-  /** More about it, in the help. */
+  /** More lines for the help. */
   readonly details?: string
-  /** What it takes beside flags, such as `<url>`. */
+  /** The names of the required arguments, such as `<url>`. */
   readonly positionals?: readonly string[]
-  /** What it takes any number of after those, such as `[key…]`. */
-  readonly more?: string
+  /** The name of any number of further arguments, such as `[key…]`. */
+  readonly morePositionals?: string
   readonly flags: Of
-  /** What `--json` prints. */
+  /** The help of `--json`. */
   readonly json: string
-  /** What its exit codes mean, where the program's do not say enough; `undefined` for one that it does not have. */
+  /** The meaning of exit codes where it differs from the program's. `undefined` removes a code from the help. */
   readonly exitCodes?: Readonly<Record<number, string | undefined>>
-  /** Whole lines to type, without the program's name. */
+  /** Whole command lines, without the name of the program. */
   readonly examples: readonly [string, ...string[]]
   /**
-   * Does it.
+   * Runs the command.
    * @returns the exit code
-   * @throws UsageError, or any error whose message is for the user
+   * @throws UsageError if the command line is invalid, or any error with a message for the user
    */
-  run(input: Input<Of>, screen: Screen): Promise<number>
+  run(input: CommandInput<Of>, screen: Screen): Promise<number>
 }
 
-/** Commands under a name, such as `keys create`. */
+/** Commands under one name, such as `keys create`. */
 export interface CommandGroup {
   readonly name: string
   readonly summary: string
   readonly commands: readonly Command[]
 }
 
-/** Checks the types of a command's flags against what it does with them. */
+/** Infers the types of a command's values from its flags. */
 export const defineCommand = <Of extends Flags>(command: Command<Of>): Command => command as unknown as Command

@@ -1,7 +1,7 @@
 /**
- * A URL, or the target of a delivery, without what may be a secret: credentials, the values of its query, tokens in its
- * path.
- * @param tokenInPath whether the last segment of the path is known to be one, whatever it looks like
+ * Masks the parts of a URL that may be secret: credentials, the values of the query, and tokens in the path.
+ * @param url a whole URL, or only its path and query
+ * @param tokenInPath `true` masks the last segment of the path, whatever it looks like
  */
 export function maskedUrl(url: string, tokenInPath = false): string {
   const [, origin = '', path = '', query] = /^(\w+:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
@@ -14,17 +14,17 @@ export function maskedUrl(url: string, tokenInPath = false): string {
   return `${address}?${[...new URLSearchParams(query).keys()].map((name) => `${name}=…`).join('&')}`
 }
 
-/** For the help of a command that prints URLs. */
+/** The part of a command's help that describes how URLs are printed. */
 export const maskingHelp =
-  'URLs are printed without user, password, the values of the query, and long segments of the path that are not words.\n' +
-  'A short secret in the path looks like a name, and is printed.'
+  'Printed URLs leave out the user, the password, the values of the query, and long path segments that are not words.\n' +
+  'A short secret in the path looks like a name and is printed.'
 
 const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
 
-/** Whether a segment of a path may be a secret: it is long, and more than a few words in lower case. */
+/** `true` if a segment of a path may be a secret: it is long, and not just words in lower case. */
 export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
-/** A text without a secret, however it is written there. */
+/** Masks a secret in a text, plain or URL-encoded. */
 export function withoutSecret(text: string, secret: string | undefined): string {
   if (secret === undefined) return text
   return text.replaceAll(secret, '…').replaceAll(encodeURIComponent(secret), '…')

@@ -1,28 +1,28 @@
 import { type SigningOptions, verifierFor } from '../../emulator/sending/signing.ts'
-import type { Input } from './command.ts'
+import type { CommandInput } from './command.ts'
 import { choice, flagName, text, UsageError } from './flags.ts'
 import { plain } from './text.ts'
 
-/** The variable that holds the secret, here and in the lines to paste. */
+/** The environment variable of the secret, for the flags and for the lines of code to paste. */
 const secretVariable = 'MEDIA_WEBHOOKS_SECRET'
 
-/** The flags with which a scheme is described. */
+/** The flags that describe a verification scheme. */
 export const schemeFlags = {
   secret: text('<text>', 'the shared secret', secretVariable),
   header: text('<name>', 'the header of the token or signature'),
-  prefix: text('<text>', "what stands before it in the header, such as 'Bearer ' or sha256="),
+  prefix: text('<text>', "the text before it in the header, such as 'Bearer ' or sha256="),
   parameter: text('<name>', 'url-token: the query parameter (default: token)'),
-  in: choice(['query', 'path'], 'url-token: where the token stands in the URL (default: query)'),
+  in: choice(['query', 'path'], 'url-token: the place of the token in the URL (default: query)'),
   username: text('<text>', 'basic-auth: the username'),
   password: text('<text>', 'basic-auth: the password', secretVariable),
   algorithm: choice(['sha1', 'sha256', 'sha512'], 'hmac-signature: the hash (default: sha256)'),
-  encoding: choice(['hex', 'base64'], 'hmac-signature: how it is written (default: hex)'),
-  timestampHeader: text('<name>', 'hmac-signature: the header of the time, where time and body are signed'),
+  encoding: choice(['hex', 'base64'], 'hmac-signature: the encoding of the signature (default: hex)'),
+  timestampHeader: text('<name>', 'hmac-signature: the header of the time, if the signature covers time and body'),
 }
 
 type SchemeFlag = keyof typeof schemeFlags
 
-/** Each scheme, with the flags it needs and those it may have. */
+/** Each scheme with its required and its optional flags. */
 const schemes = {
   'url-token': { needs: ['secret'], takes: ['parameter', 'in'] },
   'header-token': { needs: ['secret', 'header'], takes: ['prefix'] },
@@ -34,25 +34,28 @@ const schemes = {
 
 type SchemeName = keyof typeof schemes
 
-/** The flag that chooses a scheme. */
+/** A flag that chooses a scheme. */
 export const schemeChoice = (help: string) => choice(Object.keys(schemes) as SchemeName[], help)
 
 /**
- * Reads the scheme that was chosen by `--sign` or `--verify`; `undefined` where none was, or `unverified`.
- * @param free the flags that the command itself has a use for
- * @throws UsageError for a flag that is missing, or that the scheme has no use for
+ * Reads the scheme that `--sign` or `--verify` chooses.
+ * @param free flags that the command also uses without a scheme
+ * @returns `undefined` if no scheme is chosen, or `unverified`
+ * @throws UsageError if a required flag is missing, or a flag does not belong to the scheme
  */
 export function readScheme(
   chooser: '--sign' | '--verify',
   name: SchemeName | undefined,
-  { values, given }: Pick<Input<typeof schemeFlags>, 'values' | 'given'>,
+  { values, given }: Pick<CommandInput<typeof schemeFlags>, 'values' | 'given'>,
   free: readonly SchemeFlag[] = [],
 ): SigningOptions | undefined {
   const { needs, takes }: { needs: readonly SchemeFlag[]; takes: readonly SchemeFlag[] } = schemes[name ?? 'unverified']
   const used = [...needs, ...takes]
   for (const flag of Object.keys(schemeFlags) as SchemeFlag[]) {
     if (!given.has(flag) || used.includes(flag) || free.includes(flag)) continue
-    throw new UsageError(`${flagName(flag)} goes with ${chooser} ${schemesWith(flag)}, not ${name ?? 'without it'}`)
+    throw new UsageError(
+      `${flagName(flag)} goes with ${chooser} ${schemesWith(flag)}${name === undefined ? '' : `, not ${name}`}`,
+    )
   }
   for (const flag of needs) {
     const { takes: what, env } = schemeFlags[flag]
@@ -62,15 +65,15 @@ export function readScheme(
   if (name === undefined || name === 'unverified') return undefined
   const options = used.filter((flag) => values[flag] !== undefined).map((flag) => [flag, values[flag]])
   const scheme = { scheme: name, ...Object.fromEntries(options) } as SigningOptions
-  // For what it rejects, such as a secret with a newline at its end.
+  // The verifier checks its options, such as a secret with a newline at its end.
   verifierFor(scheme)
   return scheme
 }
 
-/** What must not be shown of a scheme. */
+/** Returns the secret of a scheme, which must not be printed. */
 export const secretOf = (scheme: SigningOptions): string => ('password' in scheme ? scheme.password : scheme.secret)
 
-/** Whether the last segment of the URL's path is the secret. */
+/** `true` if the last segment of the URL's path is the secret. */
 export const hasTokenInPath = (scheme: SigningOptions | undefined): boolean =>
   scheme?.scheme === 'url-token' && scheme.in === 'path'
 
@@ -80,7 +83,7 @@ const schemesWith = (flag: SchemeFlag): string =>
     .map(([name]) => name)
     .join(', ')
 
-/** The line of code that makes the verifier of a scheme. It names the variable of the secret, never the secret. */
+/** Writes the line of code that creates the verifier of a scheme. It reads the secret from the environment. */
 export function lineFor({ scheme, ...options }: SigningOptions): string {
   const members = Object.entries(options).map(([name, value]) => {
     if (name === 'secret' || name === 'password') return `${name}: process.env.${secretVariable}!`

@@ -6,28 +6,28 @@ interface Output {
   readonly isTTY?: boolean
 }
 
-/** What the program runs in. */
-export interface Surroundings {
+/** The streams, environment and signal that the program runs with. */
+export interface ProgramContext {
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Aborted when the user wants the command to end. */
+  /** Aborted when the user interrupts the program. */
   readonly signal: AbortSignal
 }
 
-/** What a command prints to, and when it has to end. */
+/** The output of a command, and the signal that ends it. */
 export interface Screen {
   /** Prints a result. */
   print(line: string): void
-  /** Prints a result for machines, on a line of its own. */
+  /** Prints a result as JSON on one line. */
   json(value: unknown): void
-  /** Tells the user what is not a result. */
+  /** Prints a message that is not a result, on standard error. */
   note(line: string): void
   readonly paint: Paint
   readonly signal: AbortSignal
 }
 
-export function createScreen({ stdout, stderr, env, signal }: Surroundings): Screen {
+export function createScreen({ stdout, stderr, env, signal }: ProgramContext): Screen {
   return {
     print: (line) => void stdout.write(`${line}\n`),
     json: (value) => void stdout.write(`${plainJson(value)}\n`),
@@ -37,7 +37,7 @@ export function createScreen({ stdout, stderr, env, signal }: Surroundings): Scr
   }
 }
 
-/** JSON in which what would steer a terminal is escaped: JSON.stringify does that to some of it only. */
+/** Escapes every character that could control a terminal. JSON.stringify escapes only some of them. */
 const plainJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     [...Array(character.length).keys()].map((at) => `\\u${hex(character.charCodeAt(at))}`).join(''),

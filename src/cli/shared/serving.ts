@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Listens on 127.0.0.1, and resolves with the base URL. */
+/** Starts a server on 127.0.0.1, and resolves with its base URL. */
 export async function listenOn(server: Server, port: number): Promise<string> {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening').catch((error) => {
@@ -12,8 +12,8 @@ export async function listenOn(server: Server, port: number): Promise<string> {
 }
 
 /**
- * The error of a server that could not listen, with the fix where the port is the cause.
- * @param flag which gives the port
+ * Turns the error of a server that cannot listen into one that names the fix, if the port is the cause.
+ * @param flag the flag that sets the port
  */
 export function explainPort(error: unknown, port: number, flag = '--port'): unknown {
   const { code } = error as NodeJS.ErrnoException
@@ -21,14 +21,14 @@ export function explainPort(error: unknown, port: number, flag = '--port'): unkn
     return new Error(`port ${port} is taken: give another one, or ${flag} 0 for a free one`, { cause: error })
   }
   if (code === 'EACCES')
-    return new Error(`port ${port} is not yours to listen on: give one from 1024 on`, { cause: error })
+    return new Error(`listening on port ${port} is not permitted: give a port from 1024 on`, { cause: error })
   return error
 }
 
-/** Resolves when the user wants the command to end. */
+/** Resolves when the user interrupts the program. */
 export async function interrupted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-/** The exit codes of a command that goes on until it is interrupted. */
-export const servingExitCodes = { 0: 'it was ended, by Ctrl-C or SIGTERM', 1: 'it could not listen', 130: undefined }
+/** The exit codes of a command that runs until it is interrupted. */
+export const servingExitCodes = { 0: 'ended by Ctrl-C or SIGTERM', 1: 'could not listen on the port', 130: undefined }

@@ -1,14 +1,14 @@
-/** `; did you mean '…'?` for the name that is most like the given one, or nothing when none is. */
+/** Returns `; did you mean '…'?` with the most similar name, or an empty text if none is similar. */
 export function suggestion(given: string, names: readonly string[]): string {
   const [nearest] = names
-    .map((name) => ({ name, far: distance(given, name) }))
-    .filter(({ name, far }) => far <= Math.max(1, Math.floor(name.length / 3)))
-    .sort((a, b) => a.far - b.far)
+    .map((name) => ({ name, edits: editDistance(given, name) }))
+    .filter(({ name, edits }) => edits <= Math.max(1, Math.floor(name.length / 3)))
+    .sort((a, b) => a.edits - b.edits)
   return nearest === undefined ? '' : `; did you mean '${nearest.name}'?`
 }
 
-/** How many characters have to be put in, left out, replaced or swapped with their neighbour. */
-function distance(a: string, b: string): number {
+/** Counts the characters to insert, delete, replace or swap with their neighbour. */
+function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
   for (let i = 1; i <= a.length; i++) {

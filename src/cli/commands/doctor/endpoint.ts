@@ -10,48 +10,49 @@ import { hasTokenInPath, secretOf } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
-/** An event of the doctor's: the body is that of a test delivery, the type apart. */
+/** An event to deliver. Except for its type, it looks like the service's test delivery. */
 export interface TestEvent {
   readonly type: EventType
   readonly id: string
   readonly body: Uint8Array
 }
 
-/** What is known of the endpoint that is tried. */
+/** The endpoint to examine, as the user describes it. */
 interface Target {
-  /** As it was given; it may hold a secret. */
+  /** The URL as it was given. It can contain a secret. */
   readonly url: string
-  /** How genuine deliveries are signed. */
+  /** The scheme that signs genuine deliveries. */
   readonly scheme: SigningOptions | undefined
-  /** Whether it is said to accept deliveries from anyone. */
+  /** `true` if it accepts deliveries from anyone on purpose. */
   readonly open: boolean
 }
 
-/** The endpoint that is tried. */
+/** The endpoint to examine. */
 export interface Endpoint extends Target {
   /**
-   * An event that was not sent before.
-   * @param type by default that of the service's test delivery
+   * Creates an event that was not sent before.
+   * @param type by default the type of the service's test delivery
    */
   newEvent(type?: EventType): TestEvent
-  /** Delivers an event, as the service would unless told otherwise. */
-  deliver(event: TestEvent, how?: Manner): Promise<Reply>
-  /** How many requests were made. */
+  /** Delivers an event as the service would, except for the given variation. */
+  deliver(event: TestEvent, variation?: Variation): Promise<Reply>
+  /** The number of requests made so far. */
   readonly requests: number
 }
 
-/** How a delivery differs from the service's. */
-export interface Manner extends Partial<Pick<Probe, 'method' | 'url' | 'chunked'>> {
+/** The differences between a delivery and the service's own. */
+export interface Variation extends Partial<Pick<Probe, 'method' | 'url' | 'chunked'>> {
   readonly contentType?: string
-  /** In the place of the genuine signer. */
+  /** Replaces the genuine signer. */
   readonly sign?: Signer
 }
 
 const userId = randomUUID()
 
-/** The signer of what carries no signature. */
+/** Adds no signature. */
 export const unsigned: Signer = async (draft) => draft
 
+/** @param aborted ends a request that is under way */
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   const { url, scheme } = target
   let requests = 0
@@ -62,24 +63,27 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
       return requests
     },
     newEvent(type = 'encoding.started') {
-      // Two events of one moment would be one event.
+      // Two events with the same time would have the same key.
       const now = systemClock()
       last = now > last ? now : last + 1n
       const body = flatBody({ ...testPayload(userId, last), type })
       return { type, id: randomUUID(), body: new TextEncoder().encode(body) }
     },
-    async deliver({ id, body }, { sign = genuine(scheme, id), method = 'POST', contentType, chunked, ...how } = {}) {
+    async deliver(
+      { id, body },
+      { sign = genuine(scheme, id), method = 'POST', contentType, chunked, ...variation } = {},
+    ) {
       requests += 1
       const headers = { 'Content-Type': contentType ?? 'application/json' }
-      const signed: Draft = await sign({ url: how.url ?? url, headers, body })
+      const signed: Draft = await sign({ url: variation.url ?? url, headers, body })
       const reply = await probe({ method, ...signed, ...(chunked && { chunked }) }, aborted)
-      return reply.location === undefined ? reply : { ...reply, location: shown(reply.location, scheme) }
+      return reply.location === undefined ? reply : { ...reply, location: maskedEndpointUrl(reply.location, scheme) }
     },
   }
 }
 
-/** A URL of the endpoint, for the user to see. */
-export function shown(url: string, scheme: SigningOptions | undefined): string {
+/** Masks the secrets in a URL of the endpoint, to print it. */
+export function maskedEndpointUrl(url: string, scheme: SigningOptions | undefined): string {
   return plain(withoutSecret(maskedUrl(url, hasTokenInPath(scheme)), scheme && secretOf(scheme)))
 }
 

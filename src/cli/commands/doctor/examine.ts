@@ -5,18 +5,18 @@ import { type Check, type Finding, wasAccepted } from './finding.ts'
 import { rejectsForgeries } from './forgeries.ts'
 import { rejectsBadDeliveries } from './rejections.ts'
 
-/** The most requests that an examination makes. */
+/** The largest number of requests that an examination makes. */
 export const maxRequests = 47
 
 const checks: readonly Check[] = [handlesDuplicates, rejectsForgeries, rejectsBadDeliveries, takesBurst, stillAnswers]
 
-/** Tries an endpoint as the service would, and as a forger would, and reports as it goes. */
+/** Tries an endpoint as the service would, and as a forger would. It yields each finding as soon as it is known. */
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {
   const { finding, reply } = await acknowledges(endpoint)
   yield finding
   if (wasAccepted(reply)) for (const check of checks) yield* check(endpoint, reply)
   else {
-    const reason = 'they mean something only where a genuine delivery is accepted'
+    const reason = 'they need an endpoint that accepts a genuine delivery'
     yield { check: 'the other checks', verdict: 'skipped', reason }
   }
 }

@@ -1,20 +1,20 @@
 import type { Endpoint } from './endpoint.ts'
 import type { Reply } from './probe.ts'
 
-/** What a check found. */
+/** The result of one check. */
 export interface Finding {
-  /** What the endpoint has to do. */
+  /** The behaviour that the endpoint should show. */
   readonly check: string
   readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly reason: string
-  /** What to do about it. */
+  /** The way to fix it. */
   readonly fix?: string
-  /** What it does not say. */
+  /** A limit of the check. */
   readonly note?: string
 }
 
 /**
- * Tries something, and reports each thing that it found.
+ * Tries one aspect of an endpoint, and yields its findings.
  * @param first the reply to the first delivery, which was accepted
  */
 export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
@@ -28,8 +28,8 @@ export const failed = (check: string, reason: string, fix: string): Finding => (
   fix,
 })
 
-/** A reply in words. */
-export function told({ status, location, problem, durationMs }: Reply): string {
+/** Describes a reply in words. */
+export function inWords({ status, location, problem, durationMs }: Reply): string {
   if (problem !== undefined) return problem
   return `${status}${location === undefined ? '' : ` to ${location}`} in ${Math.round(durationMs)} ms`
 }
@@ -37,15 +37,15 @@ export function told({ status, location, problem, durationMs }: Reply): string {
 export const wasAccepted = ({ status = 0 }: Reply): boolean => status >= 200 && status < 300
 
 /**
- * The finding where a delivery has to be rejected.
- * @param fix for an endpoint that accepted it
- * @param accepted how bad that is
+ * Judges the reply to a delivery that the endpoint must reject.
+ * @param fix the fix if the endpoint accepted it
+ * @param accepted the verdict if the endpoint accepted it
  */
-export function rejection(check: string, reply: Reply, fix: string, accepted: Finding['verdict'] = 'failed'): Finding {
+export function mustReject(check: string, reply: Reply, fix: string, accepted: Finding['verdict'] = 'failed'): Finding {
   const { status } = reply
-  if (status === undefined) return failed(check, told(reply), `answer with 4xx instead of none: ${fix}`)
-  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${told(reply)}`, fix }
-  if (status < 400) return failed(check, told(reply), 'answer deliveries where they arrive: redirects are not followed')
-  if (status < 500) return ok(check, told(reply))
-  return failed(check, told(reply), `5xx says that the endpoint broke, and asks for the delivery again: ${fix}`)
+  if (status === undefined) return failed(check, inWords(reply), `answer with 4xx instead of none: ${fix}`)
+  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${inWords(reply)}`, fix }
+  if (status < 400) return failed(check, inWords(reply), 'answer at this URL: the service does not follow redirects')
+  if (status < 500) return ok(check, inWords(reply))
+  return failed(check, inWords(reply), `5xx means that the endpoint failed, and can cause a retry: ${fix}`)
 }

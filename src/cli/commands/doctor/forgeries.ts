@@ -2,39 +2,40 @@ import { randomBytes } from 'node:crypto'
 import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
 import type { Signer } from '../../../testing/signers.ts'
 import { looksSecret } from '../../shared/mask.ts'
-import { type Endpoint, type Manner, unsigned } from './endpoint.ts'
-import { type Finding, rejection } from './finding.ts'
+import { type Endpoint, unsigned, type Variation } from './endpoint.ts'
+import { type Finding, mustReject } from './finding.ts'
 
-/** Whether deliveries that the service did not sign are rejected. */
+/** Checks that the endpoint rejects deliveries that the service did not sign. */
 export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
-  for (const { what, how, fix } of forgeries(endpoint)) {
-    const reply = await endpoint.deliver(endpoint.newEvent(), how)
-    // That it is open was said on purpose.
-    yield rejection(`rejects a delivery ${what}`, reply, fix, endpoint.open ? 'warning' : 'failed')
+  for (const { what, variation, fix } of forgeries(endpoint)) {
+    const reply = await endpoint.deliver(endpoint.newEvent(), variation)
+    // The user has said that the endpoint is open on purpose.
+    yield mustReject(`rejects a delivery ${what}`, reply, fix, endpoint.open ? 'warning' : 'failed')
   }
 }
 
 interface Forgery {
+  /** Completes the sentence 'rejects a delivery …'. */
   readonly what: string
-  readonly how: Manner
+  readonly variation: Variation
   readonly fix: string
 }
 
 const tokenFix =
-  'anyone who finds the URL can forge events. Verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
+  'anyone who knows the URL can forge events. Set verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
 
-// It could as well be a name: an open endpoint must not look like one that is guarded by its path.
-const pathFix = '. If the end of the path is the secret, leave it out and give --verify url-token --in path'
+// The end of the path may also be a name: an open endpoint must not pass for one with a secret path.
+const pathFix = '. If the end of the path is the secret, leave it out of the URL and give --verify url-token --in path'
 
 function forgeries({ url, scheme }: Endpoint): Forgery[] {
   if (scheme === undefined) {
     const bare = withoutCredentials(url)
-    const what = bare === url ? 'that nobody signed' : 'without what its URL holds as credentials'
+    const what = bare === url ? 'that nobody signed' : 'without the credentials in its URL'
     const end = new URL(url).pathname.split('/').at(-1) ?? ''
-    return [{ what, how: { url: bare }, fix: looksSecret(end) ? tokenFix + pathFix : tokenFix }]
+    return [{ what, variation: { url: bare }, fix: looksSecret(end) ? tokenFix + pathFix : tokenFix }]
   }
-  const fix = 'verify each delivery before anything else, and reject with 401'
-  const signed = (sign: Signer, what: string): Forgery => ({ what, how: { sign }, fix })
+  const fix = 'verify each delivery before anything else, and answer 401 if it is not verified'
+  const signed = (sign: Signer, what: string): Forgery => ({ what, variation: { sign }, fix })
   return [
     signed(unsigned, 'without a signature'),
     signed(signerFor(withWrongSecret(scheme), 'forged'), 'with a wrong secret'),
@@ -63,7 +64,7 @@ function withWrongSecret(scheme: SigningOptions): SigningOptions {
   return scheme.scheme === 'basic-auth' ? { ...scheme, password: wrong } : { ...scheme, secret: wrong }
 }
 
-/** Signs a body with a space at its end, and sends the one without: the same JSON, but other bytes. */
+/** Signs the body with an added space, and sends the body without it: the same JSON, but other bytes. */
 const altered =
   (sign: Signer): Signer =>
   async (draft) => ({

@@ -8,47 +8,47 @@ export interface Probe {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Whether the length of the body is kept secret: it is sent in chunks. */
+  /** `true` sends the body in chunks, without Content-Length. */
   readonly chunked?: boolean
 }
 
-/** What came back. */
+/** The endpoint's reply to one request. */
 export interface Reply {
   readonly durationMs: number
-  /** Absent when there was no whole answer. */
+  /** Absent if no complete answer arrived. */
   readonly status?: number
-  /** Where a redirect leads, which may hold a secret. */
+  /** The target of a redirect. It can contain a secret. */
   readonly location?: string
-  /** What became of the delivery, or the code of its rejection, where the answer is one of our receivers. */
+  /** The outcome of the delivery, if the answer comes from a receiver of this package. */
   readonly outcome?: string
-  /** Why there was no answer. */
+  /** The reason why no answer arrived. */
   readonly problem?: string
 }
 
-/** The problem of an https URL whose port speaks http. */
-export const noTls = 'no answer: no TLS is spoken there'
+/** The problem if an https URL leads to a port that speaks http. */
+export const noTls = 'no answer: the port does not speak TLS'
 
-/** Makes a request. It follows no redirect, and takes no longer than the service would wait. */
+/** Makes one request. It does not follow redirects, and waits as long as the service would. */
 export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply> {
-  const begin = performance.now()
+  const startedAt = performance.now()
   const timeout = AbortSignal.timeout(deliveryTimeoutMs)
   const result = await exchange(target, AbortSignal.any([timeout, aborted])).catch((error: NodeJS.ErrnoException) => {
     aborted.throwIfAborted()
     if (timeout.aborted) return { problem: `no answer within ${deliveryTimeoutMs / 1_000} s` }
-    // So OpenSSL calls the beginning of `HTTP/1.1 400`, read as a version, or as a length since OpenSSL 3.2.
+    // OpenSSL reads `HTTP/1.1 400` as a TLS record: it complains about the version, or since 3.2 about the length.
     if (/wrong version number|packet length too long/.test(error.message)) return { problem: noTls }
     return { problem: `no answer: ${error.code ?? error.message}` }
   })
-  return { durationMs: performance.now() - begin, ...result }
+  return { durationMs: performance.now() - startedAt, ...result }
 }
 
-// Not fetch: it rejects some ports, and tells less of what went wrong.
+// Not fetch: it blocks some ports, and its errors say less.
 async function exchange({ method, url, headers, body, chunked }: Probe, signal: AbortSignal) {
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const length = chunked || method === 'GET' ? {} : { 'Content-Length': body.byteLength }
-  // A connection of its own, so that no probe fails for a kept one that the endpoint has just closed.
+  // A new connection each time: a kept one can fail because the endpoint has just closed it.
   const outgoing = request(url, { method, headers: { ...headers, ...length }, agent: false, signal })
-  // Written in two steps, since Node gives a body that it gets at once a length.
+  // Two calls: if Node gets the body with end(), it adds Content-Length.
   if (method !== 'GET') outgoing.write(body)
   outgoing.end()
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -1,23 +1,24 @@
-import type { Endpoint, Manner, TestEvent } from './endpoint.ts'
-import { type Finding, rejection } from './finding.ts'
+import type { Endpoint, TestEvent, Variation } from './endpoint.ts'
+import { type Finding, mustReject } from './finding.ts'
 
 const encoder = new TextEncoder()
 
 interface BadDelivery {
+  /** Completes the sentence 'rejects …'. */
   readonly what: string
   readonly fix: string
-  /** The body in the place of an event's. */
+  /** Makes the bad body from the body of an event. */
   readonly body?: (genuine: Uint8Array) => Uint8Array
-  readonly how?: Manner
-  /** How bad it is when it is accepted. */
+  readonly variation?: Variation
+  /** The verdict if the endpoint accepts it. */
   readonly accepted?: Finding['verdict']
 }
 
-const malformed = 'answer 400 to what is no event, as createReceiver() does'
-const fatally = 'read it with a fatal TextDecoder, before any body parser'
+const malformed = 'answer 400 to a body that is not an event, as createReceiver() does'
+const fatally = 'decode it with a fatal TextDecoder, before any body parser'
 const tooLarge = 'stop reading at a limit, such as 64 KiB, whatever Content-Length says, and answer 413'
 
-/** A body of 1 MiB and a byte: JSON, but for its size. */
+/** Pads a body with spaces to 1 MiB and one byte. It stays valid JSON. */
 const large = (genuine: Uint8Array): Uint8Array => {
   const padded = new Uint8Array(2 ** 20 + 1).fill(0x20)
   padded.set(genuine)
@@ -25,31 +26,35 @@ const large = (genuine: Uint8Array): Uint8Array => {
 }
 
 const badDeliveries: readonly BadDelivery[] = [
-  { what: 'a body that is no JSON', body: (genuine) => genuine.slice(0, -9), fix: malformed },
-  { what: 'a body that is empty', body: () => new Uint8Array(), fix: malformed },
-  // A body parser in front, such as express.json(), replaces the byte, and what comes after it sees nothing wrong.
+  { what: 'a body that is not JSON', body: (genuine) => genuine.slice(0, -9), fix: malformed },
+  { what: 'an empty body', body: () => new Uint8Array(), fix: malformed },
+  // Only a warning: a body parser such as express.json() replaces the byte before the receiver can see it.
   { what: 'a body that is not UTF-8', body: notUtf8, fix: `${malformed}: ${fatally}`, accepted: 'warning' },
-  { what: 'JSON that is no object', body: () => encoder.encode('[]'), fix: malformed },
-  { what: 'a media_id that is no string', body: numericMediaId, fix: `${malformed}: check the types of the fields` },
+  { what: 'JSON that is not an object', body: () => encoder.encode('[]'), fix: malformed },
+  { what: 'a media_id that is not a string', body: numericMediaId, fix: `${malformed}: check the types of the fields` },
   { what: 'a body of 1 MiB', body: large, fix: tooLarge },
-  { what: 'a body of 1 MiB that does not say its length', body: large, how: { chunked: true }, fix: tooLarge },
-  { what: 'a GET', how: { method: 'GET' }, fix: 'take POST only, and answer 405' },
-  { what: 'a PUT', how: { method: 'PUT' }, fix: 'take POST only, and answer 405' },
-  { what: 'text/plain', how: { contentType: 'text/plain' }, fix: 'take application/json only, and answer 415' },
+  { what: 'a body of 1 MiB without Content-Length', body: large, variation: { chunked: true }, fix: tooLarge },
+  { what: 'a GET', variation: { method: 'GET' }, fix: 'accept POST only, and answer 405 to any other method' },
+  { what: 'a PUT', variation: { method: 'PUT' }, fix: 'accept POST only, and answer 405 to any other method' },
+  {
+    what: 'text/plain',
+    variation: { contentType: 'text/plain' },
+    fix: 'accept application/json only, and answer 415 to any other type',
+  },
 ]
 
-const asItIs = (genuine: Uint8Array): Uint8Array => genuine
+const unchanged = (genuine: Uint8Array): Uint8Array => genuine
 
-/** Whether what is no delivery is rejected. Each is signed as a genuine one, so that its fault is the only one. */
+/** Checks that the endpoint rejects bad deliveries. Each is signed like a genuine one, so that it has only one fault. */
 export async function* rejectsBadDeliveries(endpoint: Endpoint): AsyncIterable<Finding> {
-  for (const { what, body = asItIs, how, fix, accepted } of badDeliveries) {
+  for (const { what, body = unchanged, variation, fix, accepted } of badDeliveries) {
     const event = endpoint.newEvent()
     const bad: TestEvent = { ...event, body: body(event.body) }
-    yield rejection(`rejects ${what}`, await endpoint.deliver(bad, how), fix, accepted)
+    yield mustReject(`rejects ${what}`, await endpoint.deliver(bad, variation), fix, accepted)
   }
 }
 
-/** The title, `Test.mp4`, with a byte that is in no UTF-8 text. */
+/** Puts a byte that UTF-8 never contains into the title, `Test.mp4`. */
 function notUtf8(genuine: Uint8Array): Uint8Array {
   const body = genuine.slice()
   body[Buffer.from(body).indexOf('Test.mp4')] = 0xff

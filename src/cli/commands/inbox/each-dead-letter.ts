@@ -2,34 +2,35 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { InboxFile } from '../../../inbox/sqlite.ts'
 import type { Screen } from '../../shared/screen.ts'
 
-/** What became of the dead letters that were asked for. */
-export interface Outcome {
+/** The keys of the dead letters that an action was asked for. */
+interface ActedOn {
   readonly done: readonly string[]
-  /** The keys that no dead letter has. */
+  /** Keys that no dead letter has. */
   readonly missing: readonly string[]
 }
 
 /**
- * Does something to one dead letter after the other. Where it is cut off, it says how far it came.
- * @param past what has been done to them then
+ * Replays or discards dead letters one by one. If it is interrupted, it prints how many are done.
+ * @param act returns `false` if no dead letter has the key
+ * @param past the participle of the action, for the message
  */
 export async function eachDeadLetter(
   keys: readonly string[],
   act: (key: string) => boolean,
   past: string,
   { note, signal }: Screen,
-): Promise<Outcome> {
+): Promise<ActedOn> {
   const done: string[] = []
   const missing: string[] = []
   try {
     for (const key of keys) {
-      // Ctrl-C is only heard when the event loop has its turn.
+      // Node handles Ctrl-C only between turns of the event loop.
       await turn(undefined, { signal })
-      const keysOf = act(key) ? done : missing
-      keysOf.push(key)
+      const list = act(key) ? done : missing
+      list.push(key)
     }
   } catch (error) {
-    note(`cut off: ${done.length} of ${keys.length} ${past} so far`)
+    note(`interrupted: ${done.length} of ${keys.length} ${past} so far`)
     throw error
   }
   return { done, missing }
@@ -37,12 +38,12 @@ export async function eachDeadLetter(
 
 const pageSize = 100
 
-/** The keys of every dead letter, the oldest first, so that replayed events are handled in the order they came in. */
+/** Lists the keys of all dead letters, oldest first, so that replayed events are handled in their original order. */
 export function everyKey({ deadLetters }: InboxFile): string[] {
   const keys = new Set<string>()
   for (let offset = 0; ; offset += pageSize) {
     const page = deadLetters.list({ limit: pageSize, offset })
-    // One that has died meanwhile moves the others on, so that some are seen twice.
+    // A new dead letter shifts the others to the next page, so some appear twice.
     for (const { key } of page) keys.add(key)
     if (page.length < pageSize) return [...keys].reverse()
   }

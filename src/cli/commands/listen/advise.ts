@@ -3,52 +3,52 @@ import { plain } from '../../shared/text.ts'
 import { credentialHeaders, urlTokens } from './credentials.ts'
 import { findVerifiers, type ReceivedDelivery, timesIn } from './find-verifiers.ts'
 
-/** Which verifier to use for a sender, given a delivery of it. */
+/** Advice on the verifier to use, derived from one delivery. */
 export interface Advice {
   readonly text: string
-  /** Lines of code to paste, the best one first. */
+  /** Lines of code to paste, the best first. */
   readonly lines: readonly string[]
 }
 
-/** @param secret what the sender signs with, where it is known */
+/** @param secret the secret that the sender signs with, if it is known */
 export async function advise(delivery: ReceivedDelivery, secret: string | undefined): Promise<Advice> {
-  const proved = secret === undefined ? undefined : await adviseOnProof(delivery, secret)
-  return proved ?? adviseOnLooks(delivery, secret !== undefined)
+  const proved = secret === undefined ? undefined : await adviseFromProof(delivery, secret)
+  return proved ?? adviseFromLooks(delivery, secret !== undefined)
 }
 
-async function adviseOnProof(delivery: ReceivedDelivery, secret: string): Promise<Advice | undefined> {
+async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Promise<Advice | undefined> {
   const found = await findVerifiers(delivery, secret)
-  if (found.length > 0) return { text: 'It proves its sender. Accept it with', lines: found.map(lineFor) }
+  if (found.length > 0) return { text: 'The delivery proves its sender. Verify it with:', lines: found.map(lineFor) }
   for (const time of timesIn(delivery).map(([, value]) => Number(value))) {
     const then = await findVerifiers(delivery, secret, () => time * 1_000)
     const off = Math.round(Math.abs(Date.now() / 1_000 - time))
-    const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. In time it is accepted with`
+    const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. In time, this verifies it:`
     if (then.length > 0) return { text, lines: then.map(lineFor) }
   }
   return undefined
 }
 
-function adviseOnLooks(delivery: ReceivedDelivery, secretIsKnown: boolean): Advice {
+function adviseFromLooks(delivery: ReceivedDelivery, secretIsKnown: boolean): Advice {
   const [headers, tokens] = [credentialHeaders(delivery), urlTokens(delivery)]
   const places = [...headers.map((name) => `the header ${name}`), ...tokens.map(({ where }) => where)]
     .map(plain)
     .join(', ')
   if (places === '') {
     return {
-      text: "Nothing is signed. Put a secret into the webhook's URL (…?token=<the secret>), and accept it with",
+      text: "Nothing is signed. Put a secret into the webhook's URL (…?token=<the secret>), and verify it with:",
       lines: [lineFor({ scheme: 'url-token', secret: '' })],
     }
   }
   if (secretIsKnown) {
-    const text = `It may be signed, by ${places}, but no verifier accepts it with this secret. Is it the right one?`
+    const text = `The delivery may be signed, by ${places}, but no verifier accepts it with this secret. Is it the right secret?`
     return { text, lines: [] }
   }
   if (headers.length === 0) {
     return {
-      text: `Its URL may hold a token: ${places}. If it does, accept it with`,
+      text: `The URL may contain a token: ${places}. If it does, verify it with:`,
       lines: tokens.map(({ scheme }) => lineFor(scheme)),
     }
   }
-  const text = `It may be signed, by ${places}. Give the secret (--secret or MEDIA_WEBHOOKS_SECRET) to find its verifier.`
+  const text = `The delivery may be signed, by ${places}. Give the secret (--secret or MEDIA_WEBHOOKS_SECRET) to find its verifier.`
   return { text, lines: [] }
 }

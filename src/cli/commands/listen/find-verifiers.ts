@@ -2,15 +2,15 @@ import { createHmac } from 'node:crypto'
 import { type SigningOptions, verifierFor } from '../../../emulator/sending/signing.ts'
 import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../../index.ts'
 
-/** A delivery as it arrived. */
+/** A delivery with its body, as it arrived. */
 export interface ReceivedDelivery extends SignedDelivery {
-  /** Its header fields, in their order. */
+  /** The header fields in their original order. */
   readonly fields: readonly (readonly [name: string, value: string])[]
 }
 
 /**
- * The schemes whose verifiers accept a delivery with a secret, those that prove more first. What was found is proved:
- * the verifier itself has accepted the delivery.
+ * Finds the schemes whose verifiers accept a delivery with a secret. Those that prove more come first. Each result is
+ * proven: its verifier has accepted the delivery.
  * @param now the clock, in ms since the epoch
  */
 export async function findVerifiers(
@@ -18,7 +18,7 @@ export async function findVerifiers(
   secret: string,
   now: () => number = Date.now,
 ): Promise<SigningOptions[]> {
-  // A bound on the work; no sender has as many.
+  // A limit on the work. No sender has more headers.
   const fields = delivery.fields.slice(0, 64).map(([name, value]) => [name.toLowerCase(), value] as const)
   const seen = { ...delivery, fields }
   const candidates = finders.flatMap((find) => find(seen, secret))
@@ -26,25 +26,26 @@ export async function findVerifiers(
   return candidates.filter((_, index) => accepted[index])
 }
 
-/** The times at which a delivery may have been signed, each with its header, in Unix seconds. */
+/** Finds the times at which a delivery may have been signed, in Unix seconds, each with its header. */
 export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>) =>
   fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
 
-/** @param scheme with the clock, which those that need one take among their options */
+/** @param scheme a scheme with a clock, for the verifiers that need one */
 async function accepts(scheme: SigningOptions & { now: () => number }, delivery: SignedDelivery): Promise<boolean> {
   try {
     return (await verifierFor(scheme).verify(delivery)).verified
   } catch {
-    // The secret is of no use to this scheme.
+    // This scheme cannot use the secret.
     return false
   }
 }
 
+/** Proposes schemes that a delivery could be signed with. */
 type Finder = (delivery: ReceivedDelivery, secret: string) => SigningOptions[]
 
 const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', secret }]
 
-/** Where a header ends with an HMAC of the body, or of a time and the body, what stands before it is the prefix. */
+/** Looks for headers that end with an HMAC of the body, or of a time and the body. The text before it is the prefix. */
 const hmacSignature: Finder = ({ fields, body }, secret) => {
   const found: SigningOptions[] = []
   for (const [timestampHeader, time] of [...timesIn({ fields }), []]) {
@@ -66,7 +67,7 @@ const digests = (['sha256', 'sha512', 'sha1'] as const).flatMap((algorithm: Hash
   (['hex', 'base64'] as const).map((encoding: SignatureEncoding) => [algorithm, encoding] as const),
 )
 
-/** Hex may be written in either case; what stands before it is left as it is. */
+/** Puts the hex digits at the end of a value in lower case, and leaves the prefix alone. */
 const lowerEnd = (value: string, length: number): string => value.slice(0, -length) + value.slice(-length).toLowerCase()
 
 const basicAuth: Finder = ({ fields }, secret) =>
@@ -98,7 +99,7 @@ const urlToken: Finder = ({ url }, secret) => {
 
 const finders = [standardWebhooks, hmacSignature, basicAuth, headerToken, urlToken]
 
-/** What stands before a text at the end of a value: nothing, a scheme such as `Bearer `, or a name such as `sha256=`. */
+/** Returns the prefix of a value that ends with a text: none, a scheme such as `Bearer `, or a name such as `sha256=`. */
 function prefixBefore(text: string, value: string, form = /^([\w-]{1,32}[=:, ] ?)?$/): string | undefined {
   if (!value.endsWith(text)) return undefined
   const prefix = value.slice(0, value.length - text.length)
@@ -112,6 +113,6 @@ const defaults: Readonly<Record<string, string>> = {
   parameter: 'token',
 }
 
-/** Only what has to be said. */
+/** Leaves out the options that have their default value. */
 const withoutDefaults = (options: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== defaults[name]))

@@ -2,20 +2,21 @@ import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { plain, table } from '../../shared/text.ts'
 import { isCredential, masked } from './credentials.ts'
-import type { Received } from './received.ts'
+import type { ReportedDelivery } from './received.ts'
 
-/** A delivery as it is shown: nothing in it is a credential. */
-export type Described = ReturnType<typeof describe>
+/** A delivery for printing, with its credentials masked. */
+type Described = ReturnType<typeof describe>
 
-/** What is known of the sender's secret. */
-interface Known {
-  /** What must not be shown, wherever it stands. */
+/** The secrets to mask. */
+interface MaskOptions {
+  /** The shared secret, masked wherever it appears. */
   readonly secret: string | undefined
-  /** Whether the end of the path is meant to be it. */
+  /** `true` if the last segment of the path is the secret. */
   readonly tokenInPath: boolean
 }
 
-export function describe({ delivery, method, report, event }: Received, { secret, tokenInPath }: Known) {
+/** Describes a delivery for people and machines, with its credentials masked. */
+export function describe({ delivery, method, report, event }: ReportedDelivery, { secret, tokenInPath }: MaskOptions) {
   const hide = (text: string): string => withoutSecret(text, secret)
   return {
     at: new Date().toISOString(),
@@ -31,8 +32,8 @@ export function describe({ delivery, method, report, event }: Received, { secret
   }
 }
 
-/** Prints a delivery: a line for what became of it, one for its event, then its headers. */
-export function printReceived(described: Described, { print, paint }: Screen): void {
+/** Prints a delivery: a line for its outcome, a line for its event, then its headers. */
+export function printDelivery(described: Described, { print, paint }: Screen): void {
   const { at, method, url, outcome, status, reason, headers, event } = described
   const style = status !== 200 ? 'yellow' : outcome === 'accepted' ? 'green' : 'dim'
   print(`\n${paint('dim', at.slice(11, 23))}  ${paint(style, `${status} ${outcome}`)}  ${plain(`${method} ${url}`)}`)

@@ -10,23 +10,22 @@ import {
   type MediaEvent,
   type Verifier,
 } from '../../../index.ts'
-import { parseJsonObject } from '../../../internal/json.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
-/** A delivery, and what the receiver made of it. */
-export interface Received {
+/** A delivery, and the receiver's report on it. */
+export interface ReportedDelivery {
   readonly delivery: ReceivedDelivery
   readonly method: string
   readonly report: DeliveryReport
-  /** Absent when it is malformed, or was rejected before it was read. */
+  /** Absent if the delivery is malformed, or was rejected before its body was read. */
   readonly event: MediaEvent | undefined
 }
 
-/** What is printed tells what would be logged. */
+// The command prints what the receiver would log.
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A receiver of node:http that tells of each delivery, once it is acknowledged. */
-export function createListener(verify: Verifier, tell: (received: Received) => void) {
+/** Creates a receiver for node:http that reports each delivery after it is acknowledged. */
+export function createListener(verify: Verifier, onDelivery: (reported: ReportedDelivery) => void) {
   const reports = new AsyncLocalStorage<{ report?: DeliveryReport }>()
   const receiver = createReceiver({
     verify,
@@ -39,14 +38,14 @@ export function createListener(verify: Verifier, tell: (received: Received) => v
     },
   }).onAny(() => {}, { name: 'listen' })
 
-  /** Lets the receiver have the delivery, and keeps what there was of its body. */
+  /** Hands a delivery to the receiver, and keeps a copy of its body. */
   const receive = async (delivery: Delivery, { rawHeaders }: IncomingMessage) => {
-    const body = watched(delivery.body)
+    const body = recorded(delivery.body)
     const holder: { report?: DeliveryReport } = {}
     const acknowledgement = await reports.run(holder, () => receiver.receive({ ...delivery, body: body.read }))
     const received = { ...delivery, fields: fieldsOf(rawHeaders), body: body.bytes() }
     if (holder.report !== undefined) {
-      tell({
+      onDelivery({
         delivery: received,
         method: delivery.method,
         report: holder.report,
@@ -61,7 +60,7 @@ export function createListener(verify: Verifier, tell: (received: Received) => v
   return { listener, close: () => receiver.close({ timeoutMs: 1_000 }) }
 }
 
-function watched(body: Delivery['body']) {
+function recorded(body: Delivery['body']) {
   let bytes: Uint8Array = new Uint8Array()
   return {
     bytes: () => bytes,
@@ -78,7 +77,7 @@ const fieldsOf = (raw: readonly string[]): [string, string][] =>
 
 async function eventOf({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
-    return await parseEvent(parseJsonObject(body), delivery, undefined, undefined)
+    return await parseEvent(body, delivery, undefined, undefined)
   } catch {
     return undefined
   }

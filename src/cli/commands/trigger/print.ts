@@ -4,67 +4,39 @@ import { withoutSecret } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { align, plain } from '../../shared/text.ts'
 
-/** Prints deliveries as they are made. */
+/** Prints the deliveries of an outbox while they are made. */
 export interface DeliveryPrinter {
   /** Prints the deliveries of a sending that were not printed yet. */
   printNew(sendingId: string): void
-  /** How many events were acknowledged so far. */
+  /** Counts the events that were acknowledged so far. */
   acknowledged(): number
-  /** Says what came of it all. @returns whether everything that was sent was acknowledged */
+  /**
+   * Prints the totals.
+   * @returns `true` if everything that was sent was acknowledged
+   */
   summarize(): boolean
 }
 
-interface Shown {
+interface PrintOptions {
   readonly json?: true | undefined
+  /** Secrets that must not be printed. */
   readonly secret?: string | undefined
   readonly password?: string | undefined
 }
 
-const widths = [12, 17, 9, 4, -8]
-
 export function createDeliveryPrinter(
   outbox: Outbox,
-  { json, secret, password }: Shown,
+  { json, secret, password }: PrintOptions,
   screen: Screen,
 ): DeliveryPrinter {
   const printed = new Map<string, number>()
-  const hide = (text: string) => withoutSecret(withoutSecret(text, secret), password)
-
-  function print({ payload }: Sending, delivery: DeliveryRecord): void {
-    const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
-    const body = answer && hide(answer.body)
-    if (json) {
-      const { type, media_id: mediaId, emitted_at: emittedAt, qualities } = payload
-      const event = { type, mediaId, emittedAt, qualities }
-      return screen.json({
-        ...event,
-        attempt,
-        copy,
-        startedAt,
-        durationMs,
-        status: answer?.status,
-        answer: body,
-        failure,
-        retryInMs,
-      })
-    }
-    const facts = [
-      startedAt.toISOString().slice(11, 23),
-      payload.type,
-      copy ? 'copy' : `attempt ${attempt}`,
-      `${answer?.status ?? '-'}`,
-      `${durationMs.toFixed(1)} ms`,
-    ]
-    const cells = align(facts, widths)
-    const style = failure === undefined ? 'green' : 'red'
-    const told = [...cells.with(3, screen.paint(style, cells[3] ?? '')), plain((body ?? '').slice(0, 200))]
-    screen.print(told.join('  ').trimEnd())
-    if (failure === undefined) return
-    const retry = retryInMs === undefined ? '' : `; delivered again in ${retryInMs / 1_000} s`
-    screen.print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${failure.message}${retry}`)
-  }
-
   const count = (wanted: Sending['state']) => outbox.list().filter(({ state }) => state === wanted).length
+
+  function print(sending: Sending, delivery: DeliveryRecord): void {
+    const body = delivery.answer && withoutSecret(withoutSecret(delivery.answer.body, secret), password)
+    if (json) screen.json(deliveryJson(sending, delivery, body))
+    else printDelivery(sending, delivery, body, screen)
+  }
 
   return {
     acknowledged: () => count('acknowledged'),
@@ -76,17 +48,44 @@ export function createDeliveryPrinter(
     },
     summarize() {
       const sendings = outbox.list()
-      const failedCopies = sendings
-        .flatMap(({ deliveries }) => deliveries)
-        .filter(({ copy, failure }) => copy && failure)
-      const fine = count('failed') === 0 && failedCopies.length === 0
-      if (!json) {
-        const copies = failedCopies.length === 0 ? '' : `, ${failedCopies.length} copies not`
-        const dropped = count('dropped') === 0 ? '' : `, ${count('dropped')} dropped by the fault`
-        const text = `${count('acknowledged')} of ${sendings.length} acknowledged${copies}${dropped}`
-        screen.print(`\n${screen.paint(fine ? 'green' : 'red', text)}`)
-      }
+      const deliveries = sendings.flatMap((sending) => sending.deliveries)
+      const failedCopies = deliveries.filter(({ copy, failure }) => copy && failure).length
+      const fine = count('failed') === 0 && failedCopies === 0
+      if (json) return fine
+      const copies = failedCopies === 0 ? '' : `, ${failedCopies} copies not`
+      const dropped = count('dropped') === 0 ? '' : `, ${count('dropped')} dropped by the fault`
+      const text = `${count('acknowledged')} of ${sendings.length} acknowledged${copies}${dropped}`
+      screen.print(`\n${screen.paint(fine ? 'green' : 'red', text)}`)
       return fine
     },
   }
+}
+
+function deliveryJson({ payload }: Sending, delivery: DeliveryRecord, body: string | undefined) {
+  const { type, media_id: mediaId, emitted_at: emittedAt, qualities } = payload
+  const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
+  const status = answer?.status
+  const event = { type, mediaId, emittedAt, qualities }
+  return { ...event, attempt, copy, startedAt, durationMs, status, answer: body, failure, retryInMs }
+}
+
+const widths = [12, 17, 9, 4, -8]
+
+function printDelivery({ payload }: Sending, delivery: DeliveryRecord, body = '', { print, paint }: Screen): void {
+  const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
+  const cells = align(
+    [
+      startedAt.toISOString().slice(11, 23),
+      payload.type,
+      copy ? 'copy' : `attempt ${attempt}`,
+      `${answer?.status ?? '-'}`,
+      `${durationMs.toFixed(1)} ms`,
+    ],
+    widths,
+  )
+  const status = paint(failure === undefined ? 'green' : 'red', cells[3] ?? '')
+  print([...cells.with(3, status), plain(body.slice(0, 200))].join('  ').trimEnd())
+  if (failure === undefined) return
+  const retry = retryInMs === undefined ? '' : `; retry in ${retryInMs / 1_000} s`
+  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${failure.message}${retry}`)
 }
