@@ -144,7 +144,7 @@ describe('The credentials', () => {
     [['webhooks', 'create', '--url', 'ftp://s3cret', '--events', 'all'], /--url takes an http or https URL/],
     [
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'],
-      /--events takes any of all, file\.received, /,
+      /--events takes one or more of all, file\.received, /,
     ],
     [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
     [
@@ -171,5 +171,6 @@ describe('The credentials', () => {
     const { code, errors } = await finish(['webhooks', 'check', 'an-id', '--base-url', 'http://127.0.0.1:1'], env)
     expect(code).toBe(1)
     expect(errors.trim().split('\n')).toHaveLength(1)
+    expect(errors).not.toContain(emulator.credentials.secretKey)
   })
 })

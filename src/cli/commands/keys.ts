@@ -21,7 +21,7 @@ const list = apiCommand({
 
 const create = apiCommand({
   name: 'create',
-  summary: 'creates an API key, and prints its secret, which is never details again',
+  summary: 'creates an API key, and prints its secret, which is never shown again',
   flags: {
     name,
     ttl: required(wholeNumber('<seconds>', 'its lifetime', 1, 2_147_483_647)),

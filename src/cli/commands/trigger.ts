@@ -82,7 +82,7 @@ function eventsFrom({ positionals: [type = ''], values, given }: CommandInput<ty
   if (type === 'lifecycle') return { media, events: life }
   const types: readonly string[] = ['lifecycle', ...eventTypes]
   if (!types.includes(type)) {
-    throw new UsageError(`there is no type '${type}' among ${types.join(', ')}${suggestion(type, types)}`)
+    throw new UsageError(`there is no type '${type}': give one of ${types.join(', ')}${suggestion(type, types)}`)
   }
   return { media, events: life.filter((event) => event.type === type).slice(0, 1) }
 }

@@ -63,7 +63,9 @@ export const list = <Item extends string = string>(
   read: (given) => {
     const items = given.split(',').map((item) => item.trim()) as Item[]
     if (items.every((item) => item !== '' && words?.includes(item) !== false)) return items
-    throw new UsageError(`takes ${words === undefined ? 'words' : `any of ${words.join(', ')}`}, separated by commas`)
+    throw new UsageError(
+      `takes ${words === undefined ? 'words' : `one or more of ${words.join(', ')}`}, separated by commas`,
+    )
   },
 })
 

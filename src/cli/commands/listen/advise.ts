@@ -22,7 +22,7 @@ async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Prom
   for (const time of timesIn(delivery).map(([, value]) => Number(value))) {
     const then = await findVerifiers(delivery, secret, () => time * 1_000)
     const off = Math.round(Math.abs(Date.now() / 1_000 - time))
-    const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. In time, this verifies it:`
+    const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. With the right time, this verifies it:`
     if (then.length > 0) return { text, lines: then.map(lineFor) }
   }
   return undefined
