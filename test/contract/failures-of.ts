@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 
-/** The names of the tests of a suite that fail, of all or of one. A test that does not end soon has failed. */
+/** Runs all tests of a suite, or one, and returns the names of those that fail. A test that takes 1.5 s has failed. */
 export async function failuresOf(suite: (runner: Runner) => void, only?: string): Promise<string[]> {
   const failures: string[] = []
   const runs: Promise<unknown>[] = []
@@ -18,5 +18,5 @@ export async function failuresOf(suite: (runner: Runner) => void, only?: string)
   return failures
 }
 
-/** What a subject that is wrong does otherwise than the right one. */
+/** Makes the parts in which a wrong subject differs from the right one. */
 export type Wrong<Subject> = (right: Subject) => Partial<Subject>

@@ -1,52 +1,106 @@
 import { describe, expect, test } from 'vitest'
-import type { AcceptedEvent, Attempt, HandlingResult, Inbox } from '../../src/inbox/inbox.ts'
+import type {
+  AcceptedEvent,
+  Attempt,
+  DeadLetters,
+  HandlingResult,
+  Inbox,
+  InboxDefinition,
+} from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
-const subjectOf = (wrong: Wrong<Inbox>) => () => {
+const subjectOf = (wrong: Wrong<InboxDefinition>) => () => {
   const right = memoryInbox()
-  const inbox: Inbox = {
-    accept: (accepted, options) => right.accept(accepted, options),
-    start: (handle, logger) => right.start(handle, logger),
-    stats: () => right.stats(),
-    close: (options) => right.close(options),
-    deadLetters: right.deadLetters,
-    ...wrong(right),
-  }
-  return { inbox }
+  return { inbox: { ...right, ...wrong(right) } }
 }
 
-/** An inbox in which every event is of the media that is named. */
-const withMedia =
-  (mediaOf: (accepted: AcceptedEvent) => string): Wrong<Inbox> =>
-  (inbox) => ({
-    accept: (accepted) => inbox.accept({ ...accepted, event: { ...accepted.event, mediaId: mediaOf(accepted) } }),
-    start: (handle, logger) => inbox.start(handle, logger),
+/** An inbox that opens as it should and then has some wrong methods. */
+const withMethods =
+  (wrong: Wrong<Inbox>): Wrong<InboxDefinition> =>
+  (definition) => ({
+    open(host) {
+      const right = definition.open(host) as Required<Inbox>
+      return {
+        accept: (accepted, options) => right.accept(accepted, options),
+        handleNow: (accepted) => right.handleNow(accepted),
+        stats: () => right.stats(),
+        close: (options) => right.close(options),
+        deadLetters: right.deadLetters,
+        ...wrong(right),
+      }
+    },
   })
 
-/** An inbox that makes something else of the attempt or of its result. */
+/** An inbox that changes the media of every event. */
+const withMedia = (mediaOf: (accepted: AcceptedEvent) => string): Wrong<InboxDefinition> =>
+  withMethods((inbox) => ({
+    accept: (accepted) => inbox.accept({ ...accepted, event: { ...accepted.event, mediaId: mediaOf(accepted) } }),
+  }))
+
+/** An inbox that changes attempts or their results. */
 const withAttempts =
-  (change: { attempt?: (attempt: Attempt) => Attempt; result?: (result: HandlingResult) => HandlingResult }) =>
-  (inbox: Inbox): Partial<Inbox> => {
+  (change: {
+    attempt?: (attempt: Attempt) => Attempt
+    result?: (result: HandlingResult) => HandlingResult
+  }): Wrong<InboxDefinition> =>
+  (definition) => {
     const { attempt: changed = (attempt) => attempt, result = (result) => result } = change
     return {
-      start: (handle, logger) =>
-        inbox.start(
-          async (event, receivedAt, attempt) => result(await handle(event, receivedAt, changed(attempt))),
-          logger,
-        ),
+      open: ({ handle, ...host }) =>
+        definition.open({
+          ...host,
+          handle: async (event, receivedAt, attempt) => result(await handle(event, receivedAt, changed(attempt))),
+        }),
     }
   }
 
-/** What is wrong, the inbox, and the test that says so. */
-const wrongInboxes: [string, Wrong<Inbox>, string][] = [
+/** An inbox that forgets that it was opened when it is closed. */
+const reopening: Wrong<InboxDefinition> = () => {
+  let definition = memoryInbox()
+  const reset = withMethods((inbox) => ({
+    close(options) {
+      definition = memoryInbox()
+      return inbox.close(options)
+    },
+  }))
+  return { open: (host) => (reset(definition) as InboxDefinition).open(host) }
+}
+
+const deadLettersOf = ({ deadLetters }: Inbox): DeadLetters => ({
+  list: (options) => deadLetters.list(options),
+  get: (key) => deadLetters.get(key),
+  replay: (key) => deadLetters.replay(key),
+  discard: (key) => deadLetters.discard(key),
+})
+
+/** The fault, the inbox that has it, and the check that catches it. */
+const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
+  [
+    'serves any number of receivers',
+    () => ({ open: (host) => memoryInbox().open(host) }),
+    'cannot be opened by a second receiver',
+  ],
+  ['can be opened again after it was closed', reopening, 'cannot be opened again once it is closed'],
+  [
+    'does not have the handleNow that it promises',
+    withMethods(() => ({ handleNow: undefined }) as Partial<Inbox>),
+    'has handleNow exactly where its definition says so',
+  ],
+  ['hides that it has handleNow', () => ({ handlesNow: false }), 'has handleNow exactly where its definition says so'],
   [
     'accepts everything',
-    (inbox) => ({ accept: (accepted) => (inbox.accept(accepted) === 'overloaded' ? 'overloaded' : 'accepted') }),
+    withMethods((inbox) => ({
+      accept: (accepted) => (inbox.accept(accepted) === 'overloaded' ? 'overloaded' : 'accepted'),
+    })),
     'accepts one of 20 concurrent events of one key',
   ],
-  ['accepts nothing', () => ({ accept: () => 'duplicate' }), 'accepts an event and hands it over as it was given'],
+  [
+    'accepts nothing',
+    withMethods(() => ({ accept: () => 'duplicate' })),
+    'accepts an event and hands it over as it was given',
+  ],
   [
     'forgets the order',
     withMedia(({ event }) => event.key),
@@ -75,24 +129,24 @@ const wrongInboxes: [string, Wrong<Inbox>, string][] = [
   ],
   [
     'replays what it does not have',
-    (inbox) => ({ deadLetters: { ...lettersOf(inbox), replay: () => true } }),
+    withMethods((inbox) => ({ deadLetters: { ...deadLettersOf(inbox), replay: () => true } })),
     'knows no dead letter of a key that it has not seen',
   ],
   [
     'lists the oldest dead letters first',
-    (inbox) => ({
-      deadLetters: { ...lettersOf(inbox), list: async () => (await inbox.deadLetters.list()).toReversed() },
-    }),
+    withMethods((inbox) => ({
+      deadLetters: { ...deadLettersOf(inbox), list: async () => (await inbox.deadLetters.list()).toReversed() },
+    })),
     'lists dead letters from the newest, page by page',
   ],
   [
     'does not wait when it closes',
-    (inbox) => ({ close: () => inbox.close({ timeoutMs: 0 }) }),
+    withMethods((inbox) => ({ close: () => inbox.close({ timeoutMs: 0 }) })),
     'finishes what runs before it is closed',
   ],
   [
     'does not say what it could not finish',
-    (inbox) => ({ close: (options) => inbox.close(options).then(() => ({ unfinished: [] })) }),
+    withMethods((inbox) => ({ close: (options) => inbox.close(options).then(() => ({ unfinished: [] })) })),
     'gives up on what runs too long, aborts it and reports it',
   ],
   [
@@ -103,13 +157,6 @@ const wrongInboxes: [string, Wrong<Inbox>, string][] = [
     'gives up on what runs too long, aborts it and reports it',
   ],
 ]
-
-const lettersOf = ({ deadLetters }: Inbox): Inbox['deadLetters'] => ({
-  list: (options) => deadLetters.list(options),
-  get: (key) => deadLetters.get(key),
-  replay: (key) => deadLetters.replay(key),
-  discard: (key) => deadLetters.discard(key),
-})
 
 describe('the contract suite of inboxes', () => {
   test('passes an inbox that is right', async () => {

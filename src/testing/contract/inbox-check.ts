@@ -1,10 +1,13 @@
-import type { Inbox } from '../../inbox/inbox.ts'
+import { WebhookError } from '../../errors.ts'
+import type { Inbox, InboxDefinition } from '../../inbox/inbox.ts'
 import type { Calls } from './handling.ts'
 import type { Expectation } from './runner.ts'
 
 /** The subject of each test of the suite: an open inbox. */
 export interface InboxCheck {
   readonly inbox: Inbox
+  /** The definition that the inbox was opened with. */
+  readonly definition: InboxDefinition
   readonly ordered: boolean
   readonly calls: Calls
   expect(value: unknown): Expectation
@@ -12,3 +15,13 @@ export interface InboxCheck {
 
 /** Declares a test of the suite. */
 export type Check = (name: string, run: (check: InboxCheck) => Promise<void>) => void
+
+/** Returns the code of the WebhookError that a call throws or rejects with. */
+export async function codeOf(call: () => unknown): Promise<string | undefined> {
+  try {
+    await call()
+    return undefined
+  } catch (error) {
+    return error instanceof WebhookError ? error.code : undefined
+  }
+}

@@ -1,6 +1,5 @@
-import { WebhookError } from '../../errors.ts'
 import { eventOf } from './handling.ts'
-import type { Check } from './inbox-check.ts'
+import { type Check, codeOf } from './inbox-check.ts'
 
 /** Closing is orderly, and says what it could not finish. */
 export function checkClosing(check: Check): void {
@@ -58,14 +57,4 @@ export function checkClosing(check: Check): void {
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   const soon = new Promise((resolve) => setTimeout(resolve, 5, 'pending'))
   return (await Promise.race([promise, soon])) === 'pending'
-}
-
-/** The code of the WebhookError that a call throws or rejects with. */
-async function codeOf(call: () => unknown): Promise<string | undefined> {
-  try {
-    await call()
-    return undefined
-  } catch (error) {
-    return error instanceof WebhookError ? error.code : undefined
-  }
 }

@@ -6,6 +6,7 @@ import type { Check } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkHandling } from './inbox-handling.ts'
+import { checkOpening } from './inbox-opening.ts'
 import type { Runner } from './runner.ts'
 
 /** An inbox to test. */
@@ -36,7 +37,7 @@ export function inboxContract(factory: () => MaybePromise<InboxSubject>, { test,
       const { inbox: definition, ordered = true, close } = await factory()
       const { inbox, calls } = openInbox(definition)
       try {
-        await run({ inbox, ordered, calls, expect })
+        await run({ inbox, definition, ordered, calls, expect })
       } finally {
         calls.finishAll()
         await inbox.close({ timeoutMs: 100 })
@@ -44,6 +45,7 @@ export function inboxContract(factory: () => MaybePromise<InboxSubject>, { test,
       }
     })
   }
+  checkOpening(check)
   checkAccepting(check)
   checkHandling(check)
   checkDeadLetters(check)
