@@ -2,35 +2,36 @@ import { parseArgs } from 'node:util'
 
 export const usage = `Usage: npm start -- [options]
 
-Runs the emulator of the service and a receiver, and plays the one against the other, over real HTTP on 127.0.0.1. Both
-stay up afterwards: upload media on the emulator's page, and watch the receiver handle their events.
+Runs an emulator of the service and a receiver, and plays a scenario between them over real HTTP on 127.0.0.1. Both keep
+running afterwards: upload media on the emulator's page, and watch the receiver handle their events.
 
 Options:
   --port <n>           port of the receiver (default: a free one)
   --emulator-port <n>  port of the emulator and its page (default: a free one)
   --inbox <name>       where the receiver keeps events until they are handled: memory or sqlite (default: memory)
   --inbox-file <path>  the file of the sqlite inbox (default: a temporary one)
-  --exit               end after the summary: status 0 if every event was handled exactly once and everything bad was
-                       refused, otherwise 1
+  --exit               exit after the summary, with status 0 if every event was handled exactly once and every bad
+                       delivery was rejected, otherwise 1
   --help               print this
 
 Environment:
   WEBHOOK_TOKEN  the secret in the webhook's URL (default: a random one for each run)
   NO_COLOR       no colours`
 
+/** The parsed arguments of `npm start`. */
 export interface Arguments {
-  /** 0 for a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
-  /** 0 for a free one. */
+  /** 0 chooses a free port. */
   readonly emulatorPort: number
   readonly inbox: 'memory' | 'sqlite'
-  /** `undefined` for a temporary one. */
+  /** `undefined` for a temporary file. */
   readonly inboxFile: string | undefined
   readonly exit: boolean
   readonly help: boolean
 }
 
-/** @throws Error with a message for the user when an argument is unknown or makes no sense. */
+/** @throws Error with a message for the user when an argument is unknown or invalid */
 export function readArguments(args: readonly string[]): Arguments {
   const { values } = parseArgs({
     args: [...args],

@@ -3,19 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sqliteInbox } from '../src/inbox/sqlite.ts'
-import { type Inbox, memoryInbox } from '../src/index.ts'
+import { type Inbox, type InboxDefinition, memoryInbox } from '../src/index.ts'
 import type { Arguments } from './arguments.ts'
 
-/** Where the receiver keeps events. */
+/** The receiver's inbox and where it stores events. */
 export interface Storage {
-  readonly inbox: Inbox
-  /** For the user. */
+  readonly inbox: InboxDefinition
+  /** The place to show to the user. */
   readonly place: string
-  /** Removes what was made for this run alone. */
+  /** Removes the temporary file, if there is one. */
   remove(): Promise<void>
 }
 
-export async function openStorage({ inbox, inboxFile }: Arguments): Promise<Storage> {
+/** Chooses the inbox, and makes a folder for its file unless one was given. */
+export async function prepareStorage({ inbox, inboxFile }: Arguments): Promise<Storage> {
   const nothing = async () => {}
   if (inbox === 'memory') return { inbox: memoryInbox(), place: 'in memory', remove: nothing }
   if (inboxFile !== undefined) return { inbox: sqliteInbox({ path: inboxFile }), place: inboxFile, remove: nothing }
@@ -24,7 +25,7 @@ export async function openStorage({ inbox, inboxFile }: Arguments): Promise<Stor
   return { inbox: sqliteInbox({ path }), place: path, remove: () => rm(folder, { recursive: true }) }
 }
 
-/** Resolves when the inbox has nothing to do, or after 5 s: what is missing then shows in the verdict. */
+/** Resolves when the inbox has nothing to do, and after 5 s at the latest. The verdict shows what is missing then. */
 export async function inboxEmpty(inbox: Inbox): Promise<void> {
   const deadline = performance.now() + 5_000
   while (performance.now() < deadline) {

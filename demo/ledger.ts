@@ -1,22 +1,26 @@
 import type { DeliveryRecord } from '../src/emulator/sending/sending.ts'
 import type { Payload } from '../src/testing/payload.ts'
 
-/** As far as it tells events apart; the handlers get what was on the wire, so nothing is certain of it. */
+/** The fields that identify an event. The handlers get them from the wire, so their types are unknown. */
 type HandledPayload = { readonly [field in 'type' | 'media_id' | 'emitted_at']?: unknown }
 
-/** What the sender sent and what the handlers did, each in its own record: neither asks the receiver. */
+/** What the sender sent and what the handlers did. Neither record depends on the receiver. */
 export interface Ledger {
-  /** An entry for each time an event was sent, with its deliveries: the first and its retries. */
+  /** An entry for each time an event was sent, with the first delivery and its retries. */
   readonly sent: { readonly payload: Payload; readonly deliveries: readonly DeliveryRecord[] }[]
-  /** Deliveries that must be refused, and the status to refuse them with. */
+  /** Deliveries that must be rejected, each with the expected status. */
   readonly bad: { readonly what: string; readonly status: number; readonly delivery: DeliveryRecord }[]
-  /** An entry for each time a handler finished its work, with the payload it was given. */
+  /** The payload of each handling that finished. */
   readonly handled: HandledPayload[]
 }
 
+/** Creates an empty ledger. */
 export const emptyLedger = (): Ledger => ({ sent: [], bad: [], handled: [] })
 
-/** What is wrong, a sentence each; empty when every event was handled exactly once and everything bad was refused. */
+/**
+ * Describes each problem in a sentence. The list is empty when every event was handled exactly once and every bad
+ * delivery was rejected.
+ */
 export function problems({ sent, bad, handled }: Ledger): string[] {
   const events = new Set(sent.map(({ payload }) => nameOf(payload)))
   const timesHandled = groupBy(handled, nameOf)
@@ -26,33 +30,33 @@ export function problems({ sent, bad, handled }: Ledger): string[] {
     if (times !== 1) found.push(`${event} was handled ${times} times`)
   }
   for (const event of timesHandled.keys()) {
-    if (!events.has(event)) found.push(`${event} was handled and never sent by the service`)
+    if (!events.has(event)) found.push(`${event} was handled but never sent by the service`)
   }
   for (const { payload, deliveries } of sent) {
     const last = deliveries.at(-1)
-    if (last?.answer?.status !== 200) found.push(`${nameOf(payload)} was not acknowledged: ${outcomeOf(last)}`)
+    if (last?.answer?.status !== 200) found.push(`${nameOf(payload)} was not acknowledged: ${resultOf(last)}`)
   }
   for (const { what, status, delivery } of bad) {
     if (delivery.answer?.status !== status) {
-      found.push(`the ${what} delivery was to be refused with ${status}: ${outcomeOf(delivery)}`)
+      found.push(`the ${what} delivery should have been rejected with ${status}: ${resultOf(delivery)}`)
     }
   }
   return found
 }
 
-/** One line of the summary. What was bad is no event, and no handling is expected of it. */
+/** A row of the summary. A row of bad deliveries has no events and no handlings. */
 export interface SummaryRow {
   readonly name: string
   readonly events?: number
   readonly deliveries: number
-  readonly refused: number
+  readonly rejected: number
   readonly acknowledged: number
-  /** Those of the acknowledged that were of an event that had been accepted before. */
+  /** How many of the acknowledged deliveries were duplicates. */
   readonly duplicates: number
   readonly handled?: number
 }
 
-/** A row for each type of event, and one for each kind of bad delivery. */
+/** Makes a row for each type of event and for each kind of bad delivery. */
 export function summary({ sent, bad, handled }: Ledger): SummaryRow[] {
   const types = [...groupBy(sent, ({ payload }) => payload.type)].map(([type, sends]) => ({
     name: type,
@@ -68,16 +72,16 @@ export function summary({ sent, bad, handled }: Ledger): SummaryRow[] {
 }
 
 function answers(deliveries: readonly DeliveryRecord[]) {
-  const refused = deliveries.filter(({ failure }) => failure !== undefined).length
+  const rejected = deliveries.filter(({ failure }) => failure !== undefined).length
   const duplicates = deliveries.filter(({ answer }) => answer?.body === '{"status":"duplicate"}').length
-  return { deliveries: deliveries.length, refused, acknowledged: deliveries.length - refused, duplicates }
+  return { deliveries: deliveries.length, rejected, acknowledged: deliveries.length - rejected, duplicates }
 }
 
-// Not the receiver's event key: the ledger is to find its mistakes.
+// Not the receiver's event key, because the ledger has to find its mistakes.
 const nameOf = ({ type, media_id, emitted_at }: HandledPayload): string =>
   `${type} of media ${media_id} at ${emitted_at}`
 
-const outcomeOf = (delivery: DeliveryRecord | undefined): string =>
+const resultOf = (delivery: DeliveryRecord | undefined): string =>
   delivery?.failure?.message ?? `answered ${delivery?.answer?.status}`
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

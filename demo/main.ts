@@ -6,7 +6,7 @@ import { createEmulator } from '../src/emulator/index.ts'
 import { createReceiver, type Logger, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
-import { inboxEmpty, openStorage } from './inbox.ts'
+import { inboxEmpty, prepareStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
 import { createPrinter, summaryText } from './print.ts'
 import { play } from './scenario.ts'
@@ -14,7 +14,7 @@ import { startServer } from './server.ts'
 
 const { WEBHOOK_TOKEN: secret = randomBytes(24).toString('base64url'), NO_COLOR } = process.env
 
-/** The printed lines already tell what the other levels would. */
+/** Logs errors only. The printed lines cover the other levels. */
 const logger: Logger = {
   debug() {},
   info() {},
@@ -22,7 +22,7 @@ const logger: Logger = {
   error: (details, message) => console.error(message, details),
 }
 
-/** Twenty times as fast as the service: fast enough to wait for, slow enough to watch. */
+/** Twenty times as fast as the service: slow enough to watch. */
 const timeScale = 0.05
 
 const interrupted = new AbortController()
@@ -32,7 +32,7 @@ else await main(options).catch(fail)
 
 async function main(options: Arguments): Promise<void> {
   const { port, emulatorPort, exit } = options
-  // With --exit only the verdict makes it a success, not an interruption before it.
+  // With --exit, only the verdict sets status 0. An interruption before it is a failure.
   process.exitCode = exit ? 1 : 0
   const paint = paintIf(process.stdout.isTTY && !NO_COLOR)
   const print = createPrinter(console.log, paint)
@@ -42,11 +42,11 @@ async function main(options: Arguments): Promise<void> {
     print.finished(event, work, durationMs)
   })
   const verify = orUsage(() => urlToken({ secret }))
-  const { inbox, place, remove } = await openStorage(options)
+  const { inbox, place, remove } = await prepareStorage(options)
   const receiver = createReceiver({ verify, inbox, handlers, hooks: print, logger })
   receiver.onAny(others, { name: 'others' })
 
-  const server = await startServer(receiver, port, print.refusedInFront)
+  const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
   const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
     throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
   })
@@ -57,14 +57,16 @@ async function main(options: Arguments): Promise<void> {
     if (unfinished.length === 0) await remove()
   }
   closeOnSignal(close)
-  console.log(`Receiver  ${server.url}\nInbox     ${place}\nEmulator  ${emulator.url}  (its page: open it and watch)\n`)
+  console.log(
+    `Receiver  ${server.url}\nInbox     ${place}\nEmulator  ${emulator.url}  (open it in a browser to watch)\n`,
+  )
 
   const client = createClient(emulator.credentials, { baseUrl: emulator.url })
   const url = withToken(server.url, secret)
   const { webhook } = await registerWebhook(client, receiver, { url, name: 'npm start' })
   print.columnNames()
-  // What an earlier run left in its file is no part of this play.
-  await inboxEmpty(inbox)
+  // The file may hold events of an earlier run, which do not count in this one.
+  await inboxEmpty(receiver.inbox)
   ledger.handled.length = 0
   await play({
     emulator,
@@ -73,8 +75,8 @@ async function main(options: Arguments): Promise<void> {
     forgedUrl: withToken(server.url, randomBytes(24).toString('base64url')),
     ledger,
     heading: print.heading,
-    refuseNext: server.refuseNext,
-    handled: () => inboxEmpty(inbox),
+    rejectNext: server.rejectNext,
+    handled: () => inboxEmpty(receiver.inbox),
   })
   ledger.sent.unshift(...emulator.sendings().toReversed())
   const wrong = problems(ledger)
@@ -83,7 +85,7 @@ async function main(options: Arguments): Promise<void> {
     await close()
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
-    console.log(`\nStill running (Ctrl-C ends it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
+    console.log(`\nStill running (Ctrl-C stops it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
   }
 }
 
@@ -107,16 +109,16 @@ function closeOnSignal(close: () => Promise<void>): void {
 }
 
 function fail(error: Error): void {
-  // The scene that was cut off says so, and the process ends when all is closed.
+  // After Ctrl-C the interrupted scene fails. The process exits once everything is closed.
   if (interrupted.signal.aborted) return
-  // A port that is taken is no fault of the program: its stack would tell the user nothing.
+  // An expected error, such as a port in use, is shown without its stack.
   const listens = [error, error.cause].some((each) => (each as NodeJS.ErrnoException | undefined)?.syscall === 'listen')
   const isExpected = listens || error.name === 'WebhookError'
   console.error(isExpected ? error.message : error)
   process.exit(1)
 }
 
-/** What `make` returns; where it throws, the command makes no sense, and it ends with the reason. */
+/** Returns the result of `make`. If it throws, the command is invalid: prints the reason and the usage, and exits with 2. */
 function orUsage<T>(make: () => T): T {
   try {
     return make()

@@ -5,12 +5,12 @@ import type { SummaryRow } from './ledger.ts'
 const columns = ['time', '', 'outcome', 'status', 'type', 'media', 'took', '']
 const widths = [-9, 8, 13, 6, 17, 8, -8, 0]
 
-/** A line for a delivery or a handling. */
+/** A printed line about a delivery or a handling. */
 interface Line {
   readonly what: 'delivery' | 'handling'
   readonly outcome: string
   readonly style: 'dim' | 'green' | 'yellow' | 'red'
-  /** Of the answer to a delivery. */
+  /** The status of the answer to a delivery. */
   readonly status?: number
   readonly type?: string | undefined
   readonly mediaId?: string | undefined
@@ -18,20 +18,21 @@ interface Line {
   readonly note?: string | undefined
 }
 
-/** Prints what happens, as it happens. */
+/** Prints deliveries and handlings as they happen. */
 export interface Printer extends Required<Hooks> {
   columnNames(): void
   heading(text: string): void
-  /** A delivery that was answered in front of the receiver. */
-  refusedInFront(): void
+  /** Prints a delivery that was rejected before it reached the receiver. */
+  rejectedByLoadBalancer(): void
   finished(event: MediaEvent, work: string, durationMs: number): void
 }
 
+/** Creates a printer. Times are relative to this call. */
 export function createPrinter(write: (line: string) => void, paint: Paint): Printer {
-  const begin = performance.now()
+  const startedAt = performance.now()
 
   const line = ({ what, outcome, style, status, type = '-', mediaId = '-', durationMs, note = '' }: Line) => {
-    const time = `${((performance.now() - begin) / 1_000).toFixed(3)} s`
+    const time = `${((performance.now() - startedAt) / 1_000).toFixed(3)} s`
     const took = durationMs === undefined ? '' : `${durationMs.toFixed(1)} ms`
     const cells = align([time, what, outcome, `${status ?? ''}`, type, mediaId.slice(0, 8), took, note], widths)
     write(
@@ -52,9 +53,9 @@ export function createPrinter(write: (line: string) => void, paint: Paint): Prin
       line({ what: 'delivery', outcome, style, status, type, mediaId, durationMs, note: reason })
     },
 
-    refusedInFront() {
+    rejectedByLoadBalancer() {
       const note = 'by the load balancer, before the receiver'
-      line({ what: 'delivery', outcome: 'refused', style: 'yellow', status: 503, note })
+      line({ what: 'delivery', outcome: 'rejected', style: 'yellow', status: 503, note })
     },
 
     finished({ type, mediaId }, work, durationMs) {
@@ -62,7 +63,7 @@ export function createPrinter(write: (line: string) => void, paint: Paint): Prin
     },
 
     handling({ outcome, attempt, type, mediaId, durationMs, error }: HandlingReport) {
-      // The handlers tell what they did themselves, by `finished`.
+      // The handlers report their work by `finished`.
       if (outcome === 'handled') return
       const note = `attempt ${attempt}: ${error}`
       line({ what: 'handling', outcome, style: 'red', type, mediaId, durationMs, note })
@@ -70,10 +71,10 @@ export function createPrinter(write: (line: string) => void, paint: Paint): Prin
   }
 }
 
-const counts = ['events', 'deliveries', 'refused', 'acknowledged', 'duplicates', 'handled'] as const
+const counts = ['events', 'deliveries', 'rejected', 'acknowledged', 'duplicates', 'handled'] as const
 const countWidths = [17, ...counts.map((count) => -count.length)]
 
-/** The summary as a table, and the verdict under it. */
+/** Formats the summary as a table, with the verdict below it. */
 export function summaryText(rows: readonly SummaryRow[], problems: readonly string[], paint: Paint): string {
   const tableRow = (name: string, cells: readonly (string | number)[]) =>
     align([name, ...cells.map(String)], countWidths)
@@ -89,6 +90,6 @@ export function summaryText(rows: readonly SummaryRow[], problems: readonly stri
     ...problems.map((problem) => paint('red', `WRONG: ${problem}`)),
     ...(problems.length > 0
       ? []
-      : [paint('green', 'Every event was handled exactly once, and everything bad was refused.')]),
+      : [paint('green', 'Every event was handled exactly once, and every bad delivery was rejected.')]),
   ].join('\n')
 }

@@ -7,24 +7,24 @@ import { systemClock } from '../src/emulator/shared/clock.ts'
 import { flatBody } from '../src/testing/payload.ts'
 import type { Ledger } from './ledger.ts'
 
-/** Where the scenario is played. */
+/** The participants of the scenario. */
 export interface Stage {
   readonly emulator: Emulator
   readonly client: Client
-  /** The receiver's webhook at the emulator. */
+  /** The receiver's webhook in the emulator. */
   readonly webhook: { readonly id: string; readonly url: string }
   readonly forgedUrl: string
   readonly ledger: Ledger
   readonly heading: (text: string) => void
-  /** Lets the next delivery be refused in front of the receiver. */
-  readonly refuseNext: () => void
-  /** Resolves when what was accepted has been handled. */
+  /** Makes the load balancer reject the next delivery. */
+  readonly rejectNext: () => void
+  /** Resolves when every accepted event has been handled. */
   readonly handled: () => Promise<void>
 }
 
 type Act = (stage: Stage) => Promise<unknown>
 
-/** Plays the service, from three plain lives to what a receiver must not fall for. */
+/** Plays the scenes in order: first three plain media, then faults, then deliveries that must be rejected. */
 export async function play(stage: Stage): Promise<void> {
   for (const [heading, act] of scenes) {
     stage.heading(heading)
@@ -40,8 +40,8 @@ const upload =
     await emulator.settled()
   }
 
-const uploadRefusedOnce: Act = async (stage) => {
-  stage.refuseNext()
+const uploadRejectedOnce: Act = async (stage) => {
+  stage.rejectNext()
   await upload({ title: 'Interview.mp4', qualities: ['480p'] })(stage)
 }
 
@@ -55,7 +55,7 @@ const uploadWith =
 
 const check: Act = ({ client, webhook }) => client.webhook.check(webhook.id)
 
-/** A type that the emulator does not emit, since the service does not have it yet. */
+/** Sent directly, because the emulator emits only the types that the service has. */
 const sendUnknownType: Act = async ({ webhook, ledger }) => {
   const payload = { ...freshPayload(), type: 'captions.finished' }
   ledger.sent.push({ payload, deliveries: [await deliver(webhook.url, flatBody(payload))] })
@@ -79,22 +79,22 @@ const freshPayload = () => {
 
 const scenes: readonly (readonly [heading: string, act: Act])[] = [
   [
-    'Three media from their upload to their end; the third fails',
+    'Three media from upload to end; the third fails',
     upload(
       { title: 'Holiday.mp4' },
       { title: 'Graphs & Trees.mp4', qualities: ['720p', '360p', '1080p'] },
       { title: 'Broken.mov', fails: true },
     ),
   ],
-  ['A delivery refused once, as by a load balancer in a deployment, and its retry', uploadRefusedOnce],
+  ['A delivery rejected once, as by a load balancer during a deployment, and its retry', uploadRejectedOnce],
   ['Every event delivered twice at the same instant', uploadWith('concurrent-duplicate', 'Twins.mp4')],
-  ['Every event delivered once more after it was acknowledged', uploadWith('duplicate', 'Encore.mp4')],
+  ['Every event delivered again after it was acknowledged', uploadWith('duplicate', 'Encore.mp4')],
   ['Events that overtake one another', uploadWith('reorder', 'Shuffle.mp4')],
-  ['Bodies corrupted on their way, and their retries', uploadWith('corrupt-body', 'Static.mp4')],
+  ['Bodies corrupted in transit, and their retries', uploadWith('corrupt-body', 'Static.mp4')],
   ['Connections cut in the middle of the body, and their retries', uploadWith('cut-connection', 'Cliffhanger.mp4')],
-  ['Answers that never reach the service, so that it sends again', uploadWith('lost-answer', 'Echo.mp4')],
+  ['Answers that never reach the service, so it sends again', uploadWith('lost-answer', 'Echo.mp4')],
   ['An event of an unknown type', sendUnknownType],
-  ['The test delivery: no retry, 200 within a second', check],
+  ['The test delivery: one attempt, which needs 200 within a second', check],
   ['A forged delivery: the token is wrong', sendForged],
-  ['A malformed delivery: its JSON breaks off', sendMalformed],
+  ['A malformed delivery: its JSON is cut off', sendMalformed],
 ]

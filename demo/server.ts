@@ -7,36 +7,37 @@ import type { Receiver } from '../src/index.ts'
 
 const path = '/webhooks/media'
 
+/** The HTTP server of the demo's receiver. */
 export interface Server {
-  /** Where deliveries go, without a secret. */
+  /** The URL for deliveries, without a secret. */
   readonly url: URL
-  /** Lets the next delivery be answered 503 before the receiver sees it, as a load balancer does in a deployment. */
-  refuseNext(): void
-  /** Stops listening; deliveries on their way have another second to be answered. */
+  /** Answers the next delivery with 503 before the receiver sees it, as a load balancer does during a deployment. */
+  rejectNext(): void
+  /** Stops listening. Deliveries in progress have 1 s to be answered. */
   close(): Promise<void>
 }
 
 /**
  * Mounts the receiver in an Express application on 127.0.0.1.
- * @param port 0 for a free one
- * @param onRefused told of each delivery that was answered in front of the receiver
+ * @param port 0 chooses a free port
+ * @param onRejected called for each delivery that was rejected before the receiver saw it
  */
-export async function startServer(receiver: Receiver, port: number, onRefused: () => void): Promise<Server> {
-  let refusals = 0
+export async function startServer(receiver: Receiver, port: number, onRejected: () => void): Promise<Server> {
+  let toReject = 0
   const app = express()
   app.use((_request, response, next) => {
-    if (refusals === 0) return next()
-    refusals -= 1
+    if (toReject === 0) return next()
+    toReject -= 1
     response.status(503).set('Retry-After', '3').end()
-    onRefused()
+    onRejected()
   })
   app.post(path, expressHandler(receiver))
 
   const server = createServer(app)
   return {
     url: new URL(path, await listenOn(server, port)),
-    refuseNext() {
-      refusals += 1
+    rejectNext() {
+      toReject += 1
     },
     async close() {
       const forced = setTimeout(() => server.closeAllConnections(), 1_000)

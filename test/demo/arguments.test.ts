@@ -3,7 +3,7 @@ import { readArguments } from '../../demo/arguments.ts'
 
 const standard = { port: 0, emulatorPort: 0, inbox: 'memory', inboxFile: undefined, exit: false, help: false }
 
-test('without arguments it takes a free port, keeps events in memory and stays', () => {
+test('without arguments it uses a free port, keeps events in memory and keeps running', () => {
   expect(readArguments([])).toEqual(standard)
 })
 
@@ -33,6 +33,6 @@ test.each([
   [['--inbox', 'redis'], "--inbox takes memory or sqlite, not 'redis'"],
   [['--inbox-file', 'a.db'], '--inbox-file goes with --inbox sqlite'],
   [['--port='], "--port takes a number from 0 to 65535, not ''"],
-])('refuses %j and says why', (args, message) => {
+])('rejects %j and says why', (args, message) => {
   expect(() => readArguments(args)).toThrow(message)
 })

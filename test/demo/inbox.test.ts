@@ -7,19 +7,19 @@ import { openInboxFile } from '../../src/inbox/sqlite.ts'
 import { freshPath } from '../inbox/sqlite/fixture.ts'
 import { run, start } from './program.ts'
 
-// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+// Each test starts Node and the TypeScript loader, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
-const verdict = 'Every event was handled exactly once, and everything bad was refused.'
+const verdict = 'Every event was handled exactly once, and every bad delivery was rejected.'
 
-/** `encoding.finished 7c9e6679` for each event that a line of this kind tells of. */
+/** Returns `encoding.finished 7c9e6679` for each event in the lines of this kind. */
 const eventsIn = (lines: readonly string[], kind: RegExp) =>
   lines.filter((line) => kind.test(line)).map((line) => /[a-z]+\.[a-z]+ +[\da-f]{8}/.exec(line)?.[0])
 const accepted = / delivery {2}accepted /
 const handled = / handling {2}handled /
 
 describe('npm start -- --inbox sqlite', () => {
-  test('plays the same over a temporary file, which it names and removes', async () => {
+  test('plays the same scenario with a temporary file, which it names and removes', async () => {
     const { status, stderr, stdout, lines } = await run(['--inbox', 'sqlite', '--exit'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toContain(verdict)
@@ -29,16 +29,16 @@ describe('npm start -- --inbox sqlite', () => {
     expect(existsSync(dirname(path))).toBe(false)
   })
 
-  test('leaves a file that it was given, with nothing left to handle', async () => {
+  test('keeps a given file, with nothing left to handle', async () => {
     const path = await freshPath()
     expect((await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])).status).toBe(0)
     const file = openInboxFile(path)
-    // Genuine deliveries that could not be read: four were corrupted on their way, one broke off.
+    // Unreadable deliveries: four were corrupted in transit, one was cut off.
     expect(file.stats()).toEqual({ waiting: 0, retrying: 0, deadLetters: 5 })
     file.close()
   })
 
-  test('first handles what a run that was killed had accepted', async () => {
+  test('first handles the events that a killed run had accepted', async () => {
     const path = await freshPath()
     const args = ['--inbox', 'sqlite', '--inbox-file', path, '--exit']
     const child = start(args)
@@ -57,7 +57,7 @@ describe('npm start -- --inbox sqlite', () => {
     expect(done).toEqual(expect.arrayContaining(eventsIn(before, accepted)))
   })
 
-  test('ends with 1 and a line that says why when the file cannot be used', async () => {
+  test('exits with status 1 and one line with the reason when the file cannot be used', async () => {
     const path = dirname(await freshPath())
     const { status, stderr } = await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])
     expect(status).toBe(1)

@@ -31,7 +31,7 @@ const unanswered: DeliveryRecord = {
 
 const duplicate: DeliveryRecord = { ...answered(200), answer: { status: 200, body: '{"status":"duplicate"}' } }
 
-/** Two events, one of them sent twice and one after a refusal, each handled once; a forged delivery refused. */
+/** Two events, each handled once: one was rejected first, the other was sent twice. A forged delivery was rejected. */
 const good: Ledger = {
   sent: [
     { payload: received, deliveries: [answered(503), answered(200, 2)] },
@@ -43,7 +43,7 @@ const good: Ledger = {
 }
 
 describe('the verdict', () => {
-  test('finds nothing wrong when every event was handled once and everything bad was refused', () => {
+  test('finds nothing wrong when every event was handled once and every bad delivery was rejected', () => {
     expect(problems(good)).toEqual([])
   })
 
@@ -62,18 +62,20 @@ describe('the verdict', () => {
   test('finds a handled event that was never sent', () => {
     const forged = { ...received, media_id: 'media-2' }
     expect(problems({ ...good, handled: [...good.handled, forged] })).toEqual([
-      'file.received of media media-2 at 2026-03-14T00:00:00Z was handled and never sent by the service',
+      'file.received of media media-2 at 2026-03-14T00:00:00Z was handled but never sent by the service',
     ])
   })
 
   test('finds a forged delivery that was acknowledged', () => {
     const bad = [{ what: 'forged', status: 401, delivery: answered(200) }]
-    expect(problems({ ...good, bad })).toEqual(['the forged delivery was to be refused with 401: answered 200'])
+    expect(problems({ ...good, bad })).toEqual(['the forged delivery should have been rejected with 401: answered 200'])
   })
 
   test('finds a malformed delivery that broke the receiver', () => {
     const bad = [{ what: 'malformed', status: 400, delivery: answered(500) }]
-    expect(problems({ ...good, bad })).toEqual(['the malformed delivery was to be refused with 400: answered 500'])
+    expect(problems({ ...good, bad })).toEqual([
+      'the malformed delivery should have been rejected with 400: answered 500',
+    ])
   })
 
   test.each([
@@ -90,8 +92,8 @@ describe('the verdict', () => {
 
 test('the summary counts events, deliveries and handlings by type, and bad deliveries by kind', () => {
   expect(summary(good)).toEqual([
-    { name: 'file.received', events: 1, deliveries: 2, refused: 1, acknowledged: 1, duplicates: 0, handled: 1 },
-    { name: 'encoding.started', events: 1, deliveries: 2, refused: 0, acknowledged: 2, duplicates: 1, handled: 1 },
-    { name: '(forged)', deliveries: 1, refused: 1, acknowledged: 0, duplicates: 0 },
+    { name: 'file.received', events: 1, deliveries: 2, rejected: 1, acknowledged: 1, duplicates: 0, handled: 1 },
+    { name: 'encoding.started', events: 1, deliveries: 2, rejected: 0, acknowledged: 2, duplicates: 1, handled: 1 },
+    { name: '(forged)', deliveries: 1, rejected: 1, acknowledged: 0, duplicates: 0 },
   ])
 })

@@ -10,11 +10,11 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 
-/** Starts what `npm start` starts, until the end of the test at the latest. */
+/** Starts the program of `npm start`. It is killed at the end of the test. */
 export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args], {
     cwd: root,
-    // Of this process's environment only what a program needs: it may hold colour settings of the test runner.
+    // Only PATH, because the environment may hold the test runner's colour settings.
     env: { PATH, WEBHOOK_TOKEN: "a secret, 'quoted' & 100%", ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -22,7 +22,7 @@ export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return child
 }
 
-/** Runs it to its end. */
+/** Runs the program to its end. */
 export async function run(args: readonly string[], env?: NodeJS.ProcessEnv) {
   const child = start(args, env)
   const output = { stdout: '', stderr: '' }

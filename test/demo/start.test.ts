@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { run, start } from './program.ts'
 
-// Each of these starts Node and the TypeScript loader, on a machine that may be busy.
+// Each test starts Node and the TypeScript loader, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 const cleanups: (() => void)[] = []
@@ -16,28 +16,28 @@ afterEach(() => {
 })
 
 describe('npm start -- --exit', () => {
-  test('plays every scene, prints a line for each delivery and handling and a summary, and ends with status 0', async () => {
+  test('plays every scene, prints each delivery, each handling and a summary, and exits with status 0', async () => {
     const { stdout, stderr, status, lines } = await run(['--exit'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 
     const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length
-    // The lives have 5, 6 and 4 events; the other seven media 4 each; then come the test delivery and an unknown type.
+    // The first three media have 5, 6 and 4 events, the other seven 4 each. Then come the test delivery and an unknown type.
     expect(count(/^ .* handling {2}handled /)).toBe(45)
     expect(count(/^ .* delivery {2}accepted +200 /)).toBe(45)
-    // Four events each: delivered twice at once, once more, and again because the answer was lost.
+    // Four events each: delivered twice at once, delivered again, and sent again because the answer was lost.
     expect(count(/^ .* delivery {2}duplicate +200 /)).toBe(12)
-    expect(count(/^ .* delivery {2}refused +503 /)).toBe(1)
+    expect(count(/^ .* delivery {2}rejected +503 /)).toBe(1)
     expect(count(/^ .* delivery {2}unauthorized +401 /)).toBe(1)
     expect(count(/^ .* delivery {2}malformed +400 /)).toBe(5)
     expect(count(/^ .* delivery {2}incomplete +400 /)).toBe(4)
-    expect(count(/handled .*captions\.finished .* an unknown type/)).toBe(1)
-    expect(count(/handled .*encoding\.started +00000000 .* greeted the test delivery/)).toBe(1)
+    expect(count(/handled .*captions\.finished .* skipped an unknown type/)).toBe(1)
+    expect(count(/handled .*encoding\.started +00000000 .* noted the test delivery/)).toBe(1)
     expect(count(/handled .* \(late: /)).toBeGreaterThan(0)
     expect(lines.find((line) => line.startsWith('all '))).toMatch(/^all +45 +68 +15 +53 +12 +45$/)
-    expect(stdout).toContain('Every event was handled exactly once, and everything bad was refused.')
+    expect(stdout).toContain('Every event was handled exactly once, and every bad delivery was rejected.')
   })
 
-  test('shows no secret and, where it does not write to a terminal, no colours', async () => {
+  test('prints no secret, and no colours unless it writes to a terminal', async () => {
     const { stdout } = await run(['--exit'], { WEBHOOK_TOKEN: 'a-plain-secret' })
     expect(stdout).toContain('Every event was handled exactly once')
     expect(stdout).not.toContain('a-plain-secret')
@@ -46,7 +46,7 @@ describe('npm start -- --exit', () => {
 })
 
 describe('npm start', () => {
-  test('keeps both running, for the page and the printed curl line, and closes cleanly on SIGINT', async () => {
+  test('keeps the receiver and the emulator running, and closes cleanly on SIGINT', async () => {
     const child = start([])
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
     const nextMatching = async (pattern: RegExp) => {
@@ -75,21 +75,21 @@ describe('npm start', () => {
     child.stderr.on('data', (chunk) => (errors += chunk))
     const ended = once(child, 'close')
     for await (const line of createInterface({ input: child.stdout })) {
-      // Once: a second one ends it at once.
+      // Only one signal: a second one would end the process at once.
       if (!child.killed && /delivery {2}accepted/.test(line)) child.kill('SIGINT')
     }
     expect([...(await ended), errors]).toEqual([0, null, ''])
   })
 
-  test('listens on the port it is given, and says so when that is taken', async () => {
+  test('listens on the given port, and says so when it is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     cleanups.push(() => taken.close())
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
 
-    const refused = await run(['--port', `${port}`, '--exit'])
-    expect(refused.status).toBe(1)
-    expect(refused.stderr).toBe(`port ${port} is taken: give another one, or --port 0 for a free one\n`)
+    const receiver = await run(['--port', `${port}`, '--exit'])
+    expect(receiver.status).toBe(1)
+    expect(receiver.stderr).toBe(`port ${port} is taken: give another one, or --port 0 for a free one\n`)
     const emulator = await run(['--emulator-port', `${port}`, '--exit'])
     expect(emulator.status).toBe(1)
     expect(emulator.stderr).toBe(`port ${port} is taken: give another one, or --emulator-port 0 for a free one\n`)
@@ -101,18 +101,18 @@ describe('npm start', () => {
     expect(status).toBe(0)
   })
 
-  test('refuses an unknown flag with status 2, the reason and the usage', async () => {
+  test('exits with status 2, the reason and the usage for an unknown flag', async () => {
     const { status, stderr } = await run(['--exti'])
     expect(status).toBe(2)
     expect(stderr).toMatch(/^Unknown option '--exti'/)
     expect(stderr).toContain('Usage: npm start -- [options]')
   })
 
-  test('refuses an empty secret with status 2', async () => {
+  test('exits with status 2 for an empty secret', async () => {
     expect((await run(['--exit'], { WEBHOOK_TOKEN: '' })).status).toBe(2)
   })
 
-  test('explains itself with --help', async () => {
+  test('prints the usage with --help', async () => {
     const { status, stdout } = await run(['--help'])
     expect(status).toBe(0)
     expect(stdout).toContain('Usage: npm start -- [options]')
