@@ -7,13 +7,13 @@ import { nodeHandler } from './node.ts'
  *
  * ```ts
  * app.post('/webhooks/media', expressHandler(receiver))
- * app.use(express.json()) // parsers of the whole body come after it
+ * app.use(express.json()) // body parsers come after it
  * ```
  *
- * It reads the body itself, or takes the bytes that `express.raw`, `express.text` or a `req.rawBody` left. Behind
- * `express.json()` only verifiers that need no bytes work; the others answer 500 and log the mend.
+ * It reads the body itself, or uses the bytes of `express.raw`, `express.text` or `req.rawBody`. Behind `express.json()`
+ * only verifiers that need no bytes work; with the others deliveries are answered 500, and the log says how to fix it.
  *
- * Its type names what both versions of Express pass on, so that it fits the types of either.
+ * Its type names what both versions of Express pass, so it fits the types of either.
  */
 export function expressHandler(
   receiver: Pick<Receiver, 'receive'>,

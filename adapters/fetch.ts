@@ -1,10 +1,9 @@
 import type { Receiver } from '../src/index.ts'
-import { unreadBody } from './body/web.ts'
-import { findWaitUntil } from './wait-until.ts'
+import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
  * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. Where the runtime's
- * context has `waitUntil`, it is asked to stay until the event has been handled.
+ * context has `waitUntil`, it keeps the runtime alive until the event has been handled.
  *
  * ```ts
  * export const POST = fetchHandler(receiver) // Next.js

@@ -2,9 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery, Receiver } from '../src/index.ts'
-import { toDelivery } from './body/node.ts'
-import { unreadBody } from './body/web.ts'
-import { findWaitUntil } from './wait-until.ts'
+import { toDelivery } from './node.ts'
+import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
  * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all`, `app.use` or under a route. It
@@ -26,7 +25,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
   const cached = await cachedBody(req.bodyCache)
   const incoming = context.env?.incoming
-  // On Node the request beneath is read directly: making a web `Request` of it costs more than all the rest.
+  // On Node the underlying request is read directly: a web `Request` of it costs more than the rest of the delivery.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
   const waitUntil = findWaitUntil(() => [context.executionCtx])
@@ -34,14 +33,14 @@ async function readDelivery(context: Context): Promise<Delivery> {
 }
 
 /**
- * Whether it is a request of Node's that nobody reads. A middleware that only looked at `c.req.raw.body` has made a
- * stream which takes the data, and which began to by now, a few microtasks later.
+ * Says whether this is a Node request that nobody reads. A middleware that only looked at `c.req.raw.body` has made a
+ * stream that takes the data, and that started to a few microtasks ago.
  */
 function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
   return Array.isArray(incoming?.rawHeaders) && incoming.readableFlowing === null && !incoming.readableDidRead
 }
 
-/** What a middleware that read the body through `c.req` left of it. */
+/** Returns the body that a middleware has read through `c.req`. */
 async function cachedBody({
   arrayBuffer,
   text,
@@ -49,7 +48,7 @@ async function cachedBody({
   json,
 }: Context['req']['bodyCache']): Promise<Delivery['body'] | undefined> {
   try {
-    // Older versions of Hono cache parsed JSON, whose bytes are gone: writing it anew would verify something else.
+    // Older versions of Hono cache parsed JSON without its bytes. JSON written from it is not what was signed.
     if (json !== undefined) return { parsed: await json }
     const body = await (arrayBuffer ?? text ?? blob)
     if (body === undefined) return undefined

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Acknowledgement, Receiver } from '../src/index.ts'
-import { toDelivery } from './body/node.ts'
+import type { Acknowledgement, Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
+import { Bytes } from './bytes.ts'
 
 /**
- * Mounts a receiver in a `node:http` server, or in anything that hands out its requests and responses.
+ * Mounts a receiver in a `node:http` server, or in anything that passes on its requests and responses.
  *
  * ```ts
  * createServer(nodeHandler(receiver)).listen(3000)
@@ -17,12 +17,88 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
   }
 }
 
+/** The properties that body parsers and routers of node:http frameworks add to a request. */
+interface ParsedRequest extends IncomingMessage {
+  originalUrl?: string
+  rawBody?: unknown
+  body?: unknown
+}
+
+/**
+ * Makes the delivery of a `node:http` request, whatever a framework did to it before, for a mount of your own.
+ *
+ * ```ts
+ * const { status, headers, body } = await receiver.receive(toDelivery(request))
+ * ```
+ */
+export function toDelivery(request: IncomingMessage): Delivery {
+  const { method = '', originalUrl, url = '' } = request as ParsedRequest
+  return { method, url: originalUrl ?? url, headers: new RawHeaders(request), body: bodyOf(request) }
+}
+
+/** The header fields as received: `request.headers` would drop the second of two Authorization fields. */
+class RawHeaders implements DeliveryHeaders {
+  readonly #fields: readonly string[]
+
+  constructor({ rawHeaders }: IncomingMessage) {
+    this.#fields = rawHeaders
+  }
+
+  get(name: string): string | null {
+    const wanted = name.toLowerCase()
+    let found: string | null = null
+    for (let i = 0; i < this.#fields.length; i += 2) {
+      const field = this.#fields[i] as string
+      if (field.length !== wanted.length || field.toLowerCase() !== wanted) continue
+      const value = this.#fields[i + 1] as string
+      found = found === null ? value : `${found}, ${value}`
+    }
+    return found
+  }
+}
+
+function bodyOf(request: ParsedRequest): Delivery['body'] {
+  const { rawBody, body } = request
+  const bytes = toBytes(rawBody) ?? toBytes(body)
+  if (bytes !== undefined) return bytes
+  // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
+  const wasRead = request.readableDidRead || request.readableEnded
+  return wasRead ? { parsed: body } : (limit) => readStream(request, limit)
+}
+
+function toBytes(body: unknown): Uint8Array | undefined {
+  if (body instanceof Uint8Array) return body
+  return typeof body === 'string' ? Buffer.from(body) : undefined
+}
+
+function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
+  return new Promise((resolve) => {
+    if (request.destroyed) return resolve('incomplete')
+    const bytes = new Bytes()
+    const onData = (chunk: Buffer | string) => {
+      // After a middleware called setEncoding, every reader gets text.
+      const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
+      if (bytes.size + piece.byteLength > limit) finish('too_large')
+      else bytes.add(piece)
+    }
+    const onEnd = () => finish(bytes.all())
+    // When the sender disconnects, the stream closes without an end.
+    const onClose = () => finish('incomplete')
+    const finish = (result: Uint8Array | 'too_large' | 'incomplete') => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose).pause()
+      resolve(result)
+    }
+    // Resumed, since a stream that a middleware has paused would stay paused.
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose).resume()
+  })
+}
+
 /** How long a sender may go on with an oversized body before the connection ends, in ms. */
 const lingerMs = 500
 
 function write({ status, headers, body }: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent || response.destroyed) return
-  // Node throws away what was not read of any other body, and the connection stays usable.
+  // Node discards the unread part of any other body, and the connection stays usable.
   if (status !== 413 || request.complete) response.writeHead(status, headers).end(body)
   else {
     response.writeHead(status, { ...headers, connection: 'close' }).write(body)

@@ -1,6 +1,6 @@
 /**
- * Gathers the chunks of a body. The first is kept as it is, since nearly every delivery has only one; more are copied
- * together, as a body that trickles in byte by byte would else cost a hundred times its size.
+ * Collects the chunks of a body. Nearly every delivery has one chunk, which is kept as it is. More chunks are copied into
+ * one buffer, since a body that arrives byte by byte would otherwise cost a hundred times its size.
  */
 export class Bytes {
   size = 0

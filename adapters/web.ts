@@ -1,0 +1,44 @@
+import type { Delivery } from '../src/index.ts'
+import { Bytes } from './bytes.ts'
+
+// The parts of a web `Request` and of its platform that adapters read.
+
+/** The body of a `Request`. If another reader has read it, or is reading it, nothing is left of it. */
+export function unreadBody(request: Request): Delivery['body'] {
+  if (request.bodyUsed || request.body?.locked) return { parsed: undefined }
+  return (limit) => readStream(request.body, limit)
+}
+
+async function readStream(stream: Request['body'], limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
+  if (stream === null) return new Uint8Array()
+  const reader = stream.getReader()
+  const bytes = new Bytes()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return bytes.all()
+      if (bytes.size + value.byteLength > limit) {
+        reader.cancel().catch(() => {})
+        return 'too_large'
+      }
+      bytes.add(value)
+    }
+  } catch {
+    return 'incomplete'
+  }
+}
+
+type Platform = { waitUntil(promise: Promise<unknown>): void }
+
+const isPlatform = (context: unknown): context is Platform =>
+  typeof (context as Partial<Platform> | null | undefined)?.waitUntil === 'function'
+
+/** Finds the `waitUntil` of the first context that has one. Some platforms throw when a context is read that is not there. */
+export function findWaitUntil(contexts: () => readonly unknown[]): Delivery['waitUntil'] {
+  try {
+    const platform = contexts().find(isPlatform)
+    return platform && ((promise) => platform.waitUntil(promise))
+  } catch {
+    return undefined
+  }
+}
