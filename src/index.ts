@@ -27,7 +27,7 @@ export type {
 } from './handlers/handler.ts'
 export type { RetryOptions } from './handlers/retry.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
-export type { Claim, IdempotencyStore } from './idempotency/store.ts'
+export type { Claim, Claims, IdempotencyStore } from './idempotency/store.ts'
 export type {
   Acceptance,
   AcceptedEvent,

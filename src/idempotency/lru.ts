@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
-import type { Claim, IdempotencyStore } from './store.ts'
+import type { IdempotencyStore } from './store.ts'
 
+/** The options of `lruStore`. */
 export interface LruStoreOptions {
   /**
-   * How many finished keys are remembered; the least recently seen is forgotten first.
+   * How many finished keys are remembered. The least recently seen is forgotten first.
    * @defaultValue 100_000
    */
   readonly max?: number
@@ -27,25 +28,28 @@ interface Lease {
 }
 
 /**
- * An idempotency store in this process's memory: a restart forgets it. Claims in progress stand beside the LRU and
- * are never evicted.
+ * An idempotency store in this process's memory: a restart forgets it. Claims in progress are kept beside the LRU and
+ * never evicted.
+ * @throws WebhookError `invalid_option`
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
   checkNumbers('lruStore', { ttlMs })
   checkNumbers('lruStore', { max }, largestCache)
   const leases = new ChurnMap<string, Lease>()
-  /** The owner that finished a key, by key. */
+  /** The owners that finished the keys. */
   const done = new LRUCache<string, string>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
 
-  /** Whether `owner` may decide on the key: it holds the claim, or let it lapse and nobody took it since. */
+  /** Says whether `owner` may decide on the key: it holds the claim, or let it lapse and no other owner took it since. */
   const mayDecide = (key: string, owner: string): boolean => {
     const lease = leases.get(key)
     return lease === undefined ? !done.has(key) : lease.owner === owner
   }
 
-  return {
-    claim(key, owner, leaseMs): Claim {
+  let inboxes = 0
+
+  const store: IdempotencyStore = {
+    claim(key, owner, leaseMs) {
       if (done.get(key) !== undefined) return 'done'
       const lease = leases.get(key)
       const time = now()
@@ -67,5 +71,23 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
     release(key, owner) {
       return leases.get(key)?.owner === owner && leases.delete(key)
     },
+    claims(leaseMs) {
+      const owner = `inbox ${++inboxes}`
+      return {
+        claim: (key) => store.claim(key, owner, Number.POSITIVE_INFINITY),
+        complete(key, recorded) {
+          store.complete(key, owner)
+          recorded()
+        },
+        async release(key) {
+          store.release(key, owner)
+        },
+        stop() {
+          const expiresAt = now() + leaseMs
+          for (const [, lease] of leases) if (lease.owner === owner) lease.expiresAt = expiresAt
+        },
+      }
+    },
   }
+  return store
 }

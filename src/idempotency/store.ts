@@ -4,26 +4,41 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 export type Claim = 'claimed' | 'in-progress' | 'done'
 
 /**
- * Remembers which event keys were claimed and finished. Each method is one atomic step. An outage throws or rejects;
- * it never looks like "not seen", since that would run handlers twice.
- *
- * `testing` holds the contract suite that every store passes.
+ * Remembers which event keys were claimed and finished. Each method is one atomic step. An outage throws or rejects. It
+ * never looks like "not seen", which would run handlers twice. `testing` has the contract suite that every store passes.
  */
 export interface IdempotencyStore {
   /**
-   * Claims a key for `leaseMs` milliseconds. `in-progress` while any owner's lease lasts (the caller's own too),
+   * Claims a key for `leaseMs` milliseconds. `in-progress` while any owner's lease lasts, the caller's own included;
    * `done` once the key was completed. When a lease has run out, the key can be claimed again.
    */
   claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
-  /** Lets a lease last `leaseMs` from now. `false`: another owner holds or has finished the key, the lease is lost. */
+  /** Makes a lease last `leaseMs` from now. `false`: another owner holds or has finished the key, the lease is lost. */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
   /**
    * Marks a key as done. `false`: another owner holds or has finished it. `true` again for the owner that finished it,
-   * since a completion whose answer was lost is tried again.
+   * since a completion is tried again when its answer was lost.
    */
   complete(key: string, owner: string): MaybePromise<boolean>
   /** Gives a claim back, so that the key can be claimed again at once. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>
-  /** Frees what the store opened itself. For whoever made the store: an inbox never closes it. */
+  /** Frees what the store opened itself. Its maker calls it: an inbox never closes its store. */
   close?(): MaybePromise<void>
+  /** Makes claims that need no leases. Only for a store in this process's memory, which ends with the process. */
+  claims?(leaseMs: number): Claims
+}
+
+/** The claims of one inbox in a store. They last until they are completed or released. */
+export interface Claims {
+  /** Claims a key. Throws or rejects with a WebhookError `unavailable` when the store cannot be reached. */
+  claim(key: string): MaybePromise<Claim>
+  /**
+   * Marks a key as done.
+   * @param recorded called once the store has recorded it, or has said that the lease was lost
+   */
+  complete(key: string, recorded: () => void): void
+  /** Gives a claim back, so that the key can be claimed again at once. */
+  release(key: string): Promise<void>
+  /** Lets the claims run out, after a lease. */
+  stop(): void
 }

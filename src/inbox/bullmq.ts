@@ -1,6 +1,7 @@
 import type { RedisOptions } from 'ioredis'
 import { WebhookError } from '../errors.ts'
 import { checkNumbers } from '../internal/check-options.ts'
+import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
 import { watch } from './bullmq/connection.ts'
@@ -18,7 +19,6 @@ import type {
   InboxStats,
   UnreadableDelivery,
 } from './inbox.ts'
-import { Closing } from './shared/closing.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 
 /** The options of `bullmqInbox`. */
@@ -93,7 +93,7 @@ class BullmqInbox implements Inbox {
   readonly #logger: Logger
   readonly #queue: EventQueue
   readonly #handling: BullmqHandling | undefined
-  readonly #closing = new Closing((timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
     const { connection, queue, handles, ttlMs, timeoutMs } = settings

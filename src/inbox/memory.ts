@@ -1,7 +1,9 @@
 import { WebhookError } from '../errors.ts'
+import { Leases } from '../idempotency/leases.ts'
 import { lruStore } from '../idempotency/lru.ts'
-import type { Claim, IdempotencyStore } from '../idempotency/store.ts'
+import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
+import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type {
@@ -19,11 +21,9 @@ import type {
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryLedger } from './memory/ledger.ts'
-import { Closing } from './shared/closing.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
-import { Leases } from './shared/leases.ts'
 
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
@@ -78,10 +78,10 @@ class MemoryInbox implements Inbox {
   readonly #maxWaiting: number
   readonly #logger: Logger
   readonly #jobs = new Jobs()
-  readonly #leases: Leases
+  readonly #claims: Claims
   readonly #ledger: MemoryLedger
   readonly #handling: Handling
-  readonly #closing = new Closing((timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
@@ -92,8 +92,8 @@ class MemoryInbox implements Inbox {
       (deadLetter) => this.#replay(deadLetter),
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
-    this.#leases = new Leases(store, leaseMs, logger, (key) => this.#leaseLost(key))
-    this.#ledger = new MemoryLedger(this.#leases, this.deadLetters)
+    this.#claims = store.claims?.(leaseMs) ?? new Leases(store, leaseMs, logger, (key) => this.#leaseLost(key))
+    this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
 
@@ -134,7 +134,7 @@ class MemoryInbox implements Inbox {
         job.inItsRequest = true
         waitUntil(job.ended())
       }
-      const claim = this.#leases.claim(job.key)
+      const claim = this.#claims.claim(job.key)
       if (!isPromise(claim)) return this.#claimed(job, claim)
       job.claim = claim.then(
         (answer) => this.#claimed(job, answer),
@@ -156,7 +156,7 @@ class MemoryInbox implements Inbox {
 
   /** The inbox closed while the claim was pending. The sender learns it, and its retry may go to another process. */
   #claimedTooLate({ key }: Job): never {
-    void this.#leases.release(key)
+    void this.#claims.release(key)
     throw new WebhookError('closing', 'the inbox closed while the event was claimed')
   }
 
@@ -192,8 +192,8 @@ class MemoryInbox implements Inbox {
     await this.#jobs.idle(timeoutMs)
     const unfinished = this.#jobs.giveUp()
     this.#handling.stop(() => {})
-    // Their claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
-    this.#leases.stop()
+    // The claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
+    this.#claims.stop()
     for (const { event, state } of unfinished) {
       const { key, type, mediaId } = event
       this.#logger.error({ key, type, mediaId, state }, 'the inbox closed before the event was handled')

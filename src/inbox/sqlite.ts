@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { checkNumbers } from '../internal/check-options.ts'
+import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import type {
@@ -14,7 +15,6 @@ import type {
   UnfinishedEvent,
   UnreadableDelivery,
 } from './inbox.ts'
-import { Closing } from './shared/closing.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { Job, Jobs } from './shared/jobs.ts'
@@ -99,7 +99,7 @@ class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs()
   readonly #handling: Handling
   readonly #upkeep: SqliteUpkeep
-  readonly #closing = new Closing((timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
   /** How many events are on their way to the disk. */
   #pending = 0
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import type { Claims } from '../../idempotency/store.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { EarlierAttempts, Job } from '../shared/jobs.ts'
-import type { Leases } from '../shared/leases.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** How many failed events of `handleNow` are remembered. */
@@ -9,12 +9,12 @@ const maxFailed = 10_000
 
 /** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
 export class MemoryLedger implements Ledger {
-  readonly #leases: Leases
+  readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
 
-  constructor(leases: Leases, deadLetters: MemoryDeadLetters) {
-    this.#leases = leases
+  constructor(claims: Claims, deadLetters: MemoryDeadLetters) {
+    this.#claims = claims
     this.#deadLetters = deadLetters
   }
 
@@ -25,17 +25,17 @@ export class MemoryLedger implements Ledger {
 
   complete(job: Job, recorded: () => void): void {
     if (job.once) this.#failed?.delete(job.key)
-    this.#leases.complete(job.key, recorded)
+    this.#claims.complete(job.key, recorded)
   }
 
   bury({ key, accepted, number }: Job, { completed, failures }: DeadResult, recorded: () => void): void {
     this.#deadLetters.add({ ...accepted, key, attempts: number, completed, failures, diedAt: new Date() })
-    this.#leases.complete(key, recorded)
+    this.#claims.complete(key, recorded)
   }
 
   giveBack({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })
     this.#failed.set(key, { attempts: number, completed })
-    void this.#leases.release(key).then(recorded)
+    void this.#claims.release(key).then(recorded)
   }
 }

@@ -1,9 +1,9 @@
-import { WebhookError } from '../../errors.ts'
-import type { Claim, IdempotencyStore } from '../../idempotency/store.ts'
-import { ChurnMap } from '../../internal/churn-map.ts'
-import type { Logger } from '../../internal/logger.ts'
-import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
-import { type Timer, unref, within } from '../../internal/timers.ts'
+import { WebhookError } from '../errors.ts'
+import { ChurnMap } from '../internal/churn-map.ts'
+import type { Logger } from '../internal/logger.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { type Timer, unref, within } from '../internal/timers.ts'
+import type { Claim, Claims, IdempotencyStore } from './store.ts'
 
 interface Lease {
   readonly owner: string
@@ -12,11 +12,11 @@ interface Lease {
 }
 
 /**
- * The claims that this process holds in a store. They are renewed until they are completed or released. A completion
+ * Claims with leases, in a store that other processes share. They are renewed until they are completed or released. A completion
  * that fails is tried again and never becomes a release, which would run the handlers twice. A store that does not
  * answer within a lease counts as unreachable.
  */
-export class Leases {
+export class Leases implements Claims {
   readonly #store: IdempotencyStore
   readonly #leaseMs: number
   readonly #logger: Logger
@@ -34,7 +34,6 @@ export class Leases {
     this.#onLost = onLost
   }
 
-  /** Claims a key. Rejects with a WebhookError `unavailable` when the store cannot be reached. */
   claim(key: string): MaybePromise<Claim> {
     // Made at the first claim: Workers give out no random numbers at start-up.
     this.#owner ??= crypto.randomUUID()
@@ -79,10 +78,6 @@ export class Leases {
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
   }
 
-  /**
-   * Marks a key as done.
-   * @param recorded called once the store has recorded it, or has said that the lease was lost
-   */
   complete(key: string, recorded: () => void): void {
     const lease = this.#held.get(key)
     if (lease === undefined) return recorded()
@@ -112,7 +107,7 @@ export class Leases {
     lease.recorded?.()
   }
 
-  /** Gives a claim back, so that any process can take the key at once. If that fails, the lease runs out by itself. */
+  /** If giving it back fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
@@ -130,7 +125,6 @@ export class Leases {
     }
   }
 
-  /** Stops renewing; the leases run out by themselves. */
   stop(): void {
     clearTimeout(this.#heartbeat)
     this.#held.clear()
