@@ -38,11 +38,12 @@ export function createDispatcher(options: DispatcherOptions): Handle {
   const deadlines = new Deadlines(handlerTimeoutMs)
 
   return async (event, receivedAt, attempt) => {
-    const retryInMs = retry && attempt.number < retry.attempts ? retry.delayAfter(attempt.number) : undefined
+    // The delay is random, and one for the event, however many of its handlers fail.
+    let retryInMs: number | undefined
     const handlers = registry.handlersFor(event.type)
     const failures: HandlerFailure[] = []
     // A handler existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
-    if (handlers.length === 0) return noHandler(event.type, attempt, retryInMs, logger)
+    if (handlers.length === 0) return noHandler(event.type, attempt, delayAfter(attempt, retry), logger)
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as RegisteredHandler
       if (attempt.completed.includes(name)) continue
@@ -53,6 +54,7 @@ export function createDispatcher(options: DispatcherOptions): Handle {
         const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
         if (isPromise(persisted)) await persisted
       } else {
+        retryInMs ??= delayAfter(attempt, retry)
         failures.push({ handler: name, message: errorText(failure.error) })
         if (attempt.aborted) reporter.run('stopped', run, failure.error)
         else reportFailure(options, run, failure.error, retryInMs)
@@ -67,6 +69,10 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     return failed(retryInMs, completedOf(handlers, failures), failures)
   }
 }
+
+/** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
+const delayAfter = ({ number }: Attempt, retry: RetrySchedule | undefined): number | undefined =>
+  retry !== undefined && number < retry.attempts ? retry.delayAfter(number) : undefined
 
 function noHandler(type: string, { completed }: Attempt, retryInMs: number | undefined, logger: Logger) {
   const message = `no handler is registered for ${type}`

@@ -19,17 +19,23 @@ export interface RetryOptions {
   readonly maxMs?: number
 }
 
+/** When failed attempts are repeated. */
 export interface RetrySchedule {
+  /** Attempts in all, the first included. */
   readonly attempts: number
-  /** The pause after a failed attempt, in ms. */
+  /** Returns the pause after a failed attempt, in ms. */
   delayAfter(attempt: number): number
 }
 
+/**
+ * Makes the schedule of retries.
+ * @throws WebhookError `invalid_option`
+ */
 export function retrySchedule({ attempts = 5, baseMs = 1_000, maxMs = 60_000 }: RetryOptions = {}): RetrySchedule {
   checkNumbers('retry', { attempts, baseMs, maxMs })
   return {
     attempts,
-    // Full jitter: a uniform share of the pause, so that events that failed together do not return together.
+    // Full jitter: a random share of the longest pause, so that events that failed together do not return together.
     delayAfter: (attempt) => Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)),
   }
 }
