@@ -9,7 +9,7 @@ const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new U
 /** Gives the event key of a delivery with this payload. */
 async function keyOf(payload: object): Promise<string> {
   const asSent = JSON.parse(JSON.stringify(payload))
-  return (await parseEvent(asSent, delivery, undefined, undefined)).key
+  return (await parseEvent({ parsed: asSent }, delivery, undefined, undefined)).key
 }
 
 const sample = samplePayload('encoding.finished')

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as node from '../../src/verify/crypto-node.ts'
 import * as web from '../../src/verify/crypto-web.ts'
-import type { HashAlgorithm, SignatureEncoding } from '../../src/verify/hmac-options.ts'
+import type { HashAlgorithm, SignatureEncoding } from '../../src/verify/encoding.ts'
 import { hmacVectors } from './hmac-vectors.ts'
 
 const utf8 = new TextEncoder()
@@ -26,7 +26,7 @@ const webHmac = (
 
 const algorithm = fc.constantFrom<HashAlgorithm>('sha1', 'sha256', 'sha512')
 const encoding = fc.constantFrom<SignatureEncoding>('hex', 'base64')
-// Below, at and beyond the 64 and 128 bytes of a block.
+// Lengths around 64 and 128 bytes, the block sizes of the hashes.
 const key = fc.oneof(
   fc.uint8Array({ minLength: 1, maxLength: 200 }),
   fc.constantFrom(63, 64, 65, 127, 128, 129).map((length) => new Uint8Array(length).fill(7)),
@@ -35,7 +35,7 @@ const prefix = fc.oneof(fc.constant(''), fc.string({ unit: 'binary' }))
 const content = fc.uint8Array({ maxLength: 300 })
 
 describe('HMAC', () => {
-  test.each(hmacVectors)('of the published vector: $algorithm, $of', async ({ algorithm, key, data, hmac }) => {
+  test.each(hmacVectors)('matches the published vector: $algorithm, $of', async ({ algorithm, key, data, hmac }) => {
     for (const encoding of ['hex', 'base64'] as const) {
       const expected = Buffer.from(hmac, 'hex').toString(encoding)
       expect(nodeHmac(algorithm, key, '', data, encoding)).toBe(expected)
@@ -43,7 +43,7 @@ describe('HMAC', () => {
     }
   })
 
-  test('with node:crypto is what createHmac makes', () => {
+  test('on Node equals createHmac of the prefix and the content', () => {
     fc.assert(
       fc.property(algorithm, key, prefix, content, encoding, (algorithm, key, prefix, content, encoding) => {
         const expected = createHmac(algorithm, key).update(utf8.encode(prefix)).update(content).digest(encoding)
@@ -53,7 +53,7 @@ describe('HMAC', () => {
     )
   })
 
-  test('with WebCrypto is the same', async () => {
+  test('with WebCrypto equals the one on Node', async () => {
     await fc.assert(
       fc.asyncProperty(algorithm, key, prefix, content, encoding, async (...input) => {
         expect(await webHmac(...input)).toBe(nodeHmac(...input))
@@ -62,14 +62,14 @@ describe('HMAC', () => {
     )
   })
 
-  test('takes a view into a larger buffer as what it shows', async () => {
+  test('reads only the view where the bytes are a view into a larger buffer', async () => {
     const view = utf8.encode('..key and content..').subarray(2, 17)
     const expected = createHmac('sha256', 'key and content').update('key and content').digest('hex')
     expect(nodeHmac('sha256', view, '', view, 'hex')).toBe(expected)
     expect(await webHmac('sha256', view, '', view, 'hex')).toBe(expected)
   })
 
-  test('can be made many times with one key', async () => {
+  test('can be computed many times with one key', async () => {
     const keys = [node.hmacKey('sha256', utf8.encode('key')), web.hmacKey('sha256', utf8.encode('key'))] as const
     for (const text of ['first', 'second', '']) {
       const expected = createHmac('sha256', 'key').update(text).digest('hex')
@@ -80,7 +80,7 @@ describe('HMAC', () => {
 })
 
 describe('SHA-256 of a text', () => {
-  test('is that of its UTF-8 in both', async () => {
+  test('hashes its UTF-8 on Node and with WebCrypto', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
         const expected = createHash('sha256').update(utf8.encode(text)).digest('hex')
@@ -88,5 +88,52 @@ describe('SHA-256 of a text', () => {
         expect(await web.sha256(text)).toBe(expected)
       }),
     )
+  })
+})
+
+describe.each([
+  ['on Node', node.equalText],
+  ['elsewhere', web.equalText],
+])('equalText %s', (_, equalText) => {
+  const text = fc.string({ unit: 'binary', maxLength: 40 })
+
+  test('is true exactly when two texts are equal', () => {
+    fc.assert(fc.property(text, text, (a, b) => equalText(a, b) === (a === b)))
+    fc.assert(fc.property(text, (a) => equalText(a, a)))
+  })
+
+  test('finds a change at any position', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.nat(), fc.integer({ min: 1, max: 0xffff }), (text, at, change) => {
+        const index = at % text.length
+        const changed =
+          text.slice(0, index) + String.fromCharCode(text.charCodeAt(index) ^ change) + text.slice(index + 1)
+        return !equalText(changed, text) && !equalText(text, changed)
+      }),
+    )
+  })
+
+  test.each([
+    ['\uD800', '\uD801'],
+    ['\uD800', '\uFFFD'],
+    ['é', 'e\u0301'],
+  ])('tells %j from %j, which some encodings make equal', (a, b) => {
+    expect(equalText(a, b)).toBe(false)
+    expect(equalText(b, a)).toBe(false)
+  })
+
+  test.each([
+    ['', 'a'],
+    ['a', ''],
+    ['abc', 'abcd'],
+    ['abcd', 'abc'],
+    ['a', 'a\u0000'],
+    ['\u0000', ''],
+    ['', '\u0000\u0000'],
+    // Lengths whose difference does not fit into a code unit.
+    ['a'.repeat(65_536), ''],
+  ])('tells %o from %o, which have different lengths', (a, b) => {
+    expect(equalText(a, b)).toBe(false)
+    expect(equalText(b, a)).toBe(false)
   })
 })
