@@ -16,14 +16,14 @@ export const versions: [string, typeof express][] = [
   ['Express 4', express4],
 ]
 
-/** A body, and the header fields and the URL of a delivery of it. */
+/** The URL, the header fields and the body of one request. */
 export interface SignedDelivery {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** Signs a delivery of an event that was not sent before, or of the given body. */
+/** Signs a delivery of a new event, or of the given body. */
 export async function signed(
   { sign }: Pick<typeof bytes, 'sign'>,
   { body = freshBody(), headers = {} }: { body?: Uint8Array; headers?: DeliverOptions['headers'] } = {},
@@ -34,16 +34,16 @@ export async function signed(
 
 const recordOf = (headers: DeliveryHeaders) => Object.fromEntries(headers as Headers)
 
-/** Posts a delivery to an application, for supertest's `expect`. */
+/** Posts a delivery to an application. Continue with supertest's `expect`. */
 export const post = (app: RequestListener, { url, headers, body }: SignedDelivery) =>
-  // Without a serializer of its own, supertest writes a Buffer as JSON.
+  // supertest's default serializer would write a Buffer as JSON.
   request(app)
     .post(url)
     .set(headers)
     .serialize((bytes) => bytes)
     .send(Buffer.from(body))
 
-/** An application that posts to a watched receiver, behind the given middleware. */
+/** Makes an application with a watched receiver behind the given middleware. */
 export function appBehind(
   create: typeof express,
   options: Parameters<typeof watchedReceiver>[0],

@@ -14,7 +14,7 @@ describe('a platform that has waitUntil', () => {
     const promises: Promise<unknown>[] = []
     return {
       promises,
-      // Called as a method: the platforms' own throw otherwise.
+      // The platforms' own function throws when it is not called as a method.
       waitUntil(promise: Promise<unknown>) {
         this.promises.push(promise)
       },
@@ -24,8 +24,8 @@ describe('a platform that has waitUntil', () => {
   test.each<[string, (context: object) => unknown[]]>([
     ['second', (context) => [context]],
     ['third', (context) => [{ A_BINDING: 'value' }, context]],
-    ['third, after nothing', (context) => [undefined, context]],
-  ])('as its %s argument is asked to wait for the handling', async (_, placed) => {
+    ['third, after undefined', (context) => [undefined, context]],
+  ])('as its %s argument gets the handling', async (_, placed) => {
     const { receiver, handled } = watchedReceiver(bytes)
     const context = platform()
     expect((await fetchHandler(receiver)(await signed(), ...placed(context))).status).toBe(200)
@@ -34,7 +34,7 @@ describe('a platform that has waitUntil', () => {
     expect(handled).toHaveLength(1)
   })
 
-  test('is not asked for a refusal', async () => {
+  test('gets nothing for a rejected delivery', async () => {
     const { receiver } = watchedReceiver(bytes)
     const context = platform()
     const forged = new Request(target, { method: 'POST', body: freshBody() })
@@ -48,7 +48,7 @@ test.each<[string, unknown[]]>([
   ['undefined', [undefined, undefined]],
   ['null', [null]],
   ['route parameters', [{ params: Promise.resolve({}) }]],
-  ['a waitUntil that is no function', [{ waitUntil: true }]],
+  ['a waitUntil that is not a function', [{ waitUntil: true }]],
 ])('works where the platform passes %s', async (_, context) => {
   const { receiver } = watchedReceiver(bytes)
   const response = await fetchHandler(receiver)(await signed(), ...context)
@@ -58,7 +58,7 @@ test.each<[string, unknown[]]>([
 test.each([
   ['needs bytes', bytes],
   ['needs none', url],
-])('answers 500 when the body was read before, where the verifier %s', async (_, signer) => {
+])('answers 500 when the body has been read, where the verifier %s', async (_, signer) => {
   const { receiver, handled, lines } = watchedReceiver(signer)
   const request = await signed(signer)
   await request.text()
@@ -67,28 +67,28 @@ test.each([
   expect([handled.length, lines.length]).toEqual([0, 1])
 })
 
-test('answers 500 when somebody else is reading the body', async () => {
+test('answers 500 while something else reads the body', async () => {
   const { receiver } = watchedReceiver(bytes)
   const request = await signed()
   request.body?.getReader()
   expect(await (await fetchHandler(receiver)(request)).json()).toMatchObject({ code: 'body_consumed' })
 })
 
-test('refuses a request without a body', async () => {
+test('rejects a request without a body', async () => {
   const { receiver } = watchedReceiver(url)
   const { url: signedUrl } = await signed(url)
   const response = await fetchHandler(receiver)(new Request(signedUrl, { method: 'POST' }))
   expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'malformed' })])
 })
 
-test('tells a body that fails from one that ends', async () => {
+test('reports a body that fails as incomplete', async () => {
   const { receiver, reports } = watchedReceiver(bytes)
   let pulls = 0
   const body = new ReadableStream({
     pull(controller) {
       pulls += 1
       if (pulls === 1) controller.enqueue(freshBody())
-      else controller.error(new Error('the sender went away'))
+      else controller.error(new Error('the sender disconnected'))
     },
   })
   const response = await fetchHandler(receiver)(
@@ -98,7 +98,7 @@ test('tells a body that fails from one that ends', async () => {
   expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
 })
 
-test('reads no more of a body than the limit', async () => {
+test('stops reading a body above the limit', async () => {
   const { receiver } = watchedReceiver({ ...bytes, maxBodyBytes: 1_000 })
   let pulls = 0
   const body = new ReadableStream({

@@ -23,7 +23,7 @@ const behind = (options: Parameters<typeof watchedReceiver>[0], middleware: Midd
   return { ...watched, app }
 }
 
-/** A middleware that reads the body, and goes on whatever comes of it. */
+/** A middleware that reads the body and calls `next` even when reading fails. */
 const reading =
   (read: (context: Parameters<MiddlewareHandler>[0]) => Promise<unknown>): MiddlewareHandler =>
   async (context, next) => {
@@ -38,13 +38,13 @@ const readers: [string, MiddlewareHandler][] = [
   ['blob()', reading(({ req }) => req.blob())],
   ['parseBody()', reading(({ req }) => req.parseBody())],
   ['text() of a clone', reading(({ req }) => req.raw.clone().text())],
-  ['nothing, after a while', reading(() => new Promise((resolve) => setTimeout(resolve, 5)))],
-  ['at most so much, by bodyLimit', bodyLimit({ maxSize: 100_000 })],
+  ['nothing, after 5 ms', reading(() => new Promise((resolve) => setTimeout(resolve, 5)))],
+  ['the size, by bodyLimit', bodyLimit({ maxSize: 100_000 })],
 ]
 
 describe('behind a middleware that read', () => {
   describe.each(readers)('%s', (_, middleware) => {
-    test('it takes the exact bytes on Node, and none that are forged', async () => {
+    test('it accepts the exact bytes on Node and rejects a forgery', async () => {
       const { app, handled } = behind(bytes, middleware)
       const target = await open(app)
       expect(await post(target, bytes)).toEqual(accepted)
@@ -52,13 +52,13 @@ describe('behind a middleware that read', () => {
       expect(handled).toHaveLength(1)
     })
 
-    test('it takes the exact bytes of a Request', async () => {
+    test('it accepts the exact bytes of a Request', async () => {
       const { app } = behind(bytes, middleware)
       const { url, init } = await signedRequest(`http://host${path}`, bytes)
       expect((await app.request(url, init)).status).toBe(200)
     })
 
-    test('it takes a large body that comes in pieces', async () => {
+    test('it accepts a large body that arrives in pieces', async () => {
       const { app } = behind(url, middleware)
       const target = await open(app)
       const body = encodePayload(samplePayload('encoding.finished', { title: 'x'.repeat(60_000) }))
@@ -75,7 +75,7 @@ describe('behind a middleware that read', () => {
     })
   })
 
-  test('the whole of a body without a length, by bodyLimit, it takes the exact bytes', async () => {
+  test('a body without a length, by bodyLimit, it accepts the exact bytes', async () => {
     const { app } = behind(bytes, bodyLimit({ maxSize: 100_000 }))
     const { url, init } = await signedRequest(await open(app), bytes)
     const stream = new Blob([init.body]).stream()
@@ -85,7 +85,7 @@ describe('behind a middleware that read', () => {
   test.each([
     ['needs bytes', bytes],
     ['needs none', url],
-  ])('the raw request and left nothing it answers 500, where the verifier %s', async (_, signer) => {
+  ])('the raw request and left no copy, it answers 500 where the verifier %s', async (_, signer) => {
     const { app, handled, lines } = behind(
       signer,
       reading(({ req }) => req.raw.text()),
@@ -94,7 +94,7 @@ describe('behind a middleware that read', () => {
     expect([handled.length, lines.length]).toEqual([0, 1])
   })
 
-  test('JSON and left only that, as older versions of Hono do, it works with a verifier that needs no bytes', async () => {
+  test('JSON and left no bytes, as older versions of Hono do, it works with a verifier that needs none', async () => {
     const older = reading(async ({ req }) => {
       req.bodyCache.json = Promise.resolve(JSON.parse(await req.raw.text()))
     })
@@ -102,9 +102,9 @@ describe('behind a middleware that read', () => {
     expect(await post(await open(behind(bytes, older).app), bytes)).toEqual(consumed)
   })
 
-  test('a body that could not be read it still answers', async () => {
+  test('a body that fails, it still answers', async () => {
     const failed = reading(async ({ req }) => {
-      const failure: unknown = Promise.reject(new Error('the sender went away'))
+      const failure: unknown = Promise.reject(new Error('the sender disconnected'))
       Object.assign(req.bodyCache, { text: failure })
       await failure
     })
@@ -127,12 +127,12 @@ test.each(['query', 'path'] as const)(
   },
 )
 
-test('is mounted by use as well', async () => {
+test('can be mounted with use', async () => {
   const { receiver } = watchedReceiver(bytes)
   expect(await post(await open(new Hono().use(path, honoHandler(receiver))), bytes)).toEqual(accepted)
 })
 
-test('keeps the headers that a middleware set', async () => {
+test('keeps the headers that a middleware has set', async () => {
   const { app } = behind(bytes, async (context, next) => {
     context.header('x-before', '1')
     await next()
@@ -149,7 +149,7 @@ test('keeps the headers that a middleware set', async () => {
 
 test('answers an oversized body where the server does not clean up after requests', async () => {
   const { receiver } = watchedReceiver({ ...url, maxBodyBytes: 1_000 })
-  // A request that was materialised is read as a stream.
+  // Once the Request object exists, its body is read as a stream.
   const app = new Hono().use(reading(async ({ req }) => req.raw.body)).post(path, honoHandler(receiver))
   const { url: target, init } = await signedRequest(await open(app, { autoCleanupIncoming: false }), url)
   const connection = await connectTo(target)
@@ -172,12 +172,12 @@ describe('in memory', () => {
     expect([response.status, await response.json()]).toEqual([200, { status: 'accepted' }])
   })
 
-  test('asks the execution context to wait for the handling', async () => {
+  test('passes the handling to waitUntil of the execution context', async () => {
     const { app, handled } = inMemory()
     const promises: Promise<unknown>[] = []
     const context: ExecutionContext = {
       waitUntil(promise) {
-        // The platforms' own throws when it is not called as a method.
+        // The platforms' own function throws when it is not called as a method.
         expect(this).toBe(context)
         promises.push(promise)
       },
@@ -191,14 +191,14 @@ describe('in memory', () => {
     expect(handled).toHaveLength(1)
   })
 
-  test('refuses a delivery without a body', async () => {
+  test('rejects a delivery without a body', async () => {
     const { app } = inMemory()
     const { status } = await app.request(path, { method: 'POST', headers: { 'content-type': 'application/json' } })
     expect(status).toBe(401)
   })
 })
 
-test("takes nothing that is not a delivery for Node's request", async () => {
+test("does not mistake other bindings for Node's request", async () => {
   const { receiver } = watchedReceiver(bytes)
   const app = new Hono().post(path, honoHandler(receiver))
   const { url, init } = await signedRequest(`http://host${path}`, bytes, freshBody())

@@ -14,13 +14,13 @@ import type { Mounted } from '../../src/testing/contract/adapter.ts'
 
 const path = '/webhooks/media'
 
-/** A receiver, or what stands in for one. */
+/** A receiver, or a stub of one. */
 export type Receives = Pick<Receiver, 'receive'>
 
-/** Mounts a receiver on a server of its own, on a free port unless one is given. */
+/** Mounts a receiver on a new server, on a free port unless one is given. */
 export type Mount = (receiver: Receives, port?: number) => Promise<Mounted>
 
-/** The alias has no types of its own; what the tests use is the same in both versions. */
+/** Express 4. The alias has no types; the tests use only what both versions have. */
 export const express4: typeof express = createRequire(import.meta.url)('express4')
 
 /** Serves a listener of node:http on 127.0.0.1. */
@@ -45,10 +45,10 @@ const inExpress =
     return serve(app, port)
   }
 
-/** The names of the mounts. */
+/** The names of the adapters. */
 export type AdapterName = 'node' | 'express5' | 'express4' | 'hono-node' | 'fetch'
 
-/** Every adapter, mounted as its users do. */
+/** Mounts every adapter as its users do. */
 export const mounts: Record<AdapterName, Mount> = {
   node: (receiver, port) => serve(nodeHandler(receiver), port),
   express5: inExpress(express),

@@ -10,7 +10,7 @@ import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './r
 
 const accepted = { status: 200, body: { status: 'accepted' } }
 
-test('stands in front of an Express application, which keeps every other path', async () => {
+test('works in front of an Express application, which serves every other path', async () => {
   const { receiver, handled } = watchedReceiver(url)
   const app = express().use(express.json(), (request, response) => void response.json({ echo: request.body }))
   const webhooks = nodeHandler(receiver)
@@ -30,7 +30,7 @@ test('stands in front of an Express application, which keeps every other path', 
 test.each<[string, (request: IncomingMessage) => unknown]>([
   ['paused', (request) => request.pause()],
   ['given an encoding', (request) => request.setEncoding('utf8')],
-])('reads a request that a middleware has %s, in however many pieces it comes', async (_, touch) => {
+])('reads a request that a middleware has %s, in one piece or in many', async (_, touch) => {
   const { receiver, handled } = watchedReceiver(bytes)
   const webhooks = nodeHandler(receiver)
   const target = await open((request, response) => {
@@ -55,7 +55,7 @@ test.each<[string, (request: IncomingMessage) => unknown]>([
 
 const part = 'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"type":'
 
-/** Has one request handled whose sender goes away meanwhile. Resolves with the request once `handle` has. */
+/** Disconnects the sender while `handle` runs. Resolves with the request once `handle` resolves. */
 async function abandoned(sent: string, handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -70,7 +70,7 @@ async function abandoned(sent: string, handle: (request: IncomingMessage, respon
   return request as IncomingMessage
 }
 
-describe('a sender that goes away', () => {
+describe('a sender that disconnects', () => {
   const listeners = (request: IncomingMessage) =>
     ['data', 'end', 'close', 'error'].map((name) => request.listenerCount(name))
 
@@ -85,7 +85,7 @@ describe('a sender that goes away', () => {
     expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
   })
 
-  test('before the receiver looks at the body is told from a parser that consumed it', async () => {
+  test('before the receiver reads the body is reported as incomplete, not as a consumed body', async () => {
     const { receiver, reports } = watchedReceiver(bytes)
     await abandoned(part, async (request, response) => {
       await new Promise((resolve) => request.on('close', resolve))
@@ -94,7 +94,7 @@ describe('a sender that goes away', () => {
     expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
   })
 
-  test('while the delivery is verified gets no answer, and the handler resolves', async () => {
+  test('during verification gets no answer, and the handler resolves', async () => {
     let gone: Promise<unknown> = Promise.resolve()
     const verify = async () => {
       await gone

@@ -7,7 +7,7 @@ afterEach(async () => {
   for (const { close } of opened.splice(0)) await close()
 })
 
-/** Serves a listener until the end of the test, and gives its address. */
+/** Serves a listener until the end of the test. Resolves with its URL. */
 export async function open(...parameters: Parameters<typeof serve>): Promise<string> {
   const mounted = await serve(...parameters)
   opened.push(mounted)

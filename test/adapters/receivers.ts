@@ -13,15 +13,15 @@ import { encodePayload, samplePayload, signWithHmac, signWithUrlToken } from '..
 const hmac = { secret: 'a shared secret', header: 'x-signature' }
 const token = { secret: 'a token' }
 
-/** A verifier that needs the exact bytes, and what signs for it. */
+/** A verifier that needs the exact bytes, and its signer. */
 export const bytes = { verify: hmacSignature(hmac), sign: signWithHmac(hmac) }
-/** A verifier that looks at the URL alone, and what signs for it. */
+/** A verifier that reads only the URL, and its signer. */
 export const url = { verify: urlToken(token), sign: signWithUrlToken(token) }
 
-/** What a forger signs with: nothing. */
+/** The signer of a forged delivery: it adds no signature. */
 export const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) => draft }
 
-/** A receiver that keeps what it handled, what it reported and what it logged. */
+/** Makes a receiver that records its events, its delivery reports and its log lines. */
 export function watchedReceiver(options: Pick<ReceiverOptions, 'verify'> & Partial<ReceiverOptions>) {
   const handled: MediaEvent[] = []
   const reports: DeliveryReport[] = []
@@ -36,17 +36,17 @@ export function watchedReceiver(options: Pick<ReceiverOptions, 'verify'> & Parti
   return { receiver, handled, reports, lines }
 }
 
-/** The body of an event that was not sent before. */
+/** Makes the body of a new event. */
 export const freshBody = () => encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
 
-/** A delivery as `fetch` takes it. */
+/** Makes the arguments of `fetch` for a signed delivery. */
 export async function signedRequest(target: string, { sign }: Pick<typeof bytes, 'sign'>, body = freshBody()) {
   const delivery = await makeDelivery(body, { url: target, sign })
   const headers = new Headers(delivery.headers as Headers)
   return { url: delivery.url, init: { method: 'POST', headers, body: new Uint8Array(body) } }
 }
 
-/** Posts a signed delivery and reads its acknowledgement. */
+/** Posts a signed delivery. Resolves with its acknowledgement. */
 export async function post(target: string, signer: Pick<typeof bytes, 'sign'>, body = freshBody()) {
   const { url, init } = await signedRequest(target, signer, body)
   const response = await fetch(url, init)

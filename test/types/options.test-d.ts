@@ -14,6 +14,8 @@ import {
   hmacSignature,
   type IdempotencyStore,
   type Inbox,
+  type InboxDefinition,
+  type InboxHost,
   lruStore,
   type MediaEvent,
   memoryInbox,
@@ -172,8 +174,10 @@ describe('the helper types of handlers', () => {
 
 describe('inboxes and stores', () => {
   test('have the types of their contracts', () => {
-    expectTypeOf(memoryInbox()).toEqualTypeOf<Inbox>()
-    expectTypeOf(memoryInbox({ store: lruStore({ max: 10 }) })).toEqualTypeOf<Inbox>()
+    expectTypeOf(memoryInbox()).toEqualTypeOf<InboxDefinition>()
+    expectTypeOf(memoryInbox({ store: lruStore({ max: 10 }) })).toEqualTypeOf<InboxDefinition>()
+    expectTypeOf<InboxDefinition['open']>().toEqualTypeOf<(host: InboxHost) => Inbox>()
+    expectTypeOf(createReceiver({ verify }).inbox).toEqualTypeOf<Inbox>()
     expectTypeOf(lruStore()).toEqualTypeOf<IdempotencyStore>()
     // @ts-expect-error a store has all its methods
     memoryInbox({ store: { claim: () => 'claimed' } })
