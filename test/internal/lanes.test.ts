@@ -12,73 +12,73 @@ class Job implements LaneJob<Job> {
   }
 }
 
-/** Lanes whose jobs run until the test ends them. */
+/** Makes lanes whose jobs run until the test ends them. */
 function controlledLanes(concurrency: number) {
-  const begun: string[] = []
+  const started: string[] = []
   const ends = new Map<string, () => void>()
   const lanes = new Lanes<Job>(concurrency, ({ name }) => {
-    begun.push(name)
+    started.push(name)
     return new Promise((resolve) => ends.set(name, resolve))
   })
   const end = async (name: string) => {
     ends.get(name)?.()
     await nextTurn()
   }
-  return { lanes, begun, end }
+  return { lanes, started, end }
 }
 
 describe('lanes', () => {
-  test('begin nothing in the turn in which it is added', async () => {
-    const { lanes, begun } = controlledLanes(4)
+  test('start no job in the turn in which it is added', async () => {
+    const { lanes, started } = controlledLanes(4)
     lanes.add(new Job('a'))
     await Promise.resolve()
-    expect(begun).toEqual([])
+    expect(started).toEqual([])
     await nextTurn()
-    expect(begun).toEqual(['a'])
+    expect(started).toEqual(['a'])
   })
 
   test('run the jobs of one lane one after another, in order', async () => {
-    const { lanes, begun, end } = controlledLanes(4)
+    const { lanes, started, end } = controlledLanes(4)
     for (const name of ['a1', 'a2', 'a3']) lanes.add(new Job('a', name))
     await nextTurn()
-    expect(begun).toEqual(['a1'])
+    expect(started).toEqual(['a1'])
     await end('a1')
     lanes.add(new Job('a', 'a4'))
     await nextTurn()
-    expect(begun).toEqual(['a1', 'a2'])
+    expect(started).toEqual(['a1', 'a2'])
     await end('a2')
     await end('a3')
-    expect(begun).toEqual(['a1', 'a2', 'a3', 'a4'])
+    expect(started).toEqual(['a1', 'a2', 'a3', 'a4'])
     expect(lanes.running).toBe(1)
   })
 
-  test('run different lanes side by side, up to the concurrency', async () => {
-    const { lanes, begun, end } = controlledLanes(2)
+  test('run different lanes concurrently, up to the limit', async () => {
+    const { lanes, started, end } = controlledLanes(2)
     for (const lane of ['a', 'b', 'c', 'd']) lanes.add(new Job(lane))
     await nextTurn()
-    expect(begun).toEqual(['a', 'b'])
+    expect(started).toEqual(['a', 'b'])
     expect(lanes.running).toBe(2)
     await end('b')
-    expect(begun).toEqual(['a', 'b', 'c'])
+    expect(started).toEqual(['a', 'b', 'c'])
     expect(lanes.running).toBe(2)
   })
 
-  test('reach a concurrency that is larger than what begins in a turn', async () => {
-    const { lanes, begun } = controlledLanes(1_000)
+  test('reach a concurrency above the number of jobs that start in one turn', async () => {
+    const { lanes, started } = controlledLanes(1_000)
     for (let i = 0; i < 1_000; i++) lanes.add(new Job(`${i}`))
     for (let i = 0; i < 10; i++) await nextTurn()
-    expect(begun).toHaveLength(1_000)
+    expect(started).toHaveLength(1_000)
   })
 
-  test('let a lane with one job have its turn before a long lane has ended', async () => {
-    const { lanes, begun, end } = controlledLanes(1)
+  test('give a lane with one job its turn before a long lane has ended', async () => {
+    const { lanes, started, end } = controlledLanes(1)
     for (let i = 0; i < 100; i++) lanes.add(new Job('long', `long-${i}`))
     lanes.add(new Job('short'))
     await nextTurn()
     await end('long-0')
-    expect(begun).toEqual(['long-0', 'short'])
+    expect(started).toEqual(['long-0', 'short'])
     await end('short')
-    expect(begun).toEqual(['long-0', 'short', 'long-1'])
+    expect(started).toEqual(['long-0', 'short', 'long-1'])
   })
 
   test('give the event loop a turn between jobs that never wait', async () => {
@@ -98,8 +98,8 @@ describe('lanes', () => {
     expect(lanes.running).toBe(0)
   })
 
-  test('take a job again that comes back after its end', async () => {
-    const { lanes, begun, end } = controlledLanes(4)
+  test('take a job that is added again after its end', async () => {
+    const { lanes, started, end } = controlledLanes(4)
     const job = new Job('a', 'again')
     lanes.add(job)
     lanes.add(new Job('a', 'behind'))
@@ -107,7 +107,7 @@ describe('lanes', () => {
     await end('again')
     lanes.add(job)
     await end('behind')
-    expect(begun).toEqual(['again', 'behind', 'again'])
+    expect(started).toEqual(['again', 'behind', 'again'])
     await end('again')
     expect(lanes.running).toBe(0)
   })
@@ -128,15 +128,15 @@ describe('lanes', () => {
     expect(new Set(ran()).size).toBe(3_000)
   })
 
-  test('forget what has not begun when they are cleared', async () => {
-    const { lanes, begun, end } = controlledLanes(1)
+  test('drop the jobs that have not started when they are cleared', async () => {
+    const { lanes, started, end } = controlledLanes(1)
     for (const name of ['a', 'b', 'c']) lanes.add(new Job(name))
     await nextTurn()
     lanes.clear()
     await end('a')
-    expect(begun).toEqual(['a'])
+    expect(started).toEqual(['a'])
     lanes.add(new Job('d'))
     await nextTurn()
-    expect(begun).toEqual(['a', 'd'])
+    expect(started).toEqual(['a', 'd'])
   })
 })

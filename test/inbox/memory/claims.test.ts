@@ -4,21 +4,20 @@ import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { Inbox } from '../../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
 
-/** An inbox over a store that is not in its process. */
-async function machine(shared?: IdempotencyStore) {
+/** Opens an inbox over a store that is not in its process. */
+function machine(shared?: IdempotencyStore) {
   const { store, ...control } = interceptedStore(shared)
-  const inbox = memoryInbox({ store })
-  return { ...control, inbox, calls: await startInbox(inbox) }
+  return { ...control, ...openInbox(memoryInbox({ store })) }
 }
 
-describe('while the claim of an event is under way', () => {
+describe('while the claim of an event is pending', () => {
   test('a second delivery waits for the same answer', async () => {
-    const { inbox, intercept, count } = await machine()
+    const { inbox, intercept, count } = machine()
     const { open, interceptor } = gate()
     intercept.claim = interceptor
     const answers = Promise.all([inbox.accept(eventOf('one')), inbox.accept(eventOf('one'))])
@@ -27,8 +26,8 @@ describe('while the claim of an event is under way', () => {
     expect(count('claim one')).toBe(1)
   })
 
-  test('a second delivery is refused as the first is when the claim fails', async () => {
-    const { inbox, intercept } = await machine()
+  test('a second delivery fails as the first does when the claim fails', async () => {
+    const { inbox, intercept } = machine()
     const { open, interceptor } = gate()
     intercept.claim = async (_carryOut, key) => {
       await interceptor(async () => undefined, key)
@@ -41,21 +40,21 @@ describe('while the claim of an event is under way', () => {
     await expect(second).rejects.toThrow(withCode('unavailable'))
   })
 
-  test('an inbox that gives up closing refuses the event, gives the claim back and does not handle it', async () => {
-    const { inbox, intercept, shared } = await machine()
+  test('an inbox that closes before the answer rejects the event, gives the claim back and does not handle it', async () => {
+    const { inbox, intercept, shared } = machine()
     const { open, interceptor } = gate()
     intercept.claim = interceptor
     const acceptance = inbox.accept(eventOf('one'))
-    // It was never accepted: there is nothing to report.
+    // The event was never accepted, so there is nothing to report.
     expect(await inbox.close({ timeoutMs: 1 })).toEqual({ unfinished: [] })
     open()
     await expect(acceptance).rejects.toThrow(withCode('closing'))
-    const other = await machine(shared)
+    const other = machine(shared)
     expect(await other.inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
   test('closing waits for it', async () => {
-    const { inbox, intercept, calls } = await machine()
+    const { inbox, intercept, calls } = machine()
     const { open, interceptor } = gate()
     intercept.claim = interceptor
     const acceptance = inbox.accept(eventOf('one'))
@@ -69,21 +68,21 @@ describe('while the claim of an event is under way', () => {
 })
 
 describe('an event whose claim failed', () => {
-  test('is refused as unavailable, with the cause, and accepted once the store is back', async () => {
-    const { inbox, intercept, calls } = await machine()
+  test('is unavailable, with the cause, and accepted once the store is back', async () => {
+    const { inbox, intercept, calls } = machine()
     intercept.claim = down
     intercept.release = down
-    const refusal = Promise.resolve(inbox.accept(eventOf('one')))
-    await expect(refusal).rejects.toThrow(withCode('unavailable'))
-    await expect(refusal).rejects.toHaveProperty('cause.message', 'connection refused')
+    const acceptance = Promise.resolve(inbox.accept(eventOf('one')))
+    await expect(acceptance).rejects.toThrow(withCode('unavailable'))
+    await expect(acceptance).rejects.toHaveProperty('cause.message', 'connection refused')
     delete intercept.claim
     delete intercept.release
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
     expect((await calls.next()).event.key).toBe('one')
   })
 
-  test('is refused in the same way by a store that throws at once', async () => {
-    const inbox = memoryInbox({
+  test('is unavailable where the store throws at once, too', async () => {
+    const definition = memoryInbox({
       store: {
         claim: () => {
           throw new Error('not connected')
@@ -95,21 +94,21 @@ describe('an event whose claim failed', () => {
         },
       },
     })
-    await startInbox(inbox)
+    const { inbox } = openInbox(definition)
     await expect((async () => inbox.accept(eventOf('one')))()).rejects.toThrow(withCode('unavailable'))
     expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
   })
 
-  test('can be claimed by another machine, where only the answer was lost', async () => {
-    const { inbox, intercept, shared } = await machine()
+  test('can be claimed by another machine where only the answer was lost', async () => {
+    const { inbox, intercept, shared } = machine()
     intercept.claim = answerLost
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
-    const other = await machine(shared)
+    const other = machine(shared)
     expect(await other.inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
-  test('is refused only after its claim was given back, so that a quick retry is no duplicate', async () => {
-    const { inbox, intercept, shared } = await machine()
+  test('fails only after its claim was given back, so that a quick retry is no duplicate', async () => {
+    const { inbox, intercept, shared } = machine()
     const { open, interceptor } = gate()
     intercept.claim = answerLost
     intercept.release = interceptor
@@ -118,9 +117,9 @@ describe('an event whose claim failed', () => {
     expect(await first).toBe('claimed')
   })
 
-  test('is no duplicate when it comes again, though its claim could not be given back', async () => {
+  test('is no duplicate when it arrives again, although its claim could not be given back', async () => {
     let clock = 1
-    const { inbox, intercept, calls } = await machine(lruStore({ now: () => clock }))
+    const { inbox, intercept, calls } = machine(lruStore({ now: () => clock }))
     intercept.claim = answerLost
     intercept.release = down
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
@@ -137,28 +136,28 @@ describe('an event whose claim failed', () => {
 describe('a store that does not answer', () => {
   afterEach(() => void vi.useRealTimers())
 
-  test('is unavailable after a lease, and a claim it carries out later is given back', async () => {
+  test('is unavailable after a lease, and a claim that it makes later is given back', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const { inbox, intercept, count } = await machine()
+    const { inbox, intercept, count } = machine()
     const { open, interceptor } = gate()
     intercept.claim = interceptor
-    const refused = expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
+    const failed = expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
     await vi.advanceTimersByTimeAsync(5_000)
-    await refused
+    await failed
     open()
     await vi.waitFor(() => expect(count('release one')).toBe(2))
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
-  test('that never carries out a release either still gets the sender an answer', async () => {
-    const { inbox, intercept } = await machine()
+  test('does not keep the sender waiting where it never answers the release either', async () => {
+    const { inbox, intercept } = machine()
     intercept.claim = down
     intercept.release = () => new Promise(() => {})
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
   })
 
-  test('in one of the three words is not understood', async () => {
-    const { inbox, intercept } = await machine()
+  test('is unavailable where it answers with anything but its three words', async () => {
+    const { inbox, intercept } = machine()
     intercept.claim = async () => 'OK'
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
   })
@@ -166,26 +165,26 @@ describe('a store that does not answer', () => {
 
 describe('a claim that is given back late', () => {
   test('undoes no newer claim of the same process', async () => {
-    const first = await machine()
+    const first = machine()
     const { open, interceptor } = gate()
     first.intercept.claim = answerLost
     first.intercept.release = interceptor
     await expect(first.inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
-    // Its lease has run out meanwhile, as far as the store can tell.
+    // For the store its lease has run out meanwhile.
     await first.shared.release('one', first.owners[0] as string)
     delete first.intercept.claim
     expect(await first.inbox.accept(eventOf('one'))).toBe('accepted')
     open()
     await vi.waitFor(() => expect(first.count('release one')).toBe(1))
-    const second = await machine(first.shared)
+    const second = machine(first.shared)
     await expect(second.inbox.accept(eventOf('one'))).rejects.toThrow(withCode('in_progress'))
   })
 })
 
 describe('machines that share a store', () => {
-  test('accept one of the concurrent deliveries of an event, and call none a duplicate yet', async () => {
-    const first = await machine()
-    const others = [await machine(first.shared), await machine(first.shared), await machine(first.shared)]
+  test('accept one of the concurrent deliveries of an event, and call none of them a duplicate yet', async () => {
+    const first = machine()
+    const others = [machine(first.shared), machine(first.shared), machine(first.shared)]
     const accept = async (inbox: Inbox) => inbox.accept(eventOf('one'))
     const acceptances = await Promise.all(
       [first, ...others].map(({ inbox }) => accept(inbox).catch(({ code }: WebhookError) => code)),
@@ -193,11 +192,11 @@ describe('machines that share a store', () => {
     expect(acceptances.toSorted()).toEqual(['accepted', 'in_progress', 'in_progress', 'in_progress'])
   })
 
-  test('let nobody forget an event whose process died before it was acknowledged', async () => {
+  test('lose no event whose process died before it acknowledged the event', async () => {
     let clock = 1
     const shared = lruStore({ now: () => clock })
     await shared.claim('one', 'a process that dies now', 5_000)
-    const { inbox, calls } = await machine(shared)
+    const { inbox, calls } = machine(shared)
     clock += 3_000
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('in_progress'))
     clock += 3_000
@@ -206,12 +205,12 @@ describe('machines that share a store', () => {
   })
 
   test('call an event a duplicate that another of them has handled', async () => {
-    const first = await machine()
+    const first = machine()
     await first.inbox.accept(eventOf('one'))
     const call = await first.calls.next()
     call.finish()
     await first.inbox.close()
-    const second = await machine(first.shared)
+    const second = machine(first.shared)
     expect(await second.inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 })

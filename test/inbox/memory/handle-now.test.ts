@@ -2,22 +2,26 @@ import { describe, expect, test } from 'vitest'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { HandlingResult, Inbox } from '../../../src/inbox/inbox.ts'
-import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
+import { type MemoryInboxOptions, memoryInbox } from '../../../src/inbox/memory.ts'
+import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
 const failed = (completed: string[]): HandlingResult => ({ status: 'dead', completed, failures: [] })
 
-async function machine(shared?: IdempotencyStore) {
-  const { store, ...control } = interceptedStore(shared)
-  const inbox = memoryInbox({ store }) as Required<Inbox>
-  return { ...control, inbox, calls: await startInbox(inbox) }
+const open = (options: MemoryInboxOptions) => {
+  const { inbox, calls } = openInbox(memoryInbox(options))
+  return { inbox: inbox as Required<Inbox>, calls }
 }
 
-describe('handling an event before it is acknowledged', () => {
+function machine(shared?: IdempotencyStore) {
+  const { store, ...control } = interceptedStore(shared)
+  return { ...control, ...open({ store }) }
+}
+
+describe('handling an event before its acknowledgement', () => {
   test('says handled, and duplicate from then on', async () => {
-    const { inbox, calls } = await machine()
+    const { inbox, calls } = machine()
     const result = inbox.handleNow(eventOf('one'))
     const call = await calls.next()
     call.finish()
@@ -26,7 +30,7 @@ describe('handling an event before it is acknowledged', () => {
   })
 
   test('shares the result with every duplicate that arrives meanwhile', async () => {
-    const { inbox, calls, count } = await machine()
+    const { inbox, calls, count } = machine()
     const results = [1, 2, 3].map(() => inbox.handleNow(eventOf('one')))
     const call = await calls.next()
     results.push(inbox.handleNow(eventOf('one')))
@@ -36,15 +40,15 @@ describe('handling an event before it is acknowledged', () => {
   })
 
   test('shares a failure too', async () => {
-    const { inbox, calls } = await machine()
+    const { inbox, calls } = machine()
     const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
     const call = await calls.next()
     call.finish(failed([]))
     expect(await Promise.all(results)).toEqual(['failed', 'failed'])
   })
 
-  test('gives the claim back after a failure; the retry leaves out the handlers that succeeded', async () => {
-    const { inbox, calls, count } = await machine()
+  test('gives the claim back after a failure, and a retry leaves out the handlers that succeeded', async () => {
+    const { inbox, calls, count } = machine()
     const first = inbox.handleNow(eventOf('one'))
     const call = await calls.next()
     expect([call.attempt.number, call.attempt.completed]).toEqual([1, []])
@@ -61,7 +65,7 @@ describe('handling an event before it is acknowledged', () => {
   })
 
   test('says failed only once the claim was given back, so that a retry on another machine runs', async () => {
-    const { inbox, calls, intercept, shared } = await machine()
+    const { inbox, calls, intercept, shared } = machine()
     const { open, interceptor } = gate()
     intercept.release = interceptor
     const result = inbox.handleNow(eventOf('one')).then((said) => [said, shared.claim('one', 'b', 1_000)])
@@ -71,9 +75,9 @@ describe('handling an event before it is acknowledged', () => {
     expect(await result).toEqual(['failed', 'claimed'])
   })
 
-  test('says in-progress while another machine handles the event, and duplicate when it has', async () => {
-    const first = await machine()
-    const second = await machine(first.shared)
+  test('says in-progress while another machine handles the event, and duplicate afterwards', async () => {
+    const first = machine()
+    const second = machine(first.shared)
     const result = first.inbox.handleNow(eventOf('one'))
     const call = await first.calls.next()
     expect(await second.inbox.handleNow(eventOf('one'))).toBe('in-progress')
@@ -82,8 +86,8 @@ describe('handling an event before it is acknowledged', () => {
     expect(await second.inbox.handleNow(eventOf('one'))).toBe('duplicate')
   })
 
-  test('gives all who wait the same answer to a claim that says duplicate', async () => {
-    const { inbox, intercept, shared } = await machine()
+  test('says duplicate to every caller that waits for a claim of a handled event', async () => {
+    const { inbox, intercept, shared } = machine()
     shared.claim('one', 'b', 1_000)
     shared.complete('one', 'b')
     const { open, interceptor } = gate()
@@ -93,8 +97,8 @@ describe('handling an event before it is acknowledged', () => {
     expect(await Promise.all(results)).toEqual(['duplicate', 'duplicate'])
   })
 
-  test('refuses all who wait when the claim fails, and handles the event when it comes again', async () => {
-    const { inbox, calls, intercept } = await machine()
+  test('rejects for every caller when the claim fails, and handles the event when it arrives again', async () => {
+    const { inbox, calls, intercept } = machine()
     intercept.claim = answerLost
     const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
     for (const result of results) await expect(result).rejects.toThrow(withCode('unavailable'))
@@ -105,9 +109,9 @@ describe('handling an event before it is acknowledged', () => {
     expect(await again).toBe('handled')
   })
 
-  test('handles the event once its claim has run out that could not be given back after the failure', async () => {
+  test('handles a failed event whose claim could not be given back, once that claim has run out', async () => {
     let clock = 1
-    const { inbox, calls, intercept } = await machine(lruStore({ now: () => clock }))
+    const { inbox, calls, intercept } = machine(lruStore({ now: () => clock }))
     const first = inbox.handleNow(eventOf('one'))
     const call = await calls.next()
     intercept.release = down
@@ -123,17 +127,16 @@ describe('handling an event before it is acknowledged', () => {
     expect(await second).toBe('handled')
   })
 
-  test('is refused when the inbox is full or closing', async () => {
-    const inbox = memoryInbox({ maxWaiting: 1 }) as Required<Inbox>
-    await startInbox(inbox)
+  test('says overloaded when the inbox is full, and rejects while it closes', async () => {
+    const { inbox } = open({ maxWaiting: 1 })
     void inbox.handleNow(eventOf('one'))
     expect(await inbox.handleNow(eventOf('two'))).toBe('overloaded')
     void inbox.close({ timeoutMs: 1 })
     await expect(inbox.handleNow(eventOf('three'))).rejects.toThrow(withCode('closing'))
   })
 
-  test('ends as failed when closing cuts it short', async () => {
-    const { inbox, calls } = await machine()
+  test('says failed when closing cuts it short', async () => {
+    const { inbox, calls } = machine()
     const result = inbox.handleNow(eventOf('one'))
     await calls.next()
     const { unfinished } = await inbox.close({ timeoutMs: 1 })
@@ -141,8 +144,8 @@ describe('handling an event before it is acknowledged', () => {
     expect(await result).toBe('failed')
   })
 
-  test('keeps the order of a media', async () => {
-    const { inbox, calls } = await machine()
+  test('keeps the order of the events of one media', async () => {
+    const { inbox, calls } = machine()
     const results = ['1', '2'].map((key) => inbox.handleNow(eventOf(key, 'media')))
     const first = await calls.next()
     expect(first.event.key).toBe('1')

@@ -3,12 +3,12 @@ import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 
 type Method = 'claim' | 'renew' | 'complete' | 'release'
 
-/** Stands between an inbox and its store: decides whether, and when, a call is carried out. */
+/** Stands between an inbox and its store, and decides if and when a call is carried out. */
 export type Interceptor = (carryOut: () => Promise<unknown>, key: string) => unknown
 
 /**
- * An asynchronous store, as one on another machine is, whose calls a test can make fail or wait. Two of them around
- * one `shared` store are two machines.
+ * An asynchronous store, like one on another machine, whose calls a test can make fail or wait. Two of them around one
+ * `shared` store are two machines.
  */
 export function interceptedStore(shared: IdempotencyStore = lruStore({ now: Date.now })) {
   const calls: string[] = []
@@ -36,7 +36,7 @@ export const down: Interceptor = async () => {
   throw new Error('connection refused')
 }
 
-/** The store does what it is asked, and nobody learns it. */
+/** The store carries out the call, and its answer is lost. */
 export const answerLost: Interceptor = async (carryOut) => {
   await carryOut()
   throw new Error('connection reset')

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { Inbox } from '../../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { answerLost, down, interceptedStore } from '../memory/intercepted-store.ts'
 
 // The clock of timers and of the shared lru store; turns of the event loop stay real.
@@ -11,20 +11,19 @@ afterEach(() => void vi.useRealTimers())
 
 const leaseMs = 3_000
 
-/** One of several processes that share a store. */
-async function machine(shared?: IdempotencyStore) {
+/** Opens the inbox of one of several processes that share a store. */
+function machine(shared?: IdempotencyStore) {
   const { store, ...control } = interceptedStore(shared)
-  const inbox = memoryInbox({ store, leaseMs })
   const warnings: string[] = []
   const warn = (_details: object, message: string) => void warnings.push(message)
-  const calls = await startInbox(inbox, { debug() {}, info() {}, warn, error: warn })
-  return { ...control, inbox, calls, warnings }
+  const logger = { debug() {}, info() {}, warn, error: warn }
+  return { ...control, ...openInbox(memoryInbox({ store, leaseMs }), logger), warnings }
 }
 
 describe('the lease of an event', () => {
   test('lasts as long as its handler runs', async () => {
-    const { inbox, calls, shared } = await machine()
-    const other = await machine(shared)
+    const { inbox, calls, shared } = machine()
+    const other = machine(shared)
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     for (let minute = 0; minute < 10; minute++) {
@@ -37,8 +36,8 @@ describe('the lease of an event', () => {
     expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
   })
 
-  test('lasts as long as its event waits for its turn and for its retry', async () => {
-    const { inbox, calls, shared } = await machine()
+  test('lasts as long as its event waits for its turn or its retry', async () => {
+    const { inbox, calls, shared } = machine()
     await inbox.accept(eventOf('running', 'media'))
     await inbox.accept(eventOf('waiting', 'media'))
     await inbox.accept(eventOf('retrying'))
@@ -53,7 +52,7 @@ describe('the lease of an event', () => {
   })
 
   test('is renewed every third of its time, and no longer once the event is done', async () => {
-    const { inbox, calls, count } = await machine()
+    const { inbox, calls, count } = machine()
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     await vi.advanceTimersByTimeAsync(leaseMs * 2)
@@ -65,7 +64,7 @@ describe('the lease of an event', () => {
   })
 
   test('survives an outage that is over before it runs out', async () => {
-    const { inbox, calls, intercept, warnings } = await machine()
+    const { inbox, calls, intercept, warnings } = machine()
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     intercept.renew = down
@@ -76,15 +75,15 @@ describe('the lease of an event', () => {
     expect(new Set(warnings)).toEqual(new Set(['the idempotency store could not renew a claim']))
   })
 
-  test('is renewed even if the store never answers for another event', async () => {
-    const { inbox, calls, shared, intercept, count } = await machine()
+  test('is renewed although the store never answers for another event', async () => {
+    const { inbox, calls, shared, intercept, count } = machine()
     await inbox.accept(eventOf('stuck'))
     await inbox.accept(eventOf('one'))
     await calls.next()
     intercept.renew = (carryOut, key) => (key === 'stuck' ? new Promise(() => {}) : carryOut())
     await vi.advanceTimersByTimeAsync(leaseMs * 10)
     expect(await shared.claim('one', 'b', leaseMs)).toBe('in-progress')
-    // One question at a time: the next comes when a lease has passed without an answer.
+    // One renewal at a time: the next is sent when a lease has passed without an answer.
     expect(count('renew stuck')).toBeGreaterThan(1)
     expect(count('renew stuck')).toBeLessThanOrEqual(10)
   })
@@ -92,7 +91,7 @@ describe('the lease of an event', () => {
 
 describe('a store that never answers', () => {
   test('is asked again to record what was handled', async () => {
-    const { inbox, calls, shared, intercept } = await machine()
+    const { inbox, calls, shared, intercept } = machine()
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     intercept.complete = () => new Promise(() => {})
@@ -103,10 +102,10 @@ describe('a store that never answers', () => {
     expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
   })
 
-  test('keeps no lane and no slot from other events when a claim is to be given back', async () => {
+  test('blocks no lane and no slot while a claim is being given back', async () => {
     const { store, intercept } = interceptedStore()
-    const inbox = memoryInbox({ store, leaseMs, concurrency: 1 }) as Required<Inbox>
-    const calls = await startInbox(inbox)
+    const { inbox: opened, calls } = openInbox(memoryInbox({ store, leaseMs, concurrency: 1 }))
+    const inbox = opened as Required<Inbox>
     intercept.release = () => new Promise(() => {})
     const failed = inbox.handleNow(eventOf('one', 'media'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
@@ -119,14 +118,14 @@ describe('a store that never answers', () => {
 })
 
 describe('an event whose lease was lost', () => {
-  /** Cuts a machine off while it handles an event, for so long that another one takes the event over. */
+  /** Cuts a machine off while it handles an event, until another machine takes the event over. */
   async function takeOver() {
-    const first = await machine()
+    const first = machine()
     await first.inbox.accept(eventOf('one'))
     const call = await first.calls.next()
     first.intercept.renew = down
     await vi.advanceTimersByTimeAsync(leaseMs * 1.5)
-    const second = await machine(first.shared)
+    const second = machine(first.shared)
     expect(await second.inbox.accept(eventOf('one'))).toBe('accepted')
     delete first.intercept.renew
     await vi.advanceTimersByTimeAsync(leaseMs / 3)
@@ -140,7 +139,7 @@ describe('an event whose lease was lost', () => {
     expect(first.warnings).toContain('the lease of an event was lost; another process handles it')
   })
 
-  test('is neither recorded as done nor given back when its handler ends', async () => {
+  test('is neither completed nor released when its handler ends', async () => {
     const { first, second, call } = await takeOver()
     call.finish()
     expect(await first.inbox.close()).toEqual({ unfinished: [] })
@@ -153,7 +152,7 @@ describe('an event whose lease was lost', () => {
   })
 
   test('does not run again where it waited for its retry', async () => {
-    const first = await machine()
+    const first = machine()
     await first.inbox.accept(eventOf('one'))
     const call = await first.calls.next()
     call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
@@ -165,7 +164,7 @@ describe('an event whose lease was lost', () => {
   })
 
   test('does not run where it waited for its turn', async () => {
-    const { inbox, calls, intercept } = await machine()
+    const { inbox, calls, intercept } = machine()
     await inbox.accept(eventOf('first', 'media'))
     await inbox.accept(eventOf('lost', 'media'))
     await inbox.accept(eventOf('last', 'media'))
@@ -179,7 +178,7 @@ describe('an event whose lease was lost', () => {
 
 describe('an event that the store could not record as done', () => {
   test('stays a duplicate, and is recorded at a heartbeat after the outage, never released', async () => {
-    const { inbox, calls, intercept, shared, count } = await machine()
+    const { inbox, calls, intercept, shared, count } = machine()
     await inbox.accept(eventOf('one'))
     intercept.complete = down
     const call = await calls.next()
@@ -195,8 +194,8 @@ describe('an event that the store could not record as done', () => {
     expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
-  test('is recorded once more, without a warning of a lost lease, when only the answer was lost', async () => {
-    const { inbox, calls, intercept, warnings } = await machine()
+  test('is recorded again, without a warning of a lost lease, when only the answer was lost', async () => {
+    const { inbox, calls, intercept, warnings } = machine()
     await inbox.accept(eventOf('one'))
     intercept.complete = answerLost
     const call = await calls.next()
@@ -208,8 +207,8 @@ describe('an event that the store could not record as done', () => {
     expect(warnings).toEqual(['the idempotency store could not complete a claim'])
   })
 
-  test('holds up closing until it is recorded, and is reported by nobody as unfinished', async () => {
-    const { inbox, calls, intercept } = await machine()
+  test('holds up closing until it is recorded, and is not reported as unfinished', async () => {
+    const { inbox, calls, intercept } = machine()
     await inbox.accept(eventOf('one'))
     intercept.complete = down
     const call = await calls.next()

@@ -1,0 +1,11 @@
+import type { Handle, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
+import type { Logger } from '../../src/internal/logger.ts'
+import { silent } from '../handlers/fixture.ts'
+
+/** Opens an inbox that handles its events with the function. It can parse no unreadable delivery. */
+export function openWith(definition: InboxDefinition, handle: Handle, logger: Logger = silent): Inbox {
+  const parse = () => {
+    throw new Error('this test has no unreadable deliveries')
+  }
+  return definition.open({ handle, parse, logger })
+}
