@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type Block, blocksOf, pages } from './pages.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const prelude = `${root}test/docs/prelude.d.ts`
+const prelude = `${root}docs/prelude.d.ts`
 
 const blocks = pages.flatMap(blocksOf).filter(({ language }) => language === 'ts')
 
