@@ -4,29 +4,38 @@ import type { Receiver } from '../receiver/options.ts'
 import { encodePayload, type Payload } from './samples.ts'
 import type { Signer } from './signers.ts'
 
-/** How a delivery is made. */
+/** The options of {@link deliver} and {@link makeDelivery}. */
 export interface DeliverOptions {
-  /** @defaultValue none: the delivery is not signed */
+  /**
+   * Signs the delivery.
+   * @defaultValue none, so the delivery is unsigned
+   */
   readonly sign?: Signer
-  /** @defaultValue 'flat' */
+  /**
+   * The wire format of the body.
+   * @defaultValue 'flat'
+   */
   readonly format?: 'flat' | 'envelope'
-  /** @defaultValue '/webhooks/media' */
+  /**
+   * The URL of the request.
+   * @defaultValue '/webhooks/media'
+   */
   readonly url?: string
-  /** Header fields beside the content type and those of the signature. */
+  /** Header fields in addition to the content type and those of the signature. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An acknowledgement, and the end of the handling behind it. */
+/** An acknowledgement, with a promise of the end of the handling. */
 export interface Delivered extends Acknowledgement {
   /**
-   * Resolves once the event has been handled or has become a dead letter, where this delivery was the first of it and
-   * the receiver has a memory inbox; otherwise at once.
+   * Resolves once the event has been handled or has become a dead letter, if this delivery was the event's first and the
+   * receiver has a memory inbox. Otherwise it resolves at once.
    */
   readonly handled: Promise<unknown>
 }
 
 /**
- * Hands a delivery to a receiver without HTTP.
+ * Makes a delivery and passes it to a receiver without HTTP.
  *
  * ```ts
  * const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'), { sign })
@@ -49,7 +58,10 @@ export async function deliver(
   return { ...acknowledgement, handled }
 }
 
-/** Makes the delivery that {@link deliver} would hand over. */
+/**
+ * Makes the delivery that {@link deliver} would pass to a receiver.
+ * @param payload a payload, or the exact text or bytes of a body
+ */
 export async function makeDelivery(
   payload: Payload | string | Uint8Array,
   { sign, format, url = '/webhooks/media', headers = {} }: DeliverOptions = {},

@@ -3,20 +3,20 @@ import type { EventType } from '../events/catalogue.ts'
 /** The fields of a payload, in the order in which the service writes them. */
 const fields = ['type', 'emitted_at', 'media_id', 'qualities', 'title', 'status', 'media_type', 'user_id'] as const
 
-/** A payload of the service. What does not apply is the empty string, never left out. */
+/** A payload of the service. A field that does not apply is the empty string; no field is left out. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>
 
-/** The body of a delivery in one of the wire formats. */
+/** Writes the body of a delivery in one of the wire formats. */
 export function bodyOf(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
   return format === 'flat' ? flatBody(payload) : envelopeBody(payload)
 }
 
-/** The body of a delivery, byte for byte as the service writes it. */
+/** Writes the body of a delivery, byte for byte as the service does. */
 export function flatBody(payload: Payload): string {
   return objectOf(fields.map((field) => [field, jsonString(payload[field])]))
 }
 
-/** The same payload in the envelope that the sample receiver of the service's client library reads. */
+/** Writes the payload in the envelope that the sample receiver of the service's client library reads. */
 export function envelopeBody({ type, media_id, ...rest }: Payload): string {
   const data = objectOf([
     ['videoId', jsonString(media_id)],
@@ -34,8 +34,8 @@ export function envelopeBody({ type, media_id, ...rest }: Payload): string {
 }
 
 /**
- * A moment as Go's `time.RFC3339Nano` writes it in UTC: 0 to 9 fractional digits, without trailing zeros.
- * @param nanoseconds since 1970; a `Date` would lose the last six digits.
+ * Writes a time as Go's `time.RFC3339Nano` does in UTC: with 0 to 9 fractional digits and no trailing zeros.
+ * @param nanoseconds the time in nanoseconds since 1970; a `Date` would lose the last six digits
  */
 export function timestamp(nanoseconds: bigint): string {
   const seconds = new Date(Number(nanoseconds / 1_000_000_000n) * 1_000).toISOString().slice(0, 19)
@@ -47,9 +47,9 @@ const objectOf = (members: readonly (readonly [name: string, json: string])[]): 
   `{${members.map(([name, json]) => `"${name}":${json}`).join(',')}}`
 
 /**
- * A string as Go's `encoding/json` (since Go 1.22) writes it. It agrees with `JSON.stringify` on quotes, backslashes
- * and control characters. Beyond that it escapes what could end a `<script>` or a line of JavaScript, and replaces
- * what is not Unicode: there by the escape, whereas a U+FFFD that was in the text stays the character.
+ * Writes a string as Go's `encoding/json` does since Go 1.22. It agrees with `JSON.stringify` on quotes, backslashes and
+ * control characters. Go also escapes characters that could end a `<script>` or a line of JavaScript, and writes lone
+ * surrogates as the escape `\ufffd`. A U+FFFD in the text stays a character.
  */
 function jsonString(text: string): string {
   const wellFormed = text.split(/\p{Surrogate}/u).map((part) => JSON.stringify(part).slice(1, -1))
@@ -58,7 +58,7 @@ function jsonString(text: string): string {
 
 const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** What the service was seen to write as `status`, by the type of the event. */
+/** The `status` that the service was observed to write for each type of event. */
 const statuses: Record<EventType, string> = {
   'file.received': 'new',
   'encoding.started': 'transcoding',
@@ -68,13 +68,16 @@ const statuses: Record<EventType, string> = {
 }
 
 /**
- * What the service writes into the fields that change over the life of a media.
- * @param qualities of the media; on `partial.finished` the one that has ended
+ * Returns the two fields that change over the lifecycle of a media.
+ * @param qualities the qualities of the media; on `partial.finished` the one that finished
  */
-export function qualitiesAndStatus(type: EventType, qualities: readonly string[]): Pick<Payload, 'qualities' | 'status'> {
+export function qualitiesAndStatus(
+  type: EventType,
+  qualities: readonly string[],
+): Pick<Payload, 'qualities' | 'status'> {
   const named = type === 'encoding.started' ? [] : qualities.toSorted((a, b) => rank(a) - rank(b) || 0)
   return { qualities: named.join(','), status: statuses[type] }
 }
 
-/** Qualities ascend by their number; those without one come last. */
+/** Qualities are sorted by their number. Those without a number come last. */
 const rank = (quality: string): number => Number.parseInt(quality, 10) || Number.POSITIVE_INFINITY

@@ -5,9 +5,14 @@ import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
 export type { Payload }
 
 /**
- * A payload as the service writes it. Without `fields` it is always the same event; other values for `media_id` or
- * `emitted_at` make it another.
- * @throws WebhookError `invalid_option` for a type that is not in the catalogue
+ * Makes a sample payload as the service writes it. The same arguments always make the same event. A different
+ * `media_id` or `emitted_at` makes it a different event.
+ *
+ * ```ts
+ * samplePayload('encoding.finished', { media_id: 'media-1', title: 'Holiday.mp4' })
+ * ```
+ * @param fields values that replace those of the sample
+ * @throws WebhookError `invalid_option` when the type is not in the catalogue
  */
 export function samplePayload(type: EventType, fields: Partial<Payload> = {}): Payload {
   checkChoice('samplePayload', 'type', type, eventTypes)
@@ -23,7 +28,10 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
   }
 }
 
-/** The bytes of a payload in one of the wire formats. */
+/**
+ * Encodes a payload as the body of a delivery.
+ * @param format the wire format (default: `flat`)
+ */
 export function encodePayload(payload: Payload, format?: 'flat' | 'envelope'): Uint8Array {
   return new TextEncoder().encode(bodyOf(payload, format))
 }

@@ -7,17 +7,17 @@ import { readSecrets, type Secrets } from '../verify/secrets.ts'
 import type { StandardWebhooksOptions } from '../verify/standard-webhooks.ts'
 import type { UrlTokenOptions } from '../verify/url-token.ts'
 
-/** A delivery that has yet to be signed, and what it is once it is. */
+/** The parts of a delivery that a signer reads and changes. */
 export interface Draft {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** Signs a delivery as the sender would, so that the verifier with the same options accepts it. */
+/** Signs a delivery as the sender would, so that the verifier with the same options accepts it. It returns a new draft. */
 export type Signer = (draft: Draft) => Promise<Draft>
 
-/** Signs for `urlToken` with the same options. */
+/** Creates a signer for the verifier `urlToken` with the same options. */
 export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
   const token = encodeURIComponent(firstOf(secret))
   return async (draft) => {
@@ -30,18 +30,18 @@ export function signWithUrlToken({ secret, in: place = 'query', parameter = 'tok
   }
 }
 
-/** Signs for `headerToken` with the same options. */
+/** Creates a signer for the verifier `headerToken` with the same options. */
 export function signWithHeaderToken({ secret, header, prefix = '' }: HeaderTokenOptions): Signer {
   return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstOf(secret)}` })
 }
 
-/** Signs for `basicAuth` with the same options. */
+/** Creates a signer for the verifier `basicAuth` with the same options. */
 export function signWithBasicAuth({ username, password }: BasicAuthOptions): Signer {
   const credentials = encodeBytes(new TextEncoder().encode(`${username}:${firstOf(password)}`), 'base64')
   return async (draft) => withHeaders(draft, { authorization: `Basic ${credentials}` })
 }
 
-/** Signs for `hmacSignature` with the same options, at the time its clock tells. */
+/** Creates a signer for the verifier `hmacSignature` with the same options. It signs the time of `now`. */
 export function signWithHmac(options: HmacSignatureOptions): Signer {
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
   const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
@@ -56,7 +56,10 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
   }
 }
 
-/** Signs for `standardWebhooks` with the same options, at the time its clock tells. */
+/**
+ * Creates a signer for the verifier `standardWebhooks` with the same options. It signs the time of `now`.
+ * @param options.id the id of the event (default: a sample)
+ */
 export function signWithStandardWebhooks(options: StandardWebhooksOptions & { readonly id?: string }): Signer {
   const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', now = Date.now } = options
   const key = hmacKey('sha256', decodeBase64(firstOf(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
@@ -71,7 +74,7 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
   }
 }
 
-// A sender signs with one secret, the newest.
+// A sender signs with a single secret, the newest.
 const firstOf = (secrets: Secrets): string => readSecrets('signer', secrets)[0] as string
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))

@@ -37,7 +37,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
         return store.claim(key, owner, leaseMs)
       },
     }),
-    'says in-progress while a lease lasts, to its own owner too',
+    'says in-progress while a lease lasts, even to its owner',
   ],
   [
     'lengthens a lease by a refused claim',
@@ -48,17 +48,17 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
         return claim
       },
     }),
-    'does not let a refused claim lengthen the lease',
+    'does not extend the lease for a claim that fails',
   ],
   [
     'lets anybody release',
     (store) => ({ release: (key) => store.release(key, 'a') }),
-    'lets nobody but its owner renew, complete or release a claim',
+    'lets only its owner renew, complete or release a claim',
   ],
   [
     'lets anybody complete',
     (store) => ({ complete: (key) => store.complete(key, 'a') }),
-    'lets nobody but its owner renew, complete or release a claim',
+    'lets only its owner renew, complete or release a claim',
   ],
   [
     'forgets what is done',
@@ -68,9 +68,9 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   [
     'never lets a lease run out',
     (store) => ({ claim: (key, owner, leaseMs) => store.claim(key, owner, leaseMs * 1_000) }),
-    'lets a key be claimed again when its lease has run out',
+    'lets a key be claimed again after its lease ran out',
   ],
-  ['does not renew', () => ({ renew: () => true }), 'renews a lease from the moment of the renewal'],
+  ['does not renew', () => ({ renew: () => true }), 'renews a lease from the time of the renewal'],
   [
     'lets a late owner renew what another has taken',
     () => ({ renew: () => true }),
@@ -79,7 +79,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   [
     'confuses upper and lower case',
     (store) => ({ claim: (key, owner, leaseMs) => store.claim(key.toLowerCase(), owner, leaseMs) }),
-    'tells keys of any text apart',
+    'distinguishes keys of any text',
   ],
   [
     'cuts long keys',
@@ -87,7 +87,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
       claim: (key, owner, leaseMs) => store.claim(key.slice(0, 255), owner, leaseMs),
       complete: (key, owner) => store.complete(key.slice(0, 255), owner),
     }),
-    'tells keys of any text apart',
+    'distinguishes keys of any text',
   ],
 ]
 
@@ -103,7 +103,7 @@ describe('the contract suite of stores', () => {
 
   test('catches a store that takes an outage for a key that it has not seen', async () => {
     const subject = () => ({ store: lruStore({ now: () => 1 }), advance() {}, breakConnection() {} })
-    const caughtBy = 'throws in an outage, and never calls a key unseen'
+    const caughtBy = 'throws during an outage, and never claims an unknown key'
     expect(await failuresOf((runner) => storeContract(subject, runner))).toContain(caughtBy)
   })
 })

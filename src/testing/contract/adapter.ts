@@ -7,8 +7,8 @@ import type { Runner } from './runner.ts'
 export type { MountAdapter, Mounted } from './adapter/fixture.ts'
 
 /**
- * Proves an adapter over real sockets: what it makes of requests, what the sender reads, and what becomes of bodies
- * and connections that are not as they should be. It needs a runtime with `node:net`.
+ * Tests an adapter over real sockets: how it translates requests and answers, and how it treats broken bodies and
+ * connections. It needs a runtime with `node:net`.
  *
  * ```ts
  * import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ export type { MountAdapter, Mounted } from './adapter/fixture.ts'
  *   return { url: `${server.origin}/webhooks`, close: () => server.close() }
  * }, { test, expect })
  * ```
- * @param mount mounts a receiver for every method, on a server of its own
+ * @param mount mounts a receiver for every method, on a separate server
  */
 export function adapterContract(mount: MountAdapter, runner: Runner): void {
   answers(mount, runner)

@@ -1,10 +1,10 @@
-/** What the contract suites expect of a value. The `expect` of vitest, jest and bun:test has all of it. */
+/** The assertions that the contract suites use. The `expect` of Vitest, Jest and bun:test provides them. */
 export interface Expectation {
   toBe(expected: unknown): void
   toEqual(expected: unknown): void
 }
 
-/** The functions of a test runner that the contract suites use. */
+/** The functions of a test runner that the contract suites use. Vitest, Jest and bun:test provide them. */
 export interface Runner {
   test(name: string, run: () => Promise<void>): unknown
   expect(value: unknown): Expectation

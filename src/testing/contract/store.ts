@@ -2,21 +2,21 @@ import type { IdempotencyStore } from '../../idempotency/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Runner } from './runner.ts'
 
-/** A store to put to the test. */
+/** An idempotency store under test. */
 export interface StoreSubject {
-  /** Fresh: it has seen no key. */
+  /** A fresh store that has seen no key. */
   readonly store: IdempotencyStore
-  /** Lets `ms` milliseconds pass for the store, by its injected clock or in fact. */
+  /** Lets `ms` milliseconds pass for the store, by an injected clock or in real time. */
   advance(ms: number): MaybePromise<void>
-  /** Cuts the store off from where it keeps its keys. Left out where there is nothing to cut. */
+  /** Cuts the connection to the place where the store keeps its keys. Leave it out if there is no connection. */
   breakConnection?(): MaybePromise<void>
-  /** Frees what the subject opened. */
+  /** Releases the resources of the subject. */
   close?(): MaybePromise<void>
 }
 
 const lease = 1_000
 
-// Keys that a careless encoding would confuse.
+// Keys that a careless encoding would mix up.
 const awkwardKeys = [
   'a',
   'A',
@@ -43,7 +43,7 @@ const jsonKeys = [
 ]
 
 /**
- * What every idempotency store has to do.
+ * Tests that an idempotency store keeps its contract.
  *
  * ```ts
  * import { expect, test } from 'vitest'
@@ -62,7 +62,7 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
       }
     })
 
-  check('claims a key that it has not seen', async ({ store }) => {
+  check('claims a key that it has not seen before', async ({ store }) => {
     expect(await store.claim('key', 'a', lease)).toBe('claimed')
   })
 
@@ -72,14 +72,14 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(claims.filter((claim) => claim === 'in-progress').length).toBe(49)
   })
 
-  check('says in-progress while a lease lasts, to its own owner too', async ({ store, advance }) => {
+  check('says in-progress while a lease lasts, even to its owner', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease / 2)
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
     expect(await store.claim('key', 'a', lease)).toBe('in-progress')
   })
 
-  check('does not let a refused claim lengthen the lease', async ({ store, advance }) => {
+  check('does not extend the lease for a claim that fails', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 0.7)
     await store.claim('key', 'a', lease)
@@ -96,21 +96,21 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.claim('key', 'a', lease)).toBe('done')
   })
 
-  check('lets a key be claimed again when its lease has run out', async ({ store, advance }) => {
+  check('lets a key be claimed again after its lease ran out', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     expect(await store.claim('key', 'b', lease)).toBe('claimed')
     expect(await store.claim('key', 'a', lease)).toBe('in-progress')
   })
 
-  check('lets one of 50 concurrent claims take over a lease that has run out', async ({ store, advance }) => {
+  check('lets one of 50 concurrent claims take over a lease that ran out', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     const claims = await Promise.all(Array.from({ length: 50 }, (_, i) => store.claim('key', `owner-${i}`, lease)))
     expect(claims.filter((claim) => claim === 'claimed').length).toBe(1)
   })
 
-  check('renews a lease from the moment of the renewal', async ({ store, advance }) => {
+  check('renews a lease from the time of the renewal', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 0.7)
     expect(await store.renew('key', 'a', lease)).toBe(true)
@@ -120,7 +120,7 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.claim('key', 'b', lease)).toBe('claimed')
   })
 
-  check('lets nobody but its owner renew, complete or release a claim', async ({ store }) => {
+  check('lets only its owner renew, complete or release a claim', async ({ store }) => {
     await store.claim('key', 'a', lease)
     expect(await store.renew('key', 'b', lease)).toBe(false)
     expect(await store.complete('key', 'b')).toBe(false)
@@ -164,7 +164,7 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.claim('key', 'a', lease)).toBe('done')
   })
 
-  // An answer can be lost on its way, and the completion is tried again then.
+  // The answer to a completion can be lost. The owner then completes again.
   check('completes a key again for the owner that completed it', async ({ store }) => {
     await store.claim('key', 'a', lease)
     await store.complete('key', 'a')
@@ -189,14 +189,14 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.release('key', 'a')).toBe(false)
   })
 
-  check('tells keys of any text apart', async ({ store }) => {
+  check('distinguishes keys of any text', async ({ store }) => {
     for (const key of [...awkwardKeys, ...jsonKeys]) expect(await store.claim(key, 'a', lease)).toBe('claimed')
     for (const key of awkwardKeys) expect(await store.complete(key, 'a')).toBe(true)
     for (const key of awkwardKeys) expect(await store.claim(key, 'b', lease)).toBe('done')
     for (const key of jsonKeys) expect(await store.claim(key, 'b', lease)).toBe('in-progress')
   })
 
-  check('throws in an outage, and never calls a key unseen', async ({ store, breakConnection }) => {
+  check('throws during an outage, and never claims an unknown key', async ({ store, breakConnection }) => {
     if (breakConnection === undefined) return
     await store.claim('key', 'a', lease)
     await breakConnection()

@@ -10,7 +10,7 @@ import type { Runner } from '../runner.ts'
 import type { Answer, Fields } from './connection.ts'
 import { type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
 
-/** One row of the table of outcomes: how it comes about, and what the sender reads. */
+/** A row of the table of outcomes: how to cause the outcome, and the expected answer. */
 interface Row {
   readonly outcome: string
   readonly status: number
@@ -73,7 +73,7 @@ async function afterClose({ receiver, post }: Fixture): Promise<Answer> {
   return post(freshBody())
 }
 
-/** What the sender reads for every outcome, and what the verifier sees of a delivery. */
+/** Tests the answer to each outcome, and the request that the verifier sees. */
 export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
@@ -93,7 +93,7 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   }
 
   for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    check(`answers ${method} with 405 and says what is allowed`, async ({ post, handled }) => {
+    check(`answers ${method} with 405 and names the allowed method`, async ({ post, handled }) => {
       const answer = await post(new Uint8Array(), { method })
       expect([answer.status, answer.headers.get('allow'), handled.length]).toEqual([405, 'POST', 0])
     })
@@ -106,7 +106,7 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
     () => ({ verify: urlToken(token) }),
   )
 
-  // Taking the first of two, or the last, lets a sender pass one by whoever looks at the other.
+  // If the adapter took the first or the last of two, a sender could slip one past a proxy that checks the other.
   const credentials = { username: 'media', password: 'pässword' }
   const hmac = { secret: 'secret', header: 'x-signature' }
   const wrong = { authorization: `Basic ${btoa('media:wrong')}`, 'x-signature': '00'.repeat(32) }
@@ -124,6 +124,6 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
       expect(handled.length).toBe(0)
       expect((await post(body, { fields: [right] })).status).toBe(200)
     }
-    check(`refuses ${header} that is sent twice`, run, () => ({ verify }))
+    check(`rejects a delivery that sends ${header} twice`, run, () => ({ verify }))
   }
 }

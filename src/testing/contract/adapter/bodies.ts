@@ -15,17 +15,22 @@ const acceptedTypes = [
   'Application/JSON;charset=UTF-8',
   'application/cloudevents+json',
 ]
-const refusedTypes = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=b', 'text/json']
+const rejectedTypes = [
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=b',
+  'text/json',
+]
 
-// Bytes that come out different once they were parsed and written again.
+// Bytes that change when they are parsed and written again.
 const exactBody = new TextEncoder().encode(
   `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
 )
 
-/** Resolves after the server had time to see what was sent. */
+/** Gives the server time to read what was sent. */
 const aMoment = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
 
-/** What the adapter does with bodies: of any type, length and pace. */
+/** Tests bodies of different content types, lengths and speeds. */
 export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
   const limited = (name: string, run: (fixture: Fixture, connection: Connection) => Promise<void>) =>
@@ -44,8 +49,8 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect(handled.length).toBe(acceptedTypes.length + 2)
   })
 
-  check('refuses other content types and encodings', async ({ post, handled }) => {
-    for (const type of refusedTypes) {
+  check('rejects other content types and encodings', async ({ post, handled }) => {
+    for (const type of rejectedTypes) {
       expect((await post(freshBody(), { fields: [['Content-Type', type]] })).status).toBe(415)
     }
     for (const encoding of ['gzip', 'br', 'identity, gzip']) {
@@ -61,7 +66,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     () => ({ verify: hmacSignature(hmac) }),
   )
 
-  check('refuses an empty body', async ({ post, url, connect, outcomes }) => {
+  check('rejects an empty body', async ({ post, url, connect, outcomes }) => {
     expect((await post(new Uint8Array())).status).toBe(400)
     const connection = await connect()
     connection.send(requestHead('POST', url, chunked) + lastChunk)
@@ -69,18 +74,18 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect(outcomes).toEqual(['malformed', 'malformed'])
   })
 
-  limited('takes a body as large as the limit, and none that is a byte larger', async ({ post, handled }) => {
+  limited('accepts a body as large as the limit, and rejects one that is a byte larger', async ({ post, handled }) => {
     expect((await post(bodyOfLength(limit))).status).toBe(200)
     expect((await post(bodyOfLength(limit + 1))).status).toBe(413)
     expect(handled.length).toBe(1)
   })
 
-  limited('refuses a declared length above the limit before the body comes', async ({ url }, connection) => {
+  limited('rejects a declared length above the limit before the body arrives', async ({ url }, connection) => {
     connection.send(requestHead('POST', url, lengthOf(limit + 1)))
     expect((await connection.answer()).status).toBe(413)
   })
 
-  limited('lets a sender finish what it is sending, so that it sees the refusal', async ({ url }, connection) => {
+  limited('lets a sender finish sending, so that it reads the rejection', async ({ url }, connection) => {
     const pieces = 32
     connection.send(requestHead('POST', url, lengthOf(pieces * 65_536)))
     for (let i = 0; i < pieces; i++) {
@@ -96,14 +101,14 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     connection.send(chunk(bodyOfLength(limit)))
     connection.send(chunk(new Uint8Array([32])))
     expect((await connection.answer()).status).toBe(413)
-    // It would go on for ever.
+    // The sender would never stop.
     while (!connection.isClosed) {
       connection.send(chunk(new Uint8Array(65_536)))
       await aMoment()
     }
   })
 
-  check('takes a body in many pieces, however slow', async ({ url, connect, handled }) => {
+  check('accepts a body in many slow pieces', async ({ url, connect, handled }) => {
     const connection = await connect()
     const body = freshBody()
     connection.send(requestHead('POST', url, chunked))
@@ -116,7 +121,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect(handled.length).toBe(1)
   })
 
-  check('takes a body of the largest size in two pieces', async ({ url, connect }) => {
+  check('accepts a body of the largest size in two pieces', async ({ url, connect }) => {
     const connection = await connect()
     const body = bodyOfLength(65_536)
     connection.send(requestHead('POST', url, lengthOf(body.byteLength)))
@@ -126,7 +131,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect((await connection.answer()).status).toBe(200)
   })
 
-  check('never takes the part of a body that a short Content-Length leaves', async ({ url, connect, handled }) => {
+  check('never accepts a body that a short Content-Length cut off', async ({ url, connect, handled }) => {
     const connection = await connect()
     const body = freshBody()
     connection.send(requestHead('POST', url, lengthOf(body.byteLength - 5)))
@@ -139,7 +144,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     ['a length', lengthOf(1_000)],
     ['chunks', chunked],
   ] as const) {
-    check(`forgets a sender that goes away in the middle of a body with ${framing}`, async (fixture) => {
+    check(`drops a delivery whose sender disconnects in the middle of a body with ${framing}`, async (fixture) => {
       const connection = await fixture.connect()
       connection.send(requestHead('POST', fixture.url, fields))
       connection.send(framing === 'chunks' ? chunk(freshBody()) : freshBody())

@@ -1,22 +1,21 @@
 import type { Socket } from 'node:net'
 
-/** What came back for a request. */
+/** The answer to a request. */
 export interface Answer {
   readonly status: number
-  /** By lower-case name; several fields of one name are joined with `, `. */
+  /** Header fields by lower-case name. Several fields of one name are joined with `, `. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-/** Header fields in the order in which they are sent; a name may occur twice. */
+/** Header fields in the order in which they are sent. A name may occur twice. */
 export type Fields = readonly (readonly [name: string, value: string])[]
 
 /**
- * A connection that sends bytes as they are given, which no HTTP client does: heads without bodies, lengths that lie,
- * pieces at will.
+ * A connection that sends exact bytes, which no HTTP client does: heads without bodies, wrong lengths, bodies in pieces.
  */
 export class Connection {
-  /** Resolves once the connection has ended, for whatever reason. */
+  /** Resolves once the connection has ended for any reason. */
   readonly closed: Promise<void>
   readonly #socket: Socket
   #received = Buffer.alloc(0)
@@ -25,7 +24,7 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // A connection that breaks also closes, which is all there is to know.
+    // A broken connection also closes, and `closed` reports that.
     socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk])
@@ -48,7 +47,7 @@ export class Connection {
     if (!this.#isClosed) this.#socket.write(data)
   }
 
-  /** Takes the next answer. Rejects when the connection ends without one. */
+  /** Reads the next answer. Rejects when the connection ends without one. */
   async answer(method = 'POST'): Promise<Answer> {
     for (;;) {
       const answer = this.#take(method)
@@ -74,7 +73,7 @@ export class Connection {
     return { status, headers, body }
   }
 
-  /** Goes away at once, as a sender that crashes does. */
+  /** Disconnects at once, like a sender that crashes. */
   destroy(): void {
     this.#socket.destroy()
   }
@@ -94,7 +93,7 @@ function readFields(lines: readonly string[]): Map<string, string> {
 
 /** Opens a connection to the server of a URL. */
 export async function connectTo(url: string): Promise<Connection> {
-  // Imported when it is needed, so that the helpers beside the contract suites load on runtimes without sockets.
+  // Imported on demand, so that the other helpers load on runtimes without sockets.
   const { connect } = await import('node:net')
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -102,17 +101,17 @@ export async function connectTo(url: string): Promise<Connection> {
   return new Connection(socket)
 }
 
-/** The head of a request, as it goes over the wire. */
+/** Writes the head of a request. */
 export function requestHead(method: string, url: string, fields: Fields): string {
   const { host, pathname, search } = new URL(url)
   const lines = [['Host', host] as const, ...fields].map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-/** A piece of a chunked body. */
+/** Writes a chunk of a chunked body. */
 export function chunk(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 }
 
-/** What ends a chunked body. */
+/** The end of a chunked body. */
 export const lastChunk = '0\r\n\r\n'

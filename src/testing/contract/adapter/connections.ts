@@ -7,11 +7,11 @@ import { fixtures, freshBody, type MountAdapter } from './fixture.ts'
 const json: Fields = [['Content-Type', 'application/json']]
 const deliveriesInARow = 1_000
 
-/** What becomes of a connection after a delivery. */
+/** Tests how a connection can be used after a delivery. */
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
-  check('takes a thousand deliveries on one connection', async ({ connect, send, outcomes }) => {
+  check('accepts a thousand deliveries on one connection', async ({ connect, send, outcomes }) => {
     const connection = await connect()
     for (let i = 0; i < deliveriesInARow; i++) await send(connection, freshBody())
     expect(outcomes).toEqual(new Array(deliveriesInARow).fill('accepted'))
@@ -21,7 +21,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
   const token = { secret: 'secret' }
   const sign = signWithUrlToken(token)
   check(
-    'leaves a connection usable after a refusal',
+    'leaves a connection usable after a rejection',
     async ({ connect, send, outcomes }) => {
       const connection = await connect()
       await send(connection, freshBody())
@@ -40,12 +40,12 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     () => ({ verify: urlToken(token) }),
   )
 
-  // The body of a refused delivery is no delivery, whatever it holds.
+  // The unread body of a rejected delivery must not be parsed as another request.
   for (const [method, type] of [
     ['POST', 'text/plain'],
     ['PUT', 'application/json'],
   ] as const) {
-    check(`takes nothing from the unread body of a refused ${method} of ${type}`, async (fixture) => {
+    check(`accepts nothing from the unread body of a rejected ${method} of ${type}`, async (fixture) => {
       const connection = await fixture.connect()
       const event = freshBody()
       const length: Fields = [...json, ['Content-Length', String(event.byteLength)]]
@@ -64,7 +64,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     })
   }
 
-  check('answers deliveries that come without waiting in their order', async ({ url, connect, outcomes }) => {
+  check('answers pipelined deliveries in order', async ({ url, connect, outcomes }) => {
     const connection = await connect()
     const body = freshBody()
     const length: Fields = [...json, ['Content-Length', String(body.byteLength)]]
@@ -76,7 +76,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     expect(outcomes.toSorted()).toEqual(['accepted', 'duplicate', 'method_not_allowed'])
   })
 
-  check('takes a delivery whose sender waits to be told to go on', async ({ url, connect, handled }) => {
+  check('accepts a delivery whose sender waits for 100 Continue', async ({ url, connect, handled }) => {
     const connection = await connect()
     const body = freshBody()
     const length = ['Content-Length', String(body.byteLength)] as const

@@ -10,39 +10,44 @@ import type { Signer } from '../../signers.ts'
 import type { Runner } from '../runner.ts'
 import { type Answer, type Connection, connectTo, type Fields, requestHead } from './connection.ts'
 
-/** Where a mounted receiver listens. */
+/** A mounted receiver that listens. */
 export interface Mounted {
-  /** Where deliveries go. */
+  /** The URL for deliveries. */
   readonly url: string
+  /** Stops the server. */
   close(): Promise<void>
 }
 
-/** Mounts a receiver with the adapter, for every method, on a server of its own. */
+/** Mounts a receiver with the adapter, for every method, on a separate server. */
 export type MountAdapter = (receiver: Pick<Receiver, 'receive'>) => Promise<Mounted>
 
-/** How a test posts a delivery. */
+/** The options of a delivery in a test. */
 export interface PostOptions {
   readonly method?: string
   readonly sign?: Signer
-  /** Fields beside those of the signature. @defaultValue the content type */
+  /**
+   * Header fields in addition to those of the signature.
+   * @defaultValue the content type
+   */
   readonly fields?: Fields
 }
 
-/** A receiver behind the adapter, and what became of its deliveries. */
+/** A receiver behind the adapter, with the outcomes of its deliveries. */
 export interface Fixture {
   readonly receiver: Receiver
   readonly url: string
-  /** Of every delivery so far, in order. */
+  /** The outcomes of all deliveries so far, in order. */
   readonly outcomes: DeliveryOutcome[]
   readonly handled: MediaEvent[]
-  /** How many deliveries the adapter has handed over that have no acknowledgement yet. */
+  /** How many deliveries the adapter has passed on that have no acknowledgement yet. */
   readonly pending: () => number
-  /** Resolves once the condition holds; looked at again when a delivery comes and when it has its acknowledgement. */
+  /** Resolves once the condition holds. It is checked when a delivery arrives and when it is acknowledged. */
   until(condition: () => boolean): Promise<void>
+  /** Opens a connection, which is closed after the test. */
   connect(): Promise<Connection>
-  /** One delivery, in one piece, on a connection that stays open. */
+  /** Sends a delivery in one piece on a connection, and keeps it open. */
   send(connection: Connection, body: Uint8Array, options?: PostOptions): Promise<Answer>
-  /** One delivery on a connection of its own. */
+  /** Sends a delivery on a new connection. */
   post(body: Uint8Array, options?: PostOptions): Promise<Answer>
 }
 
@@ -50,12 +55,12 @@ const json: Fields = [['Content-Type', 'application/json']]
 const ignore = () => {}
 const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** The body of an event that was not sent before. */
+/** Makes the body of a new event. */
 export function freshBody(): Uint8Array {
   return encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
 }
 
-/** The body of a new event, so many bytes long. */
+/** Makes the body of a new event with the given length in bytes. */
 export function bodyOfLength(length: number): Uint8Array {
   const body = freshBody()
   const padded = new Uint8Array(length).fill(' '.charCodeAt(0))
@@ -63,7 +68,7 @@ export function bodyOfLength(length: number): Uint8Array {
   return padded
 }
 
-/** Opens fixtures for tests: each gets one of its own, and it is closed whatever the test comes to. */
+/** Returns a function that defines a test. Each test gets a fixture, which is closed afterwards. */
 export function fixtures(mount: MountAdapter, { test }: Pick<Runner, 'test'>) {
   return (name: string, run: (fixture: Fixture) => Promise<void>, options?: () => Partial<ReceiverOptions>): void => {
     test(name, async () => {
