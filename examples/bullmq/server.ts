@@ -10,7 +10,7 @@ import { bullmqInbox } from 'media-webhooks/inbox/bullmq'
 
 const { WEBHOOK_TOKEN = '', REDIS_URL = 'redis://127.0.0.1:6379', PORT = '3000', BOARD_PORT = '3001' } = process.env
 
-// Start this as often as you like: each process accepts deliveries, and handles events whoever accepted them.
+// Start as many processes as you like. Each accepts deliveries, and handles events that any of them accepted.
 const inbox = bullmqInbox({ connection: REDIS_URL, queue: 'media-webhooks' })
 const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox })
 
@@ -24,7 +24,7 @@ const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as { port: number }).port}`)
 })
 
-// The board shows what events hold, and anyone who sees it can remove them: for this machine only.
+// The board shows the events' contents and lets anyone remove them, so it listens on this machine only.
 const redis = new Redis(REDIS_URL, { maxRetriesPerRequest: null })
 const queue = new Queue('media-webhooks', { connection: redis })
 const serverAdapter = new ExpressAdapter()
@@ -38,7 +38,7 @@ const board = express()
 process.once('SIGTERM', async () => {
   server.close()
   board.close()
-  // Finishes what runs here. What waits is in Redis, for another process or the next start.
+  // Finishes the running handlers. Waiting events stay in Redis, for another process or the next start.
   await receiver.close()
   await queue.close()
   redis.disconnect()

@@ -14,7 +14,7 @@ receiver.on('encoding.failed', async ({ mediaId, title }) => {
 })
 
 const app = express()
-// Before any parser of the whole body, so that the receiver sees the bytes as they were sent.
+// Mount the receiver before express.json(), so that it sees the exact bytes of the body.
 app.post('/webhooks/media', expressHandler(receiver))
 app.use(express.json())
 
@@ -24,7 +24,7 @@ const server = app.listen(Number(PORT), () => {
 
 process.once('SIGTERM', async () => {
   server.close()
-  // Finishes what it has acknowledged; what is left after 10 s is listed.
+  // Handles the acknowledged events, for at most 10 s, and returns the ones that are left.
   const { unfinished } = await receiver.close()
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
   process.exit(unfinished.length === 0 ? 0 : 1)

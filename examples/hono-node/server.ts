@@ -23,7 +23,7 @@ const server = serve({ fetch: app.fetch, port: Number(PORT) }, ({ port }) => con
 
 process.once('SIGTERM', async () => {
   server.close()
-  // Finishes what it has acknowledged; what is left after 10 s is listed.
+  // Handles the acknowledged events, for at most 10 s, and returns the ones that are left.
   const { unfinished } = await receiver.close()
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
   process.exit(unfinished.length === 0 ? 0 : 1)

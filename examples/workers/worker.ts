@@ -11,7 +11,7 @@ interface Context {
 
 let handle: ReturnType<typeof fetchHandler> | undefined
 
-/** One receiver an isolate, made at the first delivery: only then are the secrets there. */
+/** Creates the isolate's receiver at the first delivery, because the secrets are not available earlier. */
 function createHandler({ WEBHOOK_TOKEN }: Env) {
   const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }) })
   receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
