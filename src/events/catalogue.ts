@@ -13,10 +13,10 @@ export type EventType = (typeof eventTypes)[number]
 /** Known words autocomplete; any other word of the sender type-checks too. */
 type OpenEnum<Known extends string> = Known | (string & {})
 
-/** Where the media stands. The documented words first; the others were seen in the running service. */
+/** The state of the media. The first three are documented; the others were seen in the running service. */
 export type MediaStatus = OpenEnum<'transcoding' | 'done' | 'fail' | 'new' | 'transcribing'>
 
-/** What kind of media it is. `live-stream` is documented; `live_stream` and `audio` were seen. */
+/** The kind of media. `video` and `live-stream` are documented; `live_stream` and `audio` were seen. */
 export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audio'>
 
 interface EventFields {
@@ -33,7 +33,7 @@ interface EventFields {
   readonly title?: string | undefined
   readonly status?: MediaStatus | undefined
   readonly userId?: string | undefined
-  /** Whether it comes from the service's `webhook.check`: its media id is the nil UUID. */
+  /** `true` for the service's test delivery (`webhook.check`), whose media id is the nil UUID. */
   readonly test: boolean
   /** The JSON object as sent, unknown fields included. */
   readonly payload: Readonly<Record<string, unknown>>
@@ -87,7 +87,7 @@ export type KnownEvent =
   | EncodingFinishedEvent
   | EncodingFailedEvent
 
-/** What happened, parsed and typed: the same for both wire formats. */
+/** An event, parsed and typed: the same for both wire formats. */
 export type MediaEvent = KnownEvent | UnknownEvent
 
 /** The event of a type: `EventOf<'partial.finished'>` has `quality`. */

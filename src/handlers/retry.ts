@@ -1,6 +1,6 @@
 import { checkNumbers } from '../internal/check-options.ts'
 
-/** How failed handlers are retried: exponential backoff with full jitter. */
+/** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {
   /**
    * Attempts in all, the first included.

@@ -1,28 +1,28 @@
 import { WebhookError } from '../errors.ts'
 import { redisReach } from '../internal/reach-redis.ts'
 
-/** What is used of an ioredis client, of one server or of a cluster. */
+/** The part of an ioredis client that is used, of one server or of a cluster. */
 export interface IoredisClient {
   readonly status: string
   once(event: 'ready', listener: () => void): unknown
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** What is used of a node-redis client, of one server or of a cluster. */
+/** The part of a node-redis client that is used, of one server or of a cluster. */
 export interface NodeRedisClient {
   readonly isReady: boolean
   once(event: 'ready', listener: () => void): unknown
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** A connected client of the user's. It stays the user's: nothing here closes it. */
+/** A connected client of the user's. The store never closes it. */
 export type RedisClient = IoredisClient | NodeRedisClient
 
-/** Runs a script on one key, which also names the node of a cluster. */
+/** Runs a script on one key, by which a cluster finds the node. */
 export type RunScript = (script: string, key: string, ...parameters: string[]) => Promise<unknown>
 
 /**
- * Makes both kinds of client run a script, within {@link redisReach}.
+ * Makes a function that runs scripts on either kind of client, within {@link redisReach}.
  * @throws WebhookError `invalid_option`
  */
 export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript {

@@ -5,11 +5,12 @@ import type { Claim, IdempotencyStore } from './store.ts'
 
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts'
 
+/** The options of `redisStore`. */
 export interface RedisStoreOptions {
   /** A client of ioredis or node-redis, of one server or of a cluster. The store does not close it. */
   readonly client: RedisClient
   /**
-   * What every key in Redis begins with. Receivers that share it share their events.
+   * The prefix of every key in Redis. Receivers that share it share their events.
    * @defaultValue `media-webhooks:`
    */
   readonly prefix?: string
@@ -19,7 +20,7 @@ export interface RedisStoreOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may wait for Redis, in ms. Below the time that the sender gives a delivery.
+   * How long a step may wait for Redis, in ms. Keep it below the time that the sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
@@ -51,13 +52,13 @@ return redis.call('DEL', KEYS[1])`
 
 /**
  * An idempotency store in Redis, for receivers on several machines. Each step is one script on one key, and leases run
- * out by the clock of the server. It remembers what Redis remembers: set `maxmemory-policy` to `noeviction`.
+ * out by the clock of the server. It forgets what Redis evicts: set `maxmemory-policy` to `noeviction`.
  *
  * ```ts
  * import { Redis } from 'ioredis'
  * const inbox = memoryInbox({ store: redisStore({ client: new Redis(process.env.REDIS_URL!) }) })
  * ```
- * Its steps reject with a WebhookError `unavailable` while Redis is gone, after `timeoutMs` at the latest.
+ * Its steps reject with a WebhookError `unavailable` while Redis is disconnected, after `timeoutMs` at the latest.
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {

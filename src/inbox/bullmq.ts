@@ -62,7 +62,7 @@ export interface BullmqInboxOptions {
 
 type Settings = Required<BullmqInboxOptions>
 
-/** How long closing waits for Redis after the handlers have ended, in ms. */
+/** The longest that closing waits for Redis after the handlers have ended, in ms. */
 const disconnectMs = 1_000
 
 /**

@@ -78,7 +78,7 @@ export interface DeadLetter {
   /** The delivery, where it could not be parsed. */
   readonly unreadable?: UnreadableDelivery | undefined
   readonly receivedAt: Date
-  /** How many attempts were made. */
+  /** The number of attempts that were made. */
   readonly attempts: number
   /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
@@ -107,7 +107,7 @@ export interface DeadLetters {
   discard(key: string): MaybePromise<boolean>
 }
 
-/** How many events an inbox holds, by state. */
+/** The number of events in an inbox, by state. */
 export interface InboxStats {
   /** Accepted, not started. */
   readonly waiting: number
@@ -128,7 +128,7 @@ export interface CloseReport {
   readonly unfinished: readonly UnfinishedEvent[]
 }
 
-/** How {@link Inbox.close} closes. */
+/** The options of {@link Inbox.close}. */
 export interface CloseOptions {
   /**
    * How long to wait for events to finish, in ms.
@@ -137,7 +137,7 @@ export interface CloseOptions {
   readonly timeoutMs?: number
 }
 
-/** How an event is accepted. */
+/** The options of {@link Inbox.accept}. */
 export interface AcceptOptions {
   /** Called with the promise of the event's end by an inbox that would lose the event if the runtime stopped. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
@@ -166,7 +166,7 @@ export interface Inbox {
   readonly deadLetters: DeadLetters
 }
 
-/** What the receiver gives the inbox that it opens. */
+/** The receiver, as the inbox that it opens sees it. */
 export interface InboxHost {
   /** Runs the handlers of an event. */
   readonly handle: Handle

@@ -100,7 +100,7 @@ class SqliteInbox implements Inbox {
   readonly #handling: Handling
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
-  /** How many events are on their way to the disk. */
+  /** The number of events on their way to the disk. */
   #pending = 0
 
   constructor(host: InboxHost, file: SqliteFile, { concurrency, maxWaiting, maxDeadLetters, ttlMs }: Limits) {

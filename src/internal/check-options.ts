@@ -1,12 +1,12 @@
 import { WebhookError } from '../errors.ts'
 import { longestWaitMs } from './timers.ts'
 
-/** The largest cache, in entries: its tables are allocated at once. */
+/** The largest size of a cache, in entries: its tables are allocated at once. */
 export const largestCache = 10_000_000
 
 /**
- * Checks the numbers among the options of something: durations, sizes and counts, all of them whole and above 0.
- * @param max the largest that makes sense; by default what a timer can wait
+ * Checks options that are numbers: durations, sizes and counts, all of them whole and above 0.
+ * @param max the largest valid number; by default the longest time of a timer
  * @throws WebhookError `invalid_option`
  */
 export function checkNumbers(owner: string, options: Readonly<Record<string, number>>, max = longestWaitMs): void {

@@ -1,6 +1,6 @@
 import { unref } from './timers.ts'
 
-/** How long a platform keeps a request after its answer, in ms; Workers keep it for 30 s. */
+/** The longest that a platform keeps a request after its answer, in ms: Workers keep it for 30 s. */
 const longestStayMs = 30_000
 
 /**

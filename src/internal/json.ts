@@ -1,17 +1,17 @@
 import { WebhookError } from '../errors.ts'
 
-/** A JSON object. A key `__proto__` is an ordinary own property, as JSON.parse makes it. */
+/** A JSON object. A key `__proto__` is an ordinary own property, as in JSON.parse. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** How deep a payload may be nested. The service's are flat; the limit keeps every later walk off the stack's end. */
+/** The deepest nesting of a payload. The service's are flat; the limit protects recursive functions from deep ones. */
 const maxDepth = 64
 
-// Fatal: bytes that are not UTF-8 are refused instead of becoming U+FFFD. A leading byte order mark is skipped.
+// Fatal: bytes that are not UTF-8 are an error, and do not become U+FFFD. A leading byte order mark is skipped.
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads bytes as a JSON object.
- * @throws WebhookError `malformed`, without quoting what it read.
+ * Parses bytes as a JSON object.
+ * @throws WebhookError `malformed`, without quoting the bytes
  */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   let text: string
@@ -30,7 +30,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
 }
 
 /**
- * Checks a value that some JSON parser made.
+ * Checks that a parsed JSON value is an object.
  * @throws WebhookError `malformed`
  */
 export function checkJsonObject(value: unknown): JsonObject {
@@ -43,7 +43,7 @@ export function checkJsonObject(value: unknown): JsonObject {
 
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
-// Level by level and not recursive, since what it looks for would overflow the stack.
+// Level by level: a recursive function would overflow the stack.
 function isDeeperThan(root: JsonObject, limit: number): boolean {
   let level: JsonObject[] = [root]
   for (let depth = 1; level.length > 0; depth++) {
@@ -60,7 +60,7 @@ function isDeeperThan(root: JsonObject, limit: number): boolean {
   return false
 }
 
-/** JSON with the keys of every object sorted, so that equal objects have equal texts. */
+/** Writes JSON with the keys of every object sorted, so that equal objects have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (!isObject(value)) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`

@@ -15,7 +15,7 @@ export interface LaneJob<Job> {
 // setImmediate where the runtime has it: a timer would cost a millisecond.
 const later: (run: () => void) => void = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
 
-/** How many jobs may start before the event loop gets a turn: handlers that never wait must not hold up deliveries. */
+/** The number of jobs that may start before the event loop gets a turn: handlers that never wait must not block it. */
 const maxStartsPerTurn = 256
 
 /**

@@ -4,18 +4,18 @@ import { within } from './timers.ts'
 /** Runs one step that waits for Redis. */
 export type ReachRedis = <T>(step: () => Promise<T>) => Promise<T>
 
-/** A client that says when it has connected. */
+/** A client that emits an event when it has connected. */
 interface Connecting {
   once(event: 'ready', listener: () => void): unknown
 }
 
-/** How often a client that connects for the first time is looked at, in ms. */
+/** The interval at which a client that connects for the first time is checked, in ms. */
 const lookMs = 20
 
 /**
- * Bounds how long a step may wait for Redis: clients keep commands while it is gone, for as long as that lasts. Only
- * until a client has connected for the first time is that waited for, up to `timeoutMs`; later a step fails at once.
- * Steps reject with a WebhookError `unavailable`.
+ * Limits how long a step may wait for Redis: clients queue commands for as long as they are disconnected. A step waits up
+ * to `timeoutMs` for the first connection; after a disconnection it fails at once. Steps reject with a WebhookError
+ * `unavailable`.
  */
 export function redisReach(client: Connecting, isReady: () => boolean, timeoutMs: number): ReachRedis {
   let wasReady = false

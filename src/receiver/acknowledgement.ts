@@ -3,7 +3,7 @@ import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 /** Why a delivery is rejected. */
 export type RejectionCode = Exclude<WebhookErrorCode, 'invalid_option' | 'timeout' | 'lease_lost'>
 
-/** What became of a delivery: one of the four successes, or the code of its rejection. */
+/** The outcome of a delivery: one of the four successes, or the code of its rejection. */
 export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | RejectionCode
 
 /** The HTTP answer to a delivery. */

@@ -1,6 +1,6 @@
 import type { DeliveryOutcome } from './acknowledgement.ts'
 
-/** What became of one delivery. It never holds the body, the title, a secret or the URL's query. */
+/** The report of one delivery. It never holds the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {
   readonly outcome: DeliveryOutcome
   readonly status: number
@@ -16,7 +16,7 @@ export interface DeliveryReport {
   readonly error?: unknown
 }
 
-/** What became of one run of one handler. */
+/** The report of one run of one handler. */
 export interface HandlingReport {
   /**
    * - `handled`: it succeeded.

@@ -38,7 +38,7 @@ export interface ReceiverOptions {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
-  /** How failed handlers are retried. Not with `ack: 'handled'`, where the sender retries. */
+  /** The schedule of retries of failed handlers. Not with `ack: 'handled'`, where the sender retries. */
   readonly retry?: RetryOptions
   /**
    * The largest body that is read, in bytes.

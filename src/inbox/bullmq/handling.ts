@@ -14,7 +14,7 @@ export interface BullmqHandlingOptions {
   readonly ttlMs: number
 }
 
-/** How often a process may end while it handles an event, so that an event that crashes it cannot do so for ever. */
+/** The number of times that a process may end while it handles an event: an event must not crash them for ever. */
 const maxCrashes = 10
 
 /** The pause before a failed step in Redis is tried again, in ms. */

@@ -11,7 +11,7 @@ import { convertScript, discardScript, handledMark, keepUnreadableScript } from 
 /** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
 
-/** How long the key of a dead letter is remembered: ten years, so until the dead letter is replayed or discarded. */
+/** The TTL of a dead letter's key, ten years: it is remembered until the dead letter is replayed or discarded. */
 const deadLetterTtlMs = 10 * 365 * 86_400_000
 
 const conversions = ['gone', 'converted', 'known'] as const

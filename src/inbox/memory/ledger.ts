@@ -4,7 +4,7 @@ import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
-/** How many failed events of `handleNow` are remembered. */
+/** The number of failed events of `handleNow` that are remembered. */
 const maxFailed = 10_000
 
 /** Completes handled events in the store, and gives back those that `handleNow` could not handle. */

@@ -13,14 +13,14 @@ export interface EarlierAttempts {
   readonly completed: readonly string[]
 }
 
-/** How a job is made. */
+/** The options of a job. */
 export interface JobOptions {
   /** `true` for a job that gets one attempt, whose result a caller waits for. */
   readonly once?: boolean
   readonly earlier?: EarlierAttempts | undefined
   /** The row of the file that holds the event. */
   readonly row?: number
-  /** How often its attempt was started before, by processes that ended during it. Only for a job read from a file. */
+  /** The number of earlier starts of its attempt, by processes that ended during it. Only for a job read from a file. */
   readonly starts?: number
 }
 

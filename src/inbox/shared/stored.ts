@@ -3,7 +3,7 @@ import type { AcceptedEvent } from '../inbox.ts'
 
 // What the durable inboxes have in common: events go through JSON, and unreadable deliveries have limits.
 
-/** How many unreadable deliveries a durable inbox keeps, the newest. Each is as large as its body. */
+/** The number of unreadable deliveries that a durable inbox keeps, the newest. Each is as large as its body. */
 export const maxUnreadable = 1_000
 
 /**

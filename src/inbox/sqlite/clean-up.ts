@@ -1,6 +1,6 @@
 import { inTransaction, type SqliteDatabase, type SqliteStatement } from './driver.ts'
 
-/** How many keys a slice looks at: about a millisecond of work, for which deliveries may have to wait. */
+/** The number of keys in a slice: about a millisecond of work, for which deliveries may have to wait. */
 const sliceSize = 250
 
 /** Removes expired keys. Their pages are used again, so the file stops growing. */

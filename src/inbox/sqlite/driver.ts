@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 
 /**
- * A prepared statement, as node:sqlite and better-sqlite3 have it. Parameters are strings, numbers and, not alone, bytes:
- * libsql takes an object that is alone for named parameters.
+ * A prepared statement, as node:sqlite and better-sqlite3 have it. Parameters are strings, numbers and bytes. Bytes are
+ * never the only parameter: libsql takes a single object for named parameters.
  */
 export interface SqliteStatement {
   run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
@@ -12,7 +12,7 @@ export interface SqliteStatement {
   all(...parameters: unknown[]): unknown[]
 }
 
-/** The part of a database's interface that is used; those of node:sqlite, libsql and better-sqlite3 have it. */
+/** The part of a database's interface that is used. node:sqlite, libsql and better-sqlite3 have it. */
 export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
@@ -20,12 +20,12 @@ export interface SqliteDatabase {
 }
 
 /**
- * Opens a file with what there is: node:sqlite, else libsql.
+ * Opens a file with node:sqlite if Node has it, otherwise with libsql.
  * @throws WebhookError `invalid_option` when there is neither
  */
 export function openDatabase(path: string): SqliteDatabase {
   const Database = databaseClass()
-  // What is no absolute path a driver may take for a URL, or for a name of memory.
+  // Absolute, since drivers take some relative names for URLs or for a database in memory.
   return new Database(resolve(path))
 }
 
@@ -38,14 +38,14 @@ function databaseClass(): SqliteDatabaseClass {
   try {
     return loadLibsql()
   } catch (cause) {
-    const mend = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
-    throw new WebhookError('invalid_option', `the inbox needs SQLite: ${mend}`, { cause })
+    const fix = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
+    throw new WebhookError('invalid_option', `the inbox needs SQLite: ${fix}`, { cause })
   }
 }
 
 /**
- * Loads libsql from where this module is installed. A bundle has left that place, and as CommonJS it has no
- * `import.meta.url`: there it is loaded from beside the program, or from the working directory.
+ * Loads libsql from where this module is installed. A bundle is elsewhere, and as CommonJS it has no `import.meta.url`: it
+ * loads libsql from beside the program, or from the working directory.
  */
 function loadLibsql(): SqliteDatabaseClass {
   const inWorkingDirectory = resolve('program.js')
@@ -61,7 +61,7 @@ function canResolveLibsql(from: string | undefined): boolean {
   }
 }
 
-/** Runs something in a transaction that is rolled back when it throws. */
+/** Runs `run` in a transaction, which is rolled back when it throws. */
 export function inTransaction<T>(database: SqliteDatabase, run: () => T): T {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -78,11 +78,11 @@ function rollBack(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK')
   } catch {
-    // SQLite has done so itself, as it does when the disk is full.
+    // SQLite has rolled back itself, as it does when the disk is full.
   }
 }
 
-/** Whether another connection stood in the way. */
+/** Says whether an error means that another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
   return code === 'SQLITE_BUSY' || errcode === 5

@@ -7,7 +7,7 @@ import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 /** An event in the file that has not been handled. */
 export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly row: number
-  /** How often its next attempt was started after a crash, and cut off by another. */
+  /** The number of times that its next attempt was started after a crash, and cut off by another. */
   readonly starts: number
   /** When its next attempt is due, in ms since the epoch. */
   readonly dueAt: number

@@ -3,7 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import type { DeadLetter } from '../inbox.ts'
 import { openFile } from './file.ts'
 
-/** How many events the file of an inbox holds, by state. */
+/** The number of events in the file of an inbox, by state. */
 export interface InboxFileStats {
   /** Accepted and not finished, those being handled included. */
   readonly waiting: number

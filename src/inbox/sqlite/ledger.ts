@@ -5,7 +5,7 @@ import type { Job } from '../shared/jobs.ts'
 import type { GroupCommit } from './commits.ts'
 import type { SqliteFile } from './file.ts'
 
-/** How often the process may end during one attempt, so that an event that crashes it cannot do so for ever. */
+/** The number of times that the process may end during one attempt: an event must not crash it for ever. */
 const maxCutOffs = 10
 
 /** The pause before a failed write is tried again, in ms. */

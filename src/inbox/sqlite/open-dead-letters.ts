@@ -6,7 +6,7 @@ import { inTransaction } from './driver.ts'
 import { hashKey } from './events.ts'
 import type { SqliteFile } from './file.ts'
 
-/** What the dead letters need of the inbox they belong to. */
+/** The part of the inbox that its dead letters need. */
 export interface ReplayingInbox {
   /** @throws WebhookError when the inbox accepts nothing any more */
   checkOpen(): void
