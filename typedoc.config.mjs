@@ -30,7 +30,13 @@ export default {
   hideBreadcrumbs: true,
   hidePageHeader: true,
   parametersFormat: 'table',
-  interfacePropertiesFormat: 'list',
+  interfacePropertiesFormat: 'table',
+  typeDeclarationFormat: 'table',
+  groupOrder: ['Functions', 'Classes', 'Interfaces', 'Type Aliases', '*'],
+  tableColumnSettings: { hideModifiers: true, hideInherited: true, hideOverrides: true },
+  // A broken link in a docstring fails the build.
+  validation: { notExported: false, invalidLink: true },
+  treatValidationWarningsAsErrors: true,
   excludePrivate: true,
   excludeInternal: true,
 }
