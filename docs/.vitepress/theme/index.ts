@@ -1,6 +1,6 @@
 import type { Theme } from 'vitepress'
 import DefaultTheme from 'vitepress/theme'
-import MermaidDiagram from './MermaidDiagram.vue'
+import MermaidDiagram from './MermaidDiagram.ts'
 import './style.css'
 
 export default {
