@@ -40,10 +40,6 @@ export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
  * CommonJS build is recognised by the ES module build, and the other way round.
  */
 export class WebhookError extends Error {
-  static {
-    recogniseAnyCopy(WebhookError, 'WebhookError')
-  }
-
   override readonly name = 'WebhookError'
   /** What went wrong, for code to branch on. */
   readonly code: WebhookErrorCode
@@ -53,3 +49,5 @@ export class WebhookError extends Error {
     this.code = code
   }
 }
+
+recogniseAnyCopy(WebhookError, 'WebhookError')
