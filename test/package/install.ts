@@ -8,9 +8,11 @@ import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A user's folder: the packed package is installed in it, and a copy of the examples stands beside. */
+    /** The folder of a user who has installed the packed package. It also holds a copy of the examples. */
     userFolder: string
-    /** What `npm pack` put into the package. */
+    /** The path of the packed package. */
+    tarball: string
+    /** The files that `npm pack` put into the package. */
     packedFiles: readonly string[]
   }
 }
@@ -18,9 +20,11 @@ declare module 'vitest' {
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** What a user of the adapters and inboxes has installed beside the package and its dependencies. */
+/** Packages that a user of the adapters and inboxes has installed too. */
 const besides = [
   'express',
+  'hono',
+  '@hono/node-server',
   'bullmq',
   'ioredis',
   '@bull-board/api',
@@ -45,6 +49,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await cp(join(root, 'examples'), join(userFolder, 'examples'), { recursive: true })
 
   project.provide('userFolder', userFolder)
+  project.provide('tarball', join(userFolder, filename))
   project.provide(
     'packedFiles',
     files.map(({ path }: { path: string }) => path),
