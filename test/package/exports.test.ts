@@ -1,21 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { expect, inject, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 
-const entries = [
-  '',
-  '/express',
-  '/hono',
-  '/fetch',
-  '/node',
-  '/idempotency/redis',
-  '/inbox/sqlite',
-  '/inbox/bullmq',
-  '/testing',
-  '/client',
-  '/emulator',
-]
+const entries = Object.keys(manifest.exports)
+  .filter((entry) => entry !== './package.json')
+  .map((entry) => entry.slice(1))
 
-/** What each entry exports, as one of the two module systems sees it. */
+/** The exported names of each entry in one of the two module systems. */
 function exportedNames(load: 'import' | 'require'): Record<string, string[]> {
   const script = `
     const names = {}

@@ -56,5 +56,8 @@ test('#crypto is node:crypto on Node and WebCrypto where nothing says so', async
   const { modules } = await moduleGraph('media-webhooks')
   expect(modules).toContain('node_modules/media-webhooks/dist/src/verify/crypto-web.js')
   const { imports } = createRequire(join(inject('userFolder'), 'package.json'))('media-webhooks/package.json')
-  expect(imports['#crypto'].node).toBe('./dist/src/verify/crypto-node.js')
+  expect(imports['#crypto'].node).toEqual({
+    import: './dist/src/verify/crypto-node.js',
+    require: './dist/src/verify/crypto-node.cjs',
+  })
 })

@@ -16,14 +16,26 @@ describe('the packed package', () => {
     expect([...topLevel].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
   })
 
-  test('holds JavaScript, types and styles of src/ and adapters/ only, and names no folder of the machine that built it', () => {
+  test('holds JavaScript and types only, and names no folder of the machine that built it', () => {
     const built = inject('packedFiles').filter((path) => path.startsWith('dist/'))
-    expect(built.filter((path) => !/^dist\/(src|adapters)\/.+\.(js|d\.ts|css)$/.test(path))).toEqual([])
+    const code = built.filter((path) => !/^dist\/third-party\/.+\/LICENSE$/.test(path))
+    expect(
+      code.filter((path) => !/^dist\/(src|adapters|third-party|_virtual)\/.+\.(c?js|d\.c?ts)$/.test(path)),
+    ).toEqual([])
     const root = fileURLToPath(new URL('../../', import.meta.url))
     const naming = built.filter(
-      (path) => /(\.\.\/|\/\/#region )(test|bench|start)\//.test(read(path)) || read(path).includes(root),
+      (path) => /(\.\.\/|\/\/#region )(test|bench|demo)\//.test(read(path)) || read(path).includes(root),
     )
     expect(naming).toEqual([])
+  })
+
+  test('holds the licence of each package that is built into it', () => {
+    const builtIn = inject('packedFiles').flatMap(
+      (path) => /^dist\/third-party\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? [],
+    )
+    expect([...new Set(builtIn)].sort()).toEqual(['@hono/node-server', 'hono'])
+    for (const name of builtIn)
+      expect(read(`dist/third-party/${name}/LICENSE`)).toContain('Permission is hereby granted')
   })
 })
 
@@ -80,10 +92,13 @@ describe('a TypeScript project', () => {
   }
 
   test.each([
-    { module: 'nodenext', moduleResolution: 'nodenext' },
-    { module: 'esnext', moduleResolution: 'bundler' },
-  ])('checks against every entry with moduleResolution $moduleResolution, misuse included', async (resolution) => {
-    expect(await check('every-entry.ts', { ...resolution, types: ['node'], skipLibCheck: true })).toBe('')
+    { file: 'every-entry.ts', module: 'node16', moduleResolution: 'node16' },
+    { file: 'every-entry.ts', module: 'nodenext', moduleResolution: 'nodenext' },
+    { file: 'every-entry.ts', module: 'esnext', moduleResolution: 'bundler' },
+    { file: 'every-entry.cts', module: 'node16', moduleResolution: 'node16' },
+    { file: 'every-entry.cts', module: 'nodenext', moduleResolution: 'nodenext' },
+  ])('checks $file with moduleResolution $moduleResolution, misuse included', async ({ file, ...resolution }) => {
+    expect(await check(file, { ...resolution, types: ['node'], skipLibCheck: true })).toBe('')
   })
 
   test('needs no types of Node for the default entry, whose declarations hold up by themselves', async () => {
