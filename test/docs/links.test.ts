@@ -32,3 +32,10 @@ test('every link of the README, docs/ and the other pages in the root leads to a
   })
   expect(faults.filter((fault) => fault !== undefined)).toEqual([])
 })
+
+test('every path of the repository that a page names exists', () => {
+  const named = [...pages, ...rootPages].flatMap(({ path, text }) =>
+    Array.from(text.matchAll(/`((?:src|adapters|test|docs|examples|bench|demo)\/[\w./-]*)`/g), ([, to]) => [path, to]),
+  )
+  expect(named.filter(([, to = '']) => !existsSync(join(root, to)))).toEqual([])
+})
