@@ -5,14 +5,14 @@ import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { crashed, freshPath, receiverOver, started } from './fixture.ts'
 
-/** A database whose disk can be made full: SQLite itself then fails as on a full disk. */
+/** Opens a database whose disk can be made full: SQLite then fails as it does on a full disk. */
 async function smallDisk() {
   const path = await freshPath()
   const database = openDatabase(path)
   return {
     path,
     database,
-    // It is never below what is used already.
+    // SQLite raises the limit to the pages in use.
     fill: () => database.exec('PRAGMA max_page_count = 1'),
     makeRoom: () => database.exec('PRAGMA max_page_count = 1000000'),
   }
@@ -21,7 +21,7 @@ async function smallDisk() {
 const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
 
 describe('on a full disk', () => {
-  test('deliveries are answered 503 until there is room, and those that were are accepted then', async () => {
+  test('deliveries are answered 503 until there is room, and are accepted when they arrive again', async () => {
     const disk = await smallDisk()
     const receiver = receiverOver({ database: disk.database })
     const handled: string[] = []
@@ -31,19 +31,19 @@ describe('on a full disk', () => {
     disk.fill()
     const answers: [string, number][] = []
     for (let i = 0; i < 200; i++) answers.push([`${i}`, (await deliver(receiver, payloadOf(`${i}`))).status])
-    const refused = answers.filter(([, status]) => status === 503).map(([mediaId]) => mediaId)
-    expect(refused.length).toBeGreaterThan(0)
+    const rejected = answers.filter(([, status]) => status === 503).map(([mediaId]) => mediaId)
+    expect(rejected.length).toBeGreaterThan(0)
     disk.makeRoom()
-    for (const mediaId of refused) {
+    for (const mediaId of rejected) {
       expect(await deliver(receiver, payloadOf(mediaId))).toMatchObject({ outcome: 'accepted' })
     }
     await until(async () => handled.length === 201)
     expect(new Set(handled).size).toBe(201)
   })
 
-  test('every delivery of a commit that fails is refused, and none of them is in the file', async () => {
+  test('no event of a failed commit is accepted, and none of them is in the file', async () => {
     const disk = await smallDisk()
-    const { inbox } = await started({ database: disk.database })
+    const { inbox } = started({ database: disk.database })
     disk.fill()
     const keys = Array.from({ length: 500 }, (_, i) => `key ${i}`)
     const results = await Promise.allSettled(keys.map(async (key) => inbox.accept(eventOf(key))))
@@ -54,7 +54,7 @@ describe('on a full disk', () => {
   })
 })
 
-/** Another process that writes for longer than the inbox waits. */
+/** Writes in another connection for longer than the inbox waits. */
 function blocked(path: string) {
   const other = openDatabase(path)
   other.exec('BEGIN IMMEDIATE')
@@ -66,21 +66,21 @@ function blocked(path: string) {
   }
 }
 
-test('a retry that cannot be written down is, as soon as it can be', async () => {
+test('a retry that could not be recorded is recorded as soon as it can be', async () => {
   const path = await freshPath()
-  const { inbox, calls, lines } = await started({ path })
+  const { inbox, calls, lines } = started({ path })
   await inbox.accept(eventOf('one'))
   const call = await calls.next()
   const blocker = blocked(path)
   call.finish({ status: 'retry', delayMs: 60_000, completed: ['a'] })
-  await until(async () => lines.includes('the inbox could not write down a retry'))
+  await until(async () => lines.includes('the inbox could not record a retry'))
   blocker.free()
   const file = openInboxFile(path)
   await until(async () => file.stats().retrying === 1)
   file.close()
 })
 
-test('an event is handled once if its commit succeeded although it seemed to fail', async () => {
+test('an event is handled once if its commit seemed to fail and succeeded', async () => {
   const database = openDatabase(await freshPath())
   let isLost = false
   const exec = (sql: string) => {
@@ -88,7 +88,7 @@ test('an event is handled once if its commit succeeded although it seemed to fai
     if (isLost && sql === 'COMMIT') throw new Error('disk I/O error')
   }
   const prepare = (sql: string) => database.prepare(sql)
-  const { inbox, calls } = await started({ database: { exec, prepare, close: () => database.close() } })
+  const { inbox, calls } = started({ database: { exec, prepare, close: () => database.close() } })
   isLost = true
   await expect(inbox.accept(eventOf('one'))).rejects.toThrow('disk I/O error')
   isLost = false
@@ -98,10 +98,10 @@ test('an event is handled once if its commit succeeded although it seemed to fai
   expect((await calls.next()).event.key).toBe('two')
 })
 
-describe('when its end cannot be written down', () => {
-  test('an event is not handled again, and its end is written as soon as it can be', async () => {
+describe('when the end of an event cannot be recorded', () => {
+  test('it is not handled again, and its end is recorded as soon as it can be', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const blocker = blocked(path)
@@ -111,7 +111,7 @@ describe('when its end cannot be written down', () => {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
     blocker.free()
     await until(async () => (await inbox.stats()).running === 0)
-    const next = await started({ path: await crashed(path) })
+    const next = started({ path: await crashed(path) })
     expect(await next.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
     expect(await next.inbox.accept(eventOf('one'))).toBe('duplicate')
   })

@@ -17,10 +17,10 @@ async function finish(calls: Calls, count: number) {
   for (let i = 0; i < count; i++) (await calls.next()).finish()
 }
 
-describe('the keys of what is finished', () => {
-  test('are forgotten after their time, in slices, and no others', async () => {
+describe('the keys of finished events', () => {
+  test('are forgotten after ttlMs, slice by slice, and other keys are not', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path, ttlMs: 1_000 })
+    const { inbox, calls } = started({ path, ttlMs: 1_000 })
     for (let i = 0; i < 2_000; i += 500) {
       const events = Array.from({ length: 500 }, (_, j) => eventOf(`old ${i + j}`))
       await Promise.all(events.map((event) => inbox.accept(event)))
@@ -38,9 +38,9 @@ describe('the keys of what is finished', () => {
     expect(await inbox.accept(eventOf('old 0'))).toBe('accepted')
   })
 
-  test('are forgotten even if the clock was wrong when they came', async () => {
+  test('are forgotten even if the clock was wrong when they were accepted', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path, ttlMs: 500 })
+    const { inbox, calls } = started({ path, ttlMs: 500 })
     await inbox.accept(eventOf('of the future'))
     await finish(calls, 1)
     await until(async () => (await inbox.stats()).running === 0)
@@ -53,7 +53,7 @@ describe('the keys of what is finished', () => {
 
 test('the file stops growing', async () => {
   const path = await freshPath()
-  const { inbox, calls } = await started({ path, ttlMs: 1 })
+  const { inbox, calls } = started({ path, ttlMs: 1 })
   const sizeAfter = async (round: number) => {
     for (let i = 0; i < 20; i++) {
       const events = Array.from({ length: 50 }, (_, j) => eventOf(`${round} ${i} ${j}`))
@@ -69,9 +69,9 @@ test('the file stops growing', async () => {
   expect(Math.max(...later)).toBeLessThanOrEqual(before * 1.2)
 }, 20_000)
 
-test('the oldest dead letters make room for newer ones, and that is said', async () => {
+test('the oldest dead letters make room for newer ones, which is logged', async () => {
   const path = await freshPath()
-  const { inbox, calls, lines } = await started({ path, maxDeadLetters: 3 })
+  const { inbox, calls, lines } = started({ path, maxDeadLetters: 3 })
   for (const key of ['1', '2', '3', '4', '5']) {
     await inbox.accept(eventOf(key))
     const call = await calls.next()
@@ -83,11 +83,11 @@ test('the oldest dead letters make room for newer ones, and that is said', async
   expect(await inbox.accept(eventOf('4'))).toBe('duplicate')
 })
 
-test('events that arrive together share a commit, and no more than one of a key is accepted', async () => {
+test('events that arrive together share a commit, which accepts one event of each key', async () => {
   const path = await freshPath()
   const statements: string[] = []
   const database = openDatabase(path)
-  const { inbox } = await started({
+  const { inbox } = started({
     database: {
       exec(sql) {
         statements.push(sql)
@@ -105,15 +105,15 @@ test('events that arrive together share a commit, and no more than one of a key 
 })
 
 test('keys of any text are told apart', async () => {
-  const { inbox } = await started({ path: await freshPath() })
+  const { inbox } = started({ path: await freshPath() })
   for (const key of ['\ud800', '\ud801', '\ufffd', 'a\u0000b', 'a\u0000c']) {
     expect(await inbox.accept(eventOf(key))).toBe('accepted')
     expect(await inbox.accept(eventOf(key))).toBe('duplicate')
   }
 })
 
-test('above the number of events that may wait, deliveries are refused', async () => {
-  const { inbox, calls } = await started({ path: await freshPath(), maxWaiting: 2, concurrency: 1 })
+test('events above maxWaiting are not accepted', async () => {
+  const { inbox, calls } = started({ path: await freshPath(), maxWaiting: 2, concurrency: 1 })
   await inbox.accept(eventOf('running'))
   const running = await calls.next()
   const acceptances = await Promise.all(['1', '2', '3', '4'].map((key) => inbox.accept(eventOf(key))))

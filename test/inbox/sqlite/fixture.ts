@@ -6,12 +6,12 @@ import Libsql from 'libsql'
 import { onTestFinished } from 'vitest'
 import { type SqliteDatabase, type SqliteInboxOptions, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
-import { startInbox } from '../../../src/testing/contract/handling.ts'
+import { openInbox } from '../../../src/testing/contract/handling.ts'
 import { silent } from '../../handlers/fixture.ts'
 
 type Open = (path: string) => SqliteDatabase
 
-/** What opens a database on this version of Node. */
+/** Opens a database with each driver that this version of Node has. */
 export const drivers: Readonly<Record<string, Open>> = {
   libsql: (path) => new Libsql(path),
   ...nodeSqlite(),
@@ -26,20 +26,20 @@ function nodeSqlite(): Record<string, Open> {
   }
 }
 
-/** A path in a folder of its own. */
+/** Makes a path in a folder of its own. */
 export async function temporaryFile() {
   const folder = await mkdtemp(join(tmpdir(), 'sqlite-inbox-'))
   return { path: join(folder, 'inbox.db'), remove: () => rm(folder, { recursive: true }) }
 }
 
-/** A path in a folder that goes away with the test. */
+/** Makes a path in a folder that is removed with the test. */
 export async function freshPath(): Promise<string> {
   const { path, remove } = await temporaryFile()
   onTestFinished(remove)
   return path
 }
 
-/** What a crash at this moment would leave: a copy of the file and of its log. */
+/** Copies the file and its log as a crash at this moment would leave them. */
 export async function crashed(path: string): Promise<string> {
   const copy = await freshPath()
   await copyFile(path, copy)
@@ -47,12 +47,12 @@ export async function crashed(path: string): Promise<string> {
   return copy
 }
 
-/** An inbox that is closed with the test, and whose handling is in the test's hands. */
-export async function started(options: SqliteInboxOptions) {
-  const inbox = sqliteInbox(options)
+/** Opens an inbox whose attempts end as the test says. It is closed with the test. */
+export function started(options: SqliteInboxOptions) {
   const lines: string[] = []
   const log = (_: object, message: string) => void lines.push(message)
-  const calls = await startInbox(inbox, { debug: log, info: log, warn: log, error: log })
+  const logger = { debug: log, info: log, warn: log, error: log }
+  const { inbox, calls } = openInbox(sqliteInbox(options), logger)
   onTestFinished(async () => {
     calls.finishAll()
     await inbox.close({ timeoutMs: 1_000 })
@@ -60,7 +60,7 @@ export async function started(options: SqliteInboxOptions) {
   return { inbox, calls, lines }
 }
 
-/** A receiver over an inbox, closed with the test. */
+/** Makes a receiver over an inbox. It is closed with the test. */
 export function receiverOver(options: SqliteInboxOptions, receiverOptions: Partial<ReceiverOptions> = {}) {
   const inbox = sqliteInbox(options)
   const receiver = createReceiver({ verify: unverified(), inbox, logger: silent, ...receiverOptions })

@@ -16,72 +16,72 @@ const withCode = (code: string, message: string | RegExp = '') =>
 describe('the file of an inbox', () => {
   test('is made where there is none', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
-  test('is refused to a second inbox until the first is closed', async () => {
+  test('cannot be opened by a second inbox until the first is closed', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
-    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /inbox\.db.*has it open/))
+    const { inbox } = started({ path })
+    expect(() => started({ path })).toThrow(withCode('unavailable', /inbox\.db.*has it open/))
     await inbox.close()
-    await started({ path })
+    started({ path })
   })
 
-  test('is refused to a second inbox by whichever of its names', async () => {
+  test('cannot be opened by a second inbox under another name', async () => {
     const path = await freshPath()
-    await started({ path })
+    started({ path })
     const link = join(dirname(path), 'link.db')
     await symlink(path, link)
-    expect(() => sqliteInbox({ path: link })).toThrow(withCode('unavailable', /has it open/))
+    expect(() => started({ path: link })).toThrow(withCode('unavailable', /has it open/))
   })
 
-  test('is on the disk, whatever its name could mean to a driver', async () => {
+  test('is on disk, whatever its name could mean to a driver', async () => {
     const folder = dirname(await freshPath())
     const before = process.cwd()
     process.chdir(folder)
     onTestFinished(() => process.chdir(before))
     const name = 'file::memory:'
-    await started({ path: name })
+    started({ path: name })
     expect(await readdir(folder)).toContain(name)
   })
 
   test.each(Object.entries(drivers))(
-    'is refused to a connection of %s, and free again when that is let go',
+    'cannot be opened over a second connection of %s until the first inbox is closed',
     async (_, open) => {
       const path = await freshPath()
       const database = open(path)
-      const { inbox } = await started({ database })
+      const { inbox } = started({ database })
       const second = open(path)
-      expect(() => sqliteInbox({ database: second })).toThrow(withCode('unavailable', /has it open/))
+      expect(() => started({ database: second })).toThrow(withCode('unavailable', /has it open/))
       await inbox.close()
-      await started({ database: second })
+      started({ database: second })
       expect(database.prepare('SELECT 1 AS one').get()).toMatchObject({ one: 1 })
     },
   )
 
-  test('is refused when it is no database', async () => {
+  test('cannot be opened when it is no database', async () => {
     const path = await freshPath()
-    await writeFile(path, 'This is the letter of a friend, and nothing that SQLite would have written. '.repeat(100))
-    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /not a database/))
+    await writeFile(path, 'This is a text, and nothing that SQLite would have written. '.repeat(100))
+    expect(() => started({ path })).toThrow(withCode('unavailable', /not a database/))
   })
 
-  test('is refused when a page of it is spoilt', async () => {
+  test('cannot be opened when a page of it is corrupt', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.close()
     const database = openDatabase(path)
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     database.close()
-    const spoilt = await freshPath()
-    // The header, and behind it nothing of what it says.
-    await writeFile(spoilt, Buffer.concat([await readStart(path, 100), Buffer.alloc(20_000, 0xff)]))
-    expect(() => sqliteInbox({ path: spoilt })).toThrow(withCode('unavailable', /malformed|not a database/))
+    const corrupt = await freshPath()
+    // The header is right, and the pages that it promises are not there.
+    await writeFile(corrupt, Buffer.concat([await readStart(path, 100), Buffer.alloc(20_000, 0xff)]))
+    expect(() => started({ path: corrupt })).toThrow(withCode('unavailable', /malformed|not a database/))
   })
 
-  test('is refused by a receiver when one of its events cannot be read', async () => {
+  test('cannot be opened by a receiver when one of its events cannot be read', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
     await inbox.close({ timeoutMs: 0 })
     const database = openDatabase(path)
@@ -90,22 +90,22 @@ describe('the file of an inbox', () => {
     expect(() => receiverOver({ path })).toThrow(withCode('unavailable', /JSON/))
   })
 
-  test('is refused when a newer version made it, and left as it is', async () => {
+  test('cannot be opened when a newer version made it, and stays as it is', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.close()
     const database = openDatabase(path)
     database.exec('UPDATE inbox_schema SET version = 2')
-    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /newer version/))
+    expect(() => started({ path })).toThrow(withCode('unavailable', /newer version/))
     expect(() => openInboxFile(path)).toThrow(withCode('unavailable', /newer version/))
     expect(database.prepare('SELECT version FROM inbox_schema').all()).toMatchObject([{ version: 2 }])
     database.exec('UPDATE inbox_schema SET version = 1')
-    await started({ path })
+    started({ path })
   })
 
-  test('is refused when it cannot be written', async () => {
+  test('cannot be opened when it cannot be written', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.close()
     await chmod(path, 0o444)
     await chmod(dirname(path), 0o555)
@@ -117,9 +117,9 @@ describe('the file of an inbox', () => {
     await expect(openAsNobody(path)).rejects.toThrow(/WebhookError: the inbox file .* cannot be used: .*readonly/)
   })
 
-  test('holds everything by itself once an inbox has closed', async () => {
+  test('holds every event by itself once its inbox is closed', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
     await inbox.close({ timeoutMs: 0 })
     const copy = await freshPath()
@@ -129,14 +129,14 @@ describe('the file of an inbox', () => {
     file.close()
   })
 
-  test('is refused where there is no folder, and where it is a folder', async () => {
+  test('cannot be opened where its folder is missing, or where it is a folder', async () => {
     const path = await freshPath()
-    expect(() => sqliteInbox({ path: join(path, 'deeper') })).toThrow(withCode('unavailable', /there is no folder/))
+    expect(() => started({ path: join(path, 'deeper') })).toThrow(withCode('unavailable', /there is no folder/))
     await mkdir(path)
-    expect(() => sqliteInbox({ path })).toThrow(withCode('unavailable', /unable to open/i))
+    expect(() => started({ path })).toThrow(withCode('unavailable', /unable to open/i))
   })
 
-  test('is not made by whoever looks into it', async () => {
+  test('is not made by openInboxFile', async () => {
     const path = await freshPath()
     expect(() => openInboxFile(path)).toThrow(withCode('invalid_option', /no inbox file/))
     const database = openDatabase(path)
@@ -152,18 +152,19 @@ async function readStart(path: string, bytes: number): Promise<Buffer> {
 }
 
 /**
- * Opens an inbox in a process that may not do everything, as root may. It becomes nobody once it has opened another one:
- * what it runs on may lie where nobody can read.
+ * Opens an inbox in a process without the rights of root. It gives up those rights once it has opened another inbox,
+ * since its modules may lie in a folder that only root can read.
  */
 const openAsNobody = (path: string) => {
   const script = `
     import { sqliteInbox } from './src/inbox/sqlite.ts'
+    const host = { handle: async () => ({ status: 'done' }), parse() {}, logger: console }
     if (process.getuid() === 0) {
-      sqliteInbox({ path: ${JSON.stringify(`${path}-other`)} })
+      sqliteInbox({ path: ${JSON.stringify(`${path}-other`)} }).open(host)
       process.setgid(65_534)
       process.setuid(65_534)
     }
-    sqliteInbox({ path: ${JSON.stringify(path)} })`
+    sqliteInbox({ path: ${JSON.stringify(path)} }).open(host)`
   return run(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
     cwd: join(import.meta.dirname, '../../..'),
     env: { ...process.env, HOME: dirname(path) },
@@ -173,17 +174,20 @@ const openAsNobody = (path: string) => {
 describe('the options', () => {
   const inMemory = (): SqliteDatabase => new Libsql(':memory:')
 
+  test('do not take a database in memory, which would lose every event', () => {
+    expect(() => started({ database: inMemory() })).toThrow(withCode('invalid_option', /has no file/))
+  })
+
   test.each([
     ['nothing', {}],
     ['an empty path', { path: '' }],
     ['memory', { path: ':memory:' }],
     ['both a path and a database', { path: 'inbox.db', database: inMemory() }],
-    ['a database in memory', { database: inMemory() }],
     ['no database', { database: {} as never }],
     ['a concurrency of 0', { path: 'inbox.db', concurrency: 0 }],
     ['room for nothing', { path: 'inbox.db', maxWaiting: 0 }],
     ['a time that is no number', { path: 'inbox.db', ttlMs: Number.NaN }],
-  ])('%s is refused', (_, options) => {
+  ])('do not take %s', (_, options) => {
     expect(() => sqliteInbox(options)).toThrow(withCode('invalid_option'))
   })
 })

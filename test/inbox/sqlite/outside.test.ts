@@ -3,10 +3,10 @@ import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
 
-/** An inbox with a dead letter, and its file opened beside it. */
+/** Opens an inbox with a dead letter, and its file beside it. */
 async function withDeadLetter() {
   const path = await freshPath()
-  const { inbox, calls } = await started({ path })
+  const { inbox, calls } = started({ path })
   await inbox.accept(eventOf('dead'))
   const call = await calls.next()
   call.finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'Error: no' }] })
@@ -14,7 +14,7 @@ async function withDeadLetter() {
   return { path, inbox, calls, file: openInboxFile(path) }
 }
 
-describe('from outside, while an inbox has the file open', () => {
+describe('beside the inbox that has the file open', () => {
   test('its events are counted', async () => {
     const { inbox, calls, file } = await withDeadLetter()
     await inbox.accept(eventOf('retrying'))
@@ -41,7 +41,7 @@ describe('from outside, while an inbox has the file open', () => {
     expect(file.deadLetters.replay('dead')).toBe(false)
     const call = await calls.next()
     expect(call).toMatchObject({ ...eventOf('dead'), attempt: { number: 1, completed: ['a'] } })
-    // Whoever writes makes the inbox look again.
+    // Every write makes the inbox look into the file again.
     expect(file.deadLetters.discard('dead')).toBe(false)
     await inbox.accept(eventOf('next'))
     expect((await calls.next()).event.key).toBe('next')
@@ -59,13 +59,13 @@ describe('from outside, while an inbox has the file open', () => {
     file.close()
   })
 
-  test('a dead letter that was replayed while nobody handles events waits for who does', async () => {
+  test('a dead letter that was replayed while no inbox is open waits for the next one', async () => {
     const { path, inbox, file } = await withDeadLetter()
     await inbox.close()
     expect(file.deadLetters.replay('dead')).toBe(true)
     expect(file.stats()).toEqual({ waiting: 1, retrying: 0, deadLetters: 0 })
     file.close()
-    const { calls } = await started({ path })
+    const { calls } = started({ path })
     expect((await calls.next()).event.key).toBe('dead')
   })
 })

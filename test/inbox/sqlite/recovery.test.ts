@@ -7,13 +7,13 @@ import { crashed, freshPath, receiverOver, started } from './fixture.ts'
 const nothingLeft = { waiting: 0, running: 0, retrying: 0, deadLetters: 0 }
 
 describe('after a crash', () => {
-  test('what waited and what ran is handed over again, in the order in which it was accepted', async () => {
+  test('waiting and running events are handed over again, in the order of acceptance', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path, concurrency: 1 })
+    const { inbox, calls } = started({ path, concurrency: 1 })
     const keys = ['1', '2', '3', '4']
     for (const key of keys) await inbox.accept(eventOf(key))
     await calls.next()
-    const next = await started({ path: await crashed(path), concurrency: 1 })
+    const next = started({ path: await crashed(path), concurrency: 1 })
     for (const key of keys) {
       const call = await next.calls.next()
       expect(call).toMatchObject({ ...eventOf(key), attempt: { number: 1, completed: [] } })
@@ -23,30 +23,30 @@ describe('after a crash', () => {
     expect(await next.inbox.stats()).toEqual(nothingLeft)
   })
 
-  test('what had ended is not handed over, and is a duplicate', async () => {
+  test('a handled event is not handed over, and is a duplicate', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('handled'))
     const call = await calls.next()
     call.finish()
     await until(async () => (await inbox.stats()).running === 0)
-    const next = await started({ path: await crashed(path) })
+    const next = started({ path: await crashed(path) })
     expect(await next.inbox.accept(eventOf('handled'))).toBe('duplicate')
     await next.inbox.accept(eventOf('new'))
     expect((await next.calls.next()).event.key).toBe('new')
   })
 
-  test('an event that cut off its process ten times more is a dead letter', async () => {
+  test('an event whose process ended ten times more is a dead letter', async () => {
     let path = await freshPath()
-    const first = await started({ path })
+    const first = started({ path })
     await first.inbox.accept(eventOf('fatal'))
     await first.calls.next()
     for (let crashes = 1; crashes <= 10; crashes++) {
       path = await crashed(path)
-      const { calls } = await started({ path })
+      const { calls } = started({ path })
       expect((await calls.next()).attempt.number).toBe(1)
     }
-    const last = await started({ path: await crashed(path) })
+    const last = started({ path: await crashed(path) })
     await until(async () => (await last.inbox.stats()).deadLetters === 1)
     expect(await last.inbox.deadLetters.get('fatal')).toMatchObject({
       attempts: 1,
@@ -58,33 +58,33 @@ describe('after a crash', () => {
     expect((await last.calls.next()).event.key).toBe('fatal')
   })
 
-  test('an attempt that came to its end is not counted among those that were cut off', async () => {
+  test('an attempt that ended is not counted among those that were cut off', async () => {
     let path = await freshPath()
-    const first = await started({ path })
+    const first = started({ path })
     await first.inbox.accept(eventOf('slow'))
     await first.calls.next()
     for (let number = 1; number <= 12; number++) {
       path = await crashed(path)
-      const { inbox, calls } = await started({ path })
+      const { inbox, calls } = started({ path })
       const call = await calls.next()
       expect(call.attempt.number).toBe(number)
       call.finish({ status: 'retry', delayMs: 0, completed: [] })
-      // Its retry is on the disk once another event is.
+      // Its retry is on disk once a later event is.
       await calls.next()
       await inbox.accept(eventOf(`another ${number}`, 'media of slow'))
     }
   })
 
-  test('an event waits for the time of its retry, with its attempts and completed handlers', async () => {
+  test('an event waits until its retry is due, and keeps its attempts and completed handlers', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const dueAt = Date.now() + 400
     call.finish({ status: 'retry', delayMs: 400, completed: ['a'] })
-    // Its retry is on the disk once another event is.
+    // Its retry is on disk once a later event is.
     await inbox.accept(eventOf('two'))
-    const next = await started({ path: await crashed(path) })
+    const next = started({ path: await crashed(path) })
     expect((await next.calls.next()).event.key).toBe('two')
     expect(await next.inbox.stats()).toMatchObject({ retrying: 1 })
     const again = await next.calls.next()
@@ -92,24 +92,24 @@ describe('after a crash', () => {
     expect(again).toMatchObject({ ...eventOf('one'), attempt: { number: 2, completed: ['a'] } })
   })
 
-  test('a handler that had succeeded is not run again, and its neighbour that was cut off is', async () => {
+  test('a handler that succeeded does not run again, and the next one, which was cut off, does', async () => {
     const path = await freshPath()
     const runs: string[] = []
-    let begun = () => {}
-    const secondBegan = new Promise<void>((resolve) => {
-      begun = resolve
+    let start = () => {}
+    const secondStarted = new Promise<void>((resolve) => {
+      start = resolve
     })
     const before = receiverOver({ path })
     before.onAny(() => void runs.push('first'), { name: 'first' })
     before.onAny(
       (_, { signal }) => {
-        begun()
+        start()
         return new Promise((_, reject) => signal.addEventListener('abort', reject))
       },
       { name: 'second' },
     )
     await deliver(before, samplePayload('encoding.finished'))
-    await secondBegan
+    await secondStarted
     const after = receiverOver({ path: await crashed(path) })
     after.onAny(() => void runs.push('first'), { name: 'first' })
     after.onAny(() => void runs.push('second'), { name: 'second' })
@@ -118,7 +118,7 @@ describe('after a crash', () => {
     await before.close({ timeoutMs: 0 })
   })
 
-  test('an event is the same to its handlers, to every field', async () => {
+  test('handlers get the same event, in every field', async () => {
     const path = await freshPath()
     const body =
       '{"type":"partial.finished","media_id":"m","emitted_at":"2026-03-01T12:00:00.123456789Z","qualities":"360p",' +
@@ -140,9 +140,9 @@ describe('after a crash', () => {
     await before.close({ timeoutMs: 0 })
   })
 
-  test('an event waits for its handler, where that is registered late', async () => {
+  test('an event waits for a handler that is registered late', async () => {
     const path = await freshPath()
-    const { inbox } = await started({ path })
+    const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
     const receiver = receiverOver({ path: await crashed(path) }, { retry: { attempts: 5, baseMs: 20 } })
     await until(async () => (await receiver.inbox.stats()).retrying === 1)
@@ -152,19 +152,19 @@ describe('after a crash', () => {
     expect(handled).toEqual(['one'])
   })
 
-  test('a dead letter is there, and is handled once when it is replayed', async () => {
+  test('a dead letter is kept, and is handled once when it is replayed', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     call.finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'Error: no' }] })
     await until(async () => (await inbox.stats()).deadLetters === 1)
-    const second = await started({ path: await crashed(path) })
+    const second = started({ path: await crashed(path) })
     expect(await second.inbox.deadLetters.get('one')).toEqual(await inbox.deadLetters.get('one'))
     expect(await second.inbox.deadLetters.replay('one')).toBe(true)
     await second.calls.next()
 
-    const third = await started({ path: await crashed(path) })
+    const third = started({ path: await crashed(path) })
     expect(await third.inbox.deadLetters.list()).toHaveLength(1)
     expect(await third.inbox.deadLetters.replay('one')).toBe(true)
     const replayed = await third.calls.next()
@@ -176,10 +176,10 @@ describe('after a crash', () => {
   })
 })
 
-describe('when it is closed', () => {
-  test('what waits is kept for the next that opens the file, and only what runs is waited for', async () => {
+describe('when the inbox is closed', () => {
+  test('waiting events are kept for the next process, and closing waits only for the running ones', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('retrying'))
     const retrying = await calls.next()
     retrying.finish({ status: 'retry', delayMs: 100, completed: ['a'] })
@@ -193,24 +193,24 @@ describe('when it is closed', () => {
       ['retrying', 'retrying'],
       ['waiting', 'waiting'],
     ])
-    const next = await started({ path })
+    const next = started({ path })
     expect((await next.calls.next()).event.key).toBe('waiting')
     expect((await next.calls.next()).event.key).toBe('retrying')
   })
 
-  test('an event that fails while it closes is kept with its retry', async () => {
+  test('an event that fails during the close is kept with its retry', async () => {
     const path = await freshPath()
-    const { inbox, calls } = await started({ path })
+    const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const closed = inbox.close({ timeoutMs: 60_000 })
     call.finish({ status: 'retry', delayMs: 50, completed: ['a'] })
     expect((await closed).unfinished).toMatchObject([{ ...eventOf('one'), state: 'retrying' }])
-    const next = await started({ path })
+    const next = started({ path })
     expect((await next.calls.next()).attempt).toMatchObject({ number: 2, completed: ['a'] })
   })
 
-  test.each([1, 2, 3])('under load nothing that was acknowledged is lost, or handled twice (%i)', async () => {
+  test.each([1, 2, 3])('every event that was acknowledged under load is handled once (%i)', async () => {
     const path = await freshPath()
     const handled: string[] = []
     const acknowledged = new Set<string>()

@@ -1,51 +1,51 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { openInboxFile, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { type Handlers, type MediaEvent, memoryInbox } from '../../../src/index.ts'
 import { until } from '../../../src/testing/contract/handling.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { silent } from '../../handlers/fixture.ts'
 import { receiverWith } from '../../receiver/fixture.ts'
-import { checkRefused, future, genuine, refusing, upgraded, url } from '../unreadable.ts'
+import { checkUnreadable, future, genuine, opened, upgraded, url } from '../unreadable.ts'
 import { freshPath, receiverOver } from './fixture.ts'
 
-checkRefused(async (options) => receiverOver({ path: await freshPath() }, options))
+checkUnreadable(async (options) => receiverOver({ path: await freshPath() }, options))
 
-describe('a delivery that is genuine and cannot be read', () => {
-  test('is refused by a memory inbox, which keeps none', async () => {
+describe('an unreadable delivery', () => {
+  test('is answered 400 and not kept by a memory inbox', async () => {
     const receiver = receiverWith({ ...genuine, inbox: memoryInbox() })
     expect((await deliver(receiver, future, { url })).status).toBe(400)
     expect(await receiver.inbox.deadLetters.list()).toEqual([])
   })
 
-  test('is read again by the inbox that has the file open, when it is replayed from outside', async () => {
+  test('is parsed again by the inbox that has the file open when it is replayed beside it', async () => {
     const path = await freshPath()
-    const { receiver, letters, handled } = await refusing(async (options) => receiverOver({ path }, options))
+    const { receiver, deadLetters, handled } = await opened(async (options) => receiverOver({ path }, options))
     await deliver(receiver, future, { url })
-    const [letter] = await letters.list()
+    const [deadLetter] = await deadLetters.list()
     const file = openInboxFile(path)
-    expect(file.deadLetters.replay(letter?.key ?? '')).toBe(true)
+    expect(file.deadLetters.replay(deadLetter?.key ?? '')).toBe(true)
     await upgraded(() => until(async () => handled.length === 1))
     expect(file.deadLetters.list()).toEqual([])
     file.close()
   })
 })
 
-describe('one whose replay was asked for while nobody had the file open', () => {
-  async function replayedFromOutside() {
+describe('an unreadable delivery that was replayed while no inbox was open', () => {
+  async function replayed() {
     const path = await freshPath()
-    const { receiver, letters } = await refusing(async (options) => receiverOver({ path }, options))
+    const { receiver, deadLetters } = await opened(async (options) => receiverOver({ path }, options))
     await deliver(receiver, future, { url })
-    const [letter] = await letters.list()
+    const [deadLetter] = await deadLetters.list()
     await receiver.close()
     const file = openInboxFile(path)
-    file.deadLetters.replay(letter?.key ?? '')
+    file.deadLetters.replay(deadLetter?.key ?? '')
     file.close()
     return path
   }
 
-  test('is handled by the next that opens the file, or by the one after it where that closes at once', async () => {
-    const path = await replayedFromOutside()
+  test('is handled by the next inbox, or by the one after it where the next closes at once', async () => {
+    const path = await replayed()
     await upgraded(async () => receiverOver({ path }).close())
     const handled: MediaEvent[] = []
     const handlers: Handlers = { 'encoding.finished': (event) => void handled.push(event) }
@@ -56,18 +56,18 @@ describe('one whose replay was asked for while nobody had the file open', () => 
     })
   })
 
-  test('stays where the file cannot be written', async () => {
-    const path = await replayedFromOutside()
-    const inbox = sqliteInbox({ path })
-    const other = openDatabase(path)
-    other.exec('BEGIN IMMEDIATE')
+  test('stays while the file cannot be written', async () => {
+    const path = await replayed()
     const warnings: string[] = []
     const logger = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
-    const receiver = receiverWith({ ...genuine, inbox, logger })
-    await until(async () => warnings.includes('a refused delivery could not be replayed yet'))
+    const receiver = receiverOver({ path }, { ...genuine, logger })
+    // The open inbox replays the delivery once this turn has ended.
+    const other = openDatabase(path)
+    other.exec('BEGIN IMMEDIATE')
+    await until(async () => warnings.includes('an unreadable delivery could not be replayed yet'))
     other.exec('COMMIT')
     other.close()
-    expect(await inbox.deadLetters.list()).toHaveLength(1)
+    expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)
     await receiver.close()
   })
 })

@@ -8,7 +8,7 @@ import { verify } from '../../../conformance/sending.ts'
 import { silent } from '../../../conformance/subject.ts'
 import { openEffects } from './effects.ts'
 
-/** What the process that is going to be killed says. */
+/** A message of the process that will be killed. */
 export type FromChild = { readonly url: string } | { readonly unfinished: number }
 
 const [, , path = '', effectsPath = ''] = process.argv
@@ -37,7 +37,7 @@ const tell = (message: FromChild) => process.send?.(message)
 const server = createServer(nodeHandler(receiver))
 server.listen(0, '127.0.0.1', () => tell({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }))
 
-// Asked how much is left.
+// The parent asks how many events are left.
 process.on('message', async () => {
   const { waiting, running, retrying } = await receiver.inbox.stats()
   tell({ unfinished: waiting + running + retrying })

@@ -8,10 +8,10 @@ export interface Effect {
   readonly pid: number
 }
 
-/** The effects that handlers had, in a database of their own: they outlive whoever had them. */
+/** Opens the effects of handlers, in a database of their own that outlives the process. */
 export function openEffects(path: string) {
   const database = new Libsql(path)
-  // What a killed process has written the system still holds.
+  // The operating system still holds what a killed process has written.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 5000')
   database.exec('CREATE TABLE IF NOT EXISTS effect (key TEXT, mediaId TEXT, handler TEXT, pid INTEGER)')
   const insert = database.prepare('INSERT INTO effect VALUES (?, ?, ?, ?)')

@@ -28,7 +28,7 @@ function readEffects(): readonly Effect[] {
 }
 
 test(
-  `no acknowledged event is lost by ${kills} kills, and none is handled twice but where a kill cut it off`,
+  `no acknowledged event is lost by ${kills} kills, and only events that a kill cut off are handled twice`,
   async () => {
     for (let i = 0; i < kills; i++) {
       child = await startChild(path)
@@ -62,7 +62,7 @@ test(
     expect(missing).toEqual([])
     expect(twiceInOneProcess).toBe(0)
     expect(second.size).toBe(first.size)
-    // What a kill cuts off is what ran at that moment, 16 events, and those whose end was on its way to the disk.
+    // A kill cuts off the 16 running events, and those whose end was on its way to the disk.
     expect(twice('second')).toBeLessThanOrEqual(kills * 40)
   },
   kills * 10_000,

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { sqliteInbox } from '../../../../src/inbox/sqlite.ts'
 import { freshBody, send } from '../../../conformance/sending.ts'
-import { temporaryFile } from '../fixture.ts'
+import { started, temporaryFile } from '../fixture.ts'
 import { startChild } from './start-child.ts'
 
 const { path, remove } = await temporaryFile()
@@ -12,13 +11,13 @@ afterEach(async () => {
   await remove()
 })
 
-test('a paused process keeps its file; it goes on when it is continued, and lets go when it is killed', async () => {
-  const open = () => sqliteInbox({ path })
+test('a paused process keeps its file, continues when it is resumed, and frees it when it is killed', async () => {
+  const open = () => started({ path })
   process.kill(child.pid, 'SIGSTOP')
   expect(open).toThrow(/has it open/)
   process.kill(child.pid, 'SIGCONT')
   expect((await send(child.url, freshBody())).body).toBe('{"status":"accepted"}')
   expect(open).toThrow(/has it open/)
   await child.kill()
-  await open().close()
+  await open().inbox.close()
 })

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FromChild } from './child.ts'
 
-/** Where the child of an inbox keeps the effects of its handlers. */
+/** Makes the path at which the child keeps the effects of its handlers. */
 export const effectsPathOf = (path: string) => join(dirname(path), 'effects.db')
 
-/** A process with a receiver over the file of an inbox. */
+/** Starts a process with a receiver over the file of an inbox. */
 export async function startChild(path: string) {
   const program = fileURLToPath(new URL('./child.ts', import.meta.url))
   const child: ChildProcess = fork(program, [path, effectsPathOf(path)], { execArgv: ['--import', 'tsx'] })
@@ -25,7 +25,7 @@ export async function startChild(path: string) {
   return {
     url,
     pid: child.pid as number,
-    /** How many events it has not finished. */
+    /** Asks how many events it has not finished. */
     async unfinished(): Promise<number> {
       child.send('how much is left?')
       return ((await hear()) as { unfinished: number }).unfinished
