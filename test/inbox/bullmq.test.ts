@@ -3,9 +3,11 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../src/inbox/bullmq.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
-import { type Calls, eventOf, startInbox, until } from '../../src/testing/contract/handling.ts'
+import type { Logger } from '../../src/internal/logger.ts'
+import { type Calls, eventOf, openInbox, until } from '../../src/testing/contract/handling.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
+import { openWith } from './open-with.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   let server: RedisServer
@@ -20,20 +22,22 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   const queue = () => `queue ${crypto.randomUUID()}`
-  const inboxOf = (options: Partial<BullmqInboxOptions> = {}) =>
+  const definitionOf = (options: Partial<BullmqInboxOptions> = {}) =>
     bullmqInbox({ connection: server.url, queue: queue(), ...options })
+  const open = (options?: Partial<BullmqInboxOptions>, logger?: Logger) => openInbox(definitionOf(options), logger)
+  /** Opens an inbox that accepts events and handles none. */
+  const openFront = (options?: Partial<BullmqInboxOptions>) => open({ ...options, handles: false }).inbox
   const end = (inbox: Inbox, calls: Calls) => {
     calls.finishAll()
     return inbox.close({ timeoutMs: 500 })
   }
 
-  test('accepts without being started, for another process to handle', async () => {
+  test('accepts events for another process to handle where it handles none', async () => {
     const name = queue()
-    const front = inboxOf({ queue: name, handles: false })
+    const front = openFront({ queue: name })
     expect(await front.accept(eventOf('one'))).toBe('accepted')
     expect(await front.stats()).toMatchObject({ waiting: 1 })
-    const back = inboxOf({ queue: name })
-    const calls = await startInbox(back)
+    const { inbox: back, calls } = open({ queue: name })
     const call = await calls.next()
     expect(call.event).toEqual(eventOf('one').event)
     await end(back, calls)
@@ -41,10 +45,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await front.close()
   })
 
-  test('handles nothing where it is told not to', async () => {
-    const inbox = inboxOf({ handles: false })
+  test('handles nothing with handles: false', async () => {
     const handle = vi.fn()
-    inbox.start(handle, { debug() {}, info() {}, warn() {}, error() {} })
+    const inbox = openWith(definitionOf({ handles: false }), handle)
     await inbox.accept(eventOf('one'))
     expect(await inbox.stats()).toEqual({ waiting: 1, running: 0, retrying: 0, deadLetters: 0 })
     expect(await inbox.close()).toEqual({ unfinished: [] })
@@ -53,7 +56,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
   test('lets one of many processes accept an event', async () => {
     const name = queue()
-    const inboxes = Array.from({ length: 5 }, () => inboxOf({ queue: name }))
+    const inboxes = Array.from({ length: 5 }, () => openFront({ queue: name }))
     const answers = await Promise.all(
       inboxes.flatMap((inbox) => Array.from({ length: 20 }, () => inbox.accept(eventOf('one')))),
     )
@@ -62,13 +65,14 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await Promise.all(inboxes.map((inbox) => inbox.close()))
   })
 
-  test('knows an event for as long as it waits, and for its time from then on', async () => {
+  test('remembers an event while it waits, and for ttlMs after it was handled', async () => {
     const name = queue()
-    const inbox = inboxOf({ queue: name, ttlMs: 300 })
-    await inbox.accept(eventOf('one'))
+    const front = openFront({ queue: name, ttlMs: 300 })
+    await front.accept(eventOf('one'))
     const [key] = await redis.keys(`bull:${name}:de:*`)
     expect(await redis.pttl(key as string)).toBe(-1)
-    const calls = await startInbox(inbox)
+    await front.close()
+    const { inbox, calls } = open({ queue: name, ttlMs: 300 })
     const call = await calls.next()
     expect(await redis.pttl(key as string)).toBe(-1)
     call.finish()
@@ -79,10 +83,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('knows a dead letter for as long as it is one, and a discarded one for its time', async () => {
+  test('remembers a dead letter while it is one, and for ttlMs after it was discarded', async () => {
     const name = queue()
-    const inbox = inboxOf({ queue: name, ttlMs: 60_000 })
-    const calls = await startInbox(inbox)
+    const { inbox, calls } = open({ queue: name, ttlMs: 60_000 })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     call.finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
@@ -96,22 +99,18 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   test('keeps a finished event in less than 300 bytes', async () => {
-    const inbox = inboxOf({ timeoutMs: 30_000 })
     let handled = 0
-    inbox.start(
-      async () => {
-        handled++
-        return { status: 'done' }
-      },
-      { debug() {}, info() {}, warn() {}, error() {} },
-    )
+    const inbox = openWith(definitionOf({ timeoutMs: 30_000 }), async () => {
+      handled++
+      return { status: 'done' }
+    })
     const acceptMany = async (count: number) => {
       const until = handled + count
       await Promise.all(Array.from({ length: count }, () => inbox.accept(eventOf(crypto.randomUUID()))))
       await vi.waitUntil(async () => handled === until && (await inbox.stats()).running === 0, { timeout: 30_000 })
     }
     const used = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
-    // What the stream of BullMQ's events takes, which is bounded, comes first.
+    // The stream of BullMQ's events, which is bounded, is filled first.
     await acceptMany(2_000)
     const before = await used()
     await acceptMany(5_000)
@@ -121,17 +120,18 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await inbox.close()
   }, 60_000)
 
-  test('does not handle again what was handled by a process that ended before it could end the job', async () => {
+  test('does not handle an event again whose process ended between handling it and ending the job', async () => {
     const name = queue()
-    // Less than the other process remembers it for.
-    const inbox = inboxOf({ queue: name, ttlMs: 1_000 })
-    await inbox.accept(eventOf('one'))
+    const front = openFront({ queue: name })
+    await front.accept(eventOf('one'))
+    await front.close()
     const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
     const [key] = (await redis.keys(`bull:${name}:de:*`)) as [string]
     await redis.set(key, 'handled', 'PX', 60_000)
     await redis.hset(`bull:${name}:${job}`, 'ats', 1)
     const handle = vi.fn()
-    inbox.start(handle, { debug() {}, info() {}, warn() {}, error() {} })
+    // The time is shorter than the other process's, which has to count.
+    const inbox = openWith(definitionOf({ queue: name, ttlMs: 1_000 }), handle)
     await until(async () => (await redis.exists(`bull:${name}:${job}`)) === 0)
     expect(handle).not.toHaveBeenCalled()
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
@@ -140,11 +140,12 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
   test('makes a dead letter of an event that ends every process that handles it', async () => {
     const name = queue()
-    const inbox = inboxOf({ queue: name })
-    await inbox.accept(eventOf('one'))
+    const front = openFront({ queue: name })
+    await front.accept(eventOf('one'))
+    await front.close()
     const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
     await redis.hset(`bull:${name}:${job}`, 'stc', 11)
-    const calls = await startInbox(inbox)
+    const { inbox, calls } = open({ queue: name })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
     expect((await inbox.deadLetters.get('one'))?.failures).toEqual([
       { handler: 'none', message: 'its handling was cut off 11 times' },
@@ -155,9 +156,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('lists no dead letters where none are asked for', async () => {
-    const inbox = inboxOf()
-    const calls = await startInbox(inbox)
+  test('lists no dead letters for a limit of 0', async () => {
+    const { inbox, calls } = open()
     await inbox.accept(eventOf('one'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
     await until(async () => (await inbox.stats()).deadLetters === 1)
@@ -166,12 +166,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   test.each([[{ some: 'job' }], [null], ['text'], [{ event: { key: 1 } }]])(
-    'fails a job of somebody else in its queue once, and goes on: %o',
+    'fails a job of another program in its queue once, and continues: %o',
     async (data) => {
       const name = queue()
-      const inbox = inboxOf({ queue: name })
       const error = vi.fn()
-      const calls = await startInbox(inbox, { debug() {}, info() {}, warn() {}, error })
+      const { inbox, calls } = open({ queue: name }, { debug() {}, info() {}, warn() {}, error })
       const others = new Queue(name, { connection: { port: server.port } })
       const job = await others.add('foreign', data, { attempts: 5 })
       await until(() => job.isFailed())
@@ -185,10 +184,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     },
   )
 
-  test('takes a dead letter that was retried from elsewhere, such as Bull Board', async () => {
+  test('handles a dead letter that another program, such as Bull Board, has retried', async () => {
     const name = queue()
-    const inbox = inboxOf({ queue: name })
-    const calls = await startInbox(inbox)
+    const { inbox, calls } = open({ queue: name })
     await inbox.accept(eventOf('one'))
     ;(await calls.next()).finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'no' }] })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
@@ -205,22 +203,20 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('warns where Redis is set to forget what was acknowledged', async () => {
+  test('warns where the settings of Redis can lose acknowledged events', async () => {
     const weak = await RedisServer.start({ settings: { appendonly: 'no', 'maxmemory-policy': 'allkeys-lru' } })
     onTestFinished(() => weak.remove())
     const warnings: string[] = []
-    const inbox = bullmqInbox({ connection: weak.url })
     const warn = (_: object, message: string) => void warnings.push(message)
-    const calls = await startInbox(inbox, { debug() {}, info() {}, warn, error() {} })
+    const { inbox, calls } = open({ connection: weak.url }, { debug() {}, info() {}, warn, error() {} })
     await until(async () => warnings.length === 2)
     expect(warnings).toEqual([expect.stringContaining('appendonly'), expect.stringContaining('noeviction')])
     await end(inbox, calls)
   })
 
-  test('has nothing to warn of where Redis keeps everything', async () => {
+  test('does not warn where Redis keeps everything', async () => {
     const warn = vi.fn()
-    const inbox = inboxOf()
-    const calls = await startInbox(inbox, { debug() {}, info() {}, warn, error() {} })
+    const { inbox, calls } = open({}, { debug() {}, info() {}, warn, error() {} })
     await inbox.accept(eventOf('one'))
     await inbox.stats()
     await end(inbox, calls)
@@ -236,7 +232,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     [{ leaseMs: 1.5 }],
     [{ ttlMs: -1 }],
     [{ timeoutMs: Number.NaN }],
-  ])('refuses options that make no sense: %o', (options) => {
+  ])('throws for an invalid option: %o', (options) => {
     expect(() => bullmqInbox({ connection: server.url, ...options })).toThrow(
       expect.objectContaining({ code: 'invalid_option' }),
     )

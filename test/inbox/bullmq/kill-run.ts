@@ -8,8 +8,8 @@ import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
 export interface KillReport {
   readonly kills: number
   readonly acknowledged: number
-  readonly refused: number
-  /** Acknowledged, and never handled. */
+  readonly rejected: number
+  /** Events that were acknowledged and never handled. */
   readonly lost: number
   readonly handled: number
   /** Runs of the handler beyond the first of an event. */
@@ -18,7 +18,7 @@ export interface KillReport {
 }
 
 /**
- * Three receivers that share a queue and accept at full speed, two of which handle; one after another is killed at a
+ * Runs three receivers that share a queue and accept at full speed; two of them handle. One after another is killed at a
  * random moment and started again.
  */
 export async function killRun(server: RedisServer, kills: number): Promise<KillReport> {
@@ -35,7 +35,7 @@ export async function killRun(server: RedisServer, kills: number): Promise<KillR
       receivers[victim] = await ReceiverProcess.start(tasks[victim] as ReceiverTask)
     }
     await load.stop()
-    return { kills, refused: load.refused(), ...(await tally(server, queue, load.acknowledged)) }
+    return { kills, rejected: load.rejected(), ...(await tally(server, queue, load.acknowledged)) }
   } finally {
     await load.stop()
     for (const receiver of receivers) await receiver.kill()

@@ -6,14 +6,14 @@ import { killRun } from './kill-run.ts'
 const concurrency = 16
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
-  test('loses nothing that was acknowledged while receivers are killed', async () => {
+  test('loses no acknowledged event while receivers are killed', async () => {
     const server = await RedisServer.start()
     try {
       const report = await killRun(server, 4)
       console.info('bullmqInbox under kill -9:', report)
       expect(report.acknowledged).toBeGreaterThan(100)
       expect(report).toMatchObject({ lost: 0, deadLetters: 0 })
-      // Only what ran in a process that was killed.
+      // Only the events that ran in a killed process.
       expect(report.handledAgain).toBeLessThanOrEqual(report.kills * concurrency)
     } finally {
       await server.remove()

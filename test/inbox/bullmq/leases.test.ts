@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
-import type { Inbox } from '../../../src/inbox/inbox.ts'
-import { eventOf, startInbox, until } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../conformance/subject.ts'
+import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
+import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
 import { findRedis } from '../../redis/find-redis.ts'
 import { RedisServer } from '../../redis/redis-server.ts'
+import { openWith } from '../open-with.ts'
 import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
 
 const leaseMs = 600
@@ -25,41 +25,46 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await server?.remove()
   })
 
-  const open = (options: { handles?: boolean } = {}) => {
-    const inbox = bullmqInbox({ connection: server.url, queue, leaseMs, ...options })
+  const definitionOf = (handles = true) => bullmqInbox({ connection: server.url, queue, leaseMs, handles })
+  /** Opens an inbox that is closed with the test. */
+  const open = (handles?: boolean) => {
+    const opened = openInbox(definitionOf(handles))
+    inboxes.push(opened.inbox)
+    return opened
+  }
+  const openHandling = (handle: Handle) => {
+    const inbox = openWith(definitionOf(), handle)
     inboxes.push(inbox)
     return inbox
   }
 
-  /** A process that has begun to handle an event: its handler `first` is done, and `second` waits. */
+  /** Starts a process that handles an event: its handler `first` has succeeded, and `second` waits. */
   const holding = async (key: string) => {
     const task: ReceiverTask = { redis: server.url, queue, handling: 'held', leaseMs }
     held = await ReceiverProcess.start(task)
-    await open({ handles: false }).accept(eventOf(key))
+    await open(false).inbox.accept(eventOf(key))
     await held.saying((message) => message.did === 'second' && message.key === key)
     return held
   }
 
-  test('is taken over when the process is killed, without the handler that had succeeded', async () => {
+  test('is taken over when the process is killed, without the handler that succeeded', async () => {
     const process = await holding('one')
     await process.kill()
-    const other = open()
-    const calls = await startInbox(other)
+    const { inbox: other, calls } = open()
     const call = await calls.next()
     expect(call.event.key).toBe('one')
     expect(call.attempt.completed).toEqual(['first'])
-    // It was cut off, and has not failed.
+    // Its attempt was cut off and did not fail.
     expect(call.attempt.number).toBe(1)
     call.finish()
     await until(async () => (await other.stats()).running === 0)
     expect(await other.accept(eventOf('one'))).toBe('duplicate')
   }, 20_000)
 
-  test('stays with a process that works on it for longer than a lease', async () => {
+  test('stays with a process that handles it for longer than a lease', async () => {
     const process = await holding('one')
-    const other = open()
     const handle = vi.fn()
-    other.start(handle, silent)
+    const other = openHandling(handle)
     await sleep(leaseMs * 4)
     process.tell({ finish: 'one' })
     await until(async () => (await other.stats()).running === 0)
@@ -67,11 +72,10 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(process.said.filter(({ did }) => did === 'abort')).toEqual([])
   }, 20_000)
 
-  test('is lost to a process that was paused: its signal is aborted and its completion refused', async () => {
+  test('is lost by a process that was paused: its signal is aborted and its completion has no effect', async () => {
     const process = await holding('one')
     process.pause()
-    const other = open()
-    const calls = await startInbox(other)
+    const { inbox: other, calls } = open()
     const call = await calls.next()
     expect(call.event.key).toBe('one')
     process.resume()
@@ -80,7 +84,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await sleep(leaseMs)
     expect(await other.stats()).toMatchObject({ running: 1 })
     expect(call.attempt.aborted).toBe(false)
-    // It would take the retry as well.
+    // Otherwise it would take the retry.
     await process.kill()
     call.finish({ status: 'retry', delayMs: 10, completed: ['first'] })
     const again = await calls.next()
@@ -89,9 +93,8 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await until(async () => (await other.stats()).running === 0)
   }, 20_000)
 
-  test('is not completed by a process that has not noticed yet that its lease was lost', async () => {
-    const inbox = open()
-    const calls = await startInbox(inbox)
+  test('is not completed by a process that lost its lease without noticing', async () => {
+    const { inbox, calls } = open()
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const redis = new Redis(server.port)
@@ -103,14 +106,13 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     redis.disconnect()
   })
 
-  test('is lost to the same process when its lease ran out unnoticed, and handled again after that', async () => {
-    const inbox = open()
-    const calls = await startInbox(inbox)
+  test('is handled again by the same process after its lease ran out unnoticed', async () => {
+    const { inbox, calls } = open()
     await inbox.accept(eventOf('one'))
     const first = await calls.next()
     const redis = new Redis(server.port)
     const [job] = (await redis.lrange(`bull:${queue}:active`, 0, -1)) as [string]
-    // What BullMQ does with a job without a lease, before this process comes to renew it.
+    // BullMQ does this to a job without a lease, before this process renews the lease.
     await redis
       .multi()
       .del(`bull:${queue}:${job}:lock`)
@@ -132,31 +134,28 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     redis.disconnect()
   })
 
-  test('is taken over from an inbox that closed before its handler ended', async () => {
-    const first = open()
-    const hanging = await startInbox(first)
+  test('is taken over from an inbox that closed before the handler ended', async () => {
+    const { inbox: first, calls: hanging } = open()
     await first.accept(eventOf('one'))
     const { attempt } = await hanging.next()
     const { unfinished } = await first.close({ timeoutMs: 50 })
     expect(unfinished.map(({ event, state }) => [event.key, state])).toEqual([['one', 'running']])
     expect(attempt.signal.reason).toMatchObject({ code: 'closing' })
-    const calls = await startInbox(open())
+    const { calls } = open()
     const call = await calls.next()
     expect(call.event.key).toBe('one')
     calls.finishAll()
     hanging.finishAll()
   }, 20_000)
 
-  test('is retried at its time, though the inbox was closed and opened meanwhile', async () => {
-    const first = open()
-    const failing = await startInbox(first)
+  test('is retried when it is due, although the inbox was closed and opened meanwhile', async () => {
+    const { inbox: first, calls: failing } = open()
     await first.accept(eventOf('one'))
     const failed = await failing.next()
     const failedAt = Date.now()
     failed.finish({ status: 'retry', delayMs: 1_500, completed: ['a'] })
     await first.close()
-    const second = open()
-    const calls = await startInbox(second)
+    const { inbox: second, calls } = open()
     expect(await second.stats()).toMatchObject({ retrying: 1 })
     const call = await calls.next()
     expect(Date.now() - failedAt).toBeGreaterThanOrEqual(1_490)
@@ -165,17 +164,14 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     calls.finishAll()
   }, 20_000)
 
-  test('is handled once though inboxes close and open under load', async () => {
+  test('is handled once although inboxes close and open under load', async () => {
     const runs = new Map<string, number>()
-    const openCounting = () => {
-      const inbox = open()
-      inbox.start(async ({ key }) => {
+    const openCounting = () =>
+      openHandling(async ({ key }) => {
         await sleep(5)
         runs.set(key, (runs.get(key) ?? 0) + 1)
         return { status: 'done' }
-      }, silent)
-      return inbox
-    }
+      })
     const accepted: string[] = []
     let current = openCounting()
     let stopped = false
@@ -186,7 +182,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
           await current.accept(eventOf(key))
           accepted.push(key)
         } catch (error) {
-          // Refused, and so not acknowledged.
+          // The event was not accepted, and so not acknowledged.
           expect(error).toMatchObject({ code: expect.stringMatching(/closing|unavailable/) })
         }
       }

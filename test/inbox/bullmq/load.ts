@@ -3,12 +3,12 @@ import { makeDelivery } from '../../../src/testing/deliver.ts'
 import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { sign } from '../../conformance/sending.ts'
 
-/** What a sender at full speed has seen. */
+/** The answers that a sender at full speed got. */
 export interface Load {
   /** Media ids of the deliveries that were answered 200. */
   readonly acknowledged: Set<string>
-  /** Deliveries that were refused, or got no answer. */
-  readonly refused: () => number
+  /** Returns how many deliveries were rejected, or got no answer. */
+  readonly rejected: () => number
   stop(): Promise<void>
 }
 
@@ -16,7 +16,7 @@ export interface Load {
 export function startLoad(urls: () => readonly string[], callers = 16): Load {
   const acknowledged = new Set<string>()
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
-  let refused = 0
+  let rejected = 0
   let stopped = false
 
   const caller = async () => {
@@ -26,8 +26,8 @@ export function startLoad(urls: () => readonly string[], callers = 16): Load {
       const mediaId = crypto.randomUUID()
       if (url !== undefined && (await statusOf(url, mediaId, agent)) === 200) acknowledged.add(mediaId)
       else {
-        refused++
-        // A sender that was refused does not hammer.
+        rejected++
+        // A sender pauses before it tries again.
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
     }
@@ -36,7 +36,7 @@ export function startLoad(urls: () => readonly string[], callers = 16): Load {
 
   return {
     acknowledged,
-    refused: () => refused,
+    rejected: () => rejected,
     async stop() {
       stopped = true
       await callersDone
@@ -45,7 +45,7 @@ export function startLoad(urls: () => readonly string[], callers = 16): Load {
   }
 }
 
-/** The status of a delivery; 0 where there was no answer. */
+/** Makes a delivery and returns the status of the answer, 0 where there was none. */
 async function statusOf(url: string, mediaId: string, agent: Agent): Promise<number> {
   const body = encodePayload(samplePayload('encoding.finished', { media_id: mediaId }))
   const delivery = await makeDelivery(body, { url, sign })

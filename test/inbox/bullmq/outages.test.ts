@@ -1,21 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
+import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
-import { createReceiver, unverified } from '../../../src/index.ts'
-import { eventOf, startInbox } from '../../../src/testing/contract/handling.ts'
+import { createReceiver, type Logger, unverified } from '../../../src/index.ts'
+import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { silent } from '../../conformance/subject.ts'
 import { findRedis } from '../../redis/find-redis.ts'
 import { RedisServer } from '../../redis/redis-server.ts'
+import { openWith } from '../open-with.ts'
 
-// An event that was handed to a worker whose connection ended is handed out again after this.
+// Redis hands an event to another worker when this time has passed since its worker's connection ended.
 const leaseMs = 2_000
 
 const unavailable = expect.objectContaining({ code: 'unavailable' })
 
-/** Accepts events at full speed until it is stopped, and says which were accepted. */
+/** Accepts events at full speed until it is stopped, and returns those that were accepted. */
 function acceptMany(inbox: Inbox, callers = 16) {
   const accepted: string[] = []
   let stopped = false
@@ -38,14 +39,14 @@ function acceptMany(inbox: Inbox, callers = 16) {
   }
 }
 
-/** Handles events at once, and counts how often it did. */
-function countRuns(inbox: Inbox): Map<string, number> {
+/** Opens an inbox that handles events at once, and counts how often it handles each. */
+function openCounting(options: BullmqInboxOptions, logger?: Logger) {
   const runs = new Map<string, number>()
-  inbox.start(async ({ key }) => {
+  const count: Handle = async ({ key }) => {
     runs.set(key, (runs.get(key) ?? 0) + 1)
     return { status: 'done' }
-  }, silent)
-  return runs
+  }
+  return { inbox: openWith(bullmqInbox(options), count, logger), runs }
 }
 
 async function accepts(inbox: Inbox, key: string): Promise<boolean> {
@@ -66,32 +67,32 @@ const becomesEmpty = (inbox: Inbox) =>
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   let server: RedisServer
-  let inbox: Inbox
+  let inbox: Inbox | undefined
   beforeEach(async () => {
+    inbox = undefined
     server = await RedisServer.start()
   })
+  /** Opens an inbox that counts its events, and that is closed with the test. */
+  const open = (options: Partial<BullmqInboxOptions> = {}, logger?: Logger) => {
+    const opened = openCounting({ connection: server.url, ...options }, logger)
+    inbox = opened.inbox
+    return opened
+  }
   afterEach(async () => {
     await inbox?.close({ timeoutMs: 500 })
     await server?.remove()
   })
 
-  test('refuses at once, and closes soon, without Redis where events were handled and none accepted', async () => {
-    inbox = bullmqInbox({ connection: server.url, leaseMs })
-    const runs: string[] = []
+  test('is unavailable at once without Redis, and closes soon, where it has handled events and accepted none', async () => {
     const lines: string[] = []
     const error = (_: object, line: string) => void lines.push(line)
-    const handle: Handle = async ({ key }) => {
-      runs.push(key)
-      return { status: 'done' }
-    }
-    inbox.start(handle, { ...silent, error })
-    const other = bullmqInbox({ connection: server.url, handles: false })
-    countRuns(other)
-    await other.accept(eventOf('one'))
-    await other.close()
-    await vi.waitUntil(() => runs.length === 1, { timeout: 5_000 })
+    const { inbox, runs } = open({ leaseMs }, { ...silent, error })
+    const { inbox: front } = openCounting({ connection: server.url, handles: false })
+    await front.accept(eventOf('one'))
+    await front.close()
+    await vi.waitUntil(() => runs.size === 1, { timeout: 5_000 })
     await server.stop()
-    await vi.waitUntil(() => lines.includes('there is no connection to Redis; deliveries are refused'))
+    await vi.waitUntil(() => lines.includes('there is no connection to Redis; deliveries are answered 503'))
 
     const startedAt = performance.now()
     await expect(inbox.accept(eventOf('late'))).rejects.toEqual(unavailable)
@@ -100,9 +101,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(performance.now() - startedAt).toBeLessThan(4_000)
   }, 20_000)
 
-  test('refuses at once while Redis is gone, and goes on by itself when it is back', async () => {
-    inbox = bullmqInbox({ connection: server.url, leaseMs })
-    const runs = countRuns(inbox)
+  test('is unavailable at once while Redis is down, and recovers by itself when it is back', async () => {
+    const { inbox, runs } = open({ leaseMs })
     await inbox.accept(eventOf('before'))
     await becomesEmpty(inbox)
     await server.stop('SIGTERM')
@@ -119,9 +119,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(await inbox.accept(eventOf('before'))).toBe('duplicate')
   }, 20_000)
 
-  test('makes a receiver answer 503 with Retry-After while Redis is gone', async () => {
-    inbox = bullmqInbox({ connection: server.url })
-    const receiver = createReceiver({ verify: unverified(), inbox, logger: silent }).onAny(() => {})
+  test('makes a receiver answer 503 with Retry-After while Redis is down', async () => {
+    const definition = bullmqInbox({ connection: server.url })
+    const receiver = createReceiver({ verify: unverified(), inbox: definition, logger: silent }).onAny(() => {})
+    inbox = receiver.inbox
     expect((await deliver(receiver, samplePayload('encoding.finished'))).status).toBe(200)
     await server.stop()
     const { status, headers } = await deliver(receiver, samplePayload('encoding.finished', { media_id: 'm2' }))
@@ -129,20 +130,19 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(headers).toHaveProperty('retry-after')
   })
 
-  test('is made while Redis is still gone, and works once it is there', async () => {
+  test('can be opened before Redis is up, and works once it is', async () => {
     await server.stop()
-    inbox = bullmqInbox({ connection: server.url, timeoutMs: 100 })
-    const calls = await startInbox(inbox)
-    await expect(inbox.accept(eventOf('one'))).rejects.toEqual(unavailable)
+    const { inbox: opened, calls } = openInbox(bullmqInbox({ connection: server.url, timeoutMs: 100 }))
+    inbox = opened
+    await expect(opened.accept(eventOf('one'))).rejects.toEqual(unavailable)
     await server.restart()
-    await vi.waitUntil(() => accepts(inbox, 'one'), { timeout: 5_000 })
+    await vi.waitUntil(() => accepts(opened, 'one'), { timeout: 5_000 })
     expect((await calls.next()).event.key).toBe('one')
     calls.finishAll()
   }, 20_000)
 
-  test('refuses within its time limit while Redis does not answer', async () => {
-    inbox = bullmqInbox({ connection: server.url, timeoutMs: 200 })
-    const runs = countRuns(inbox)
+  test('is unavailable within timeoutMs while Redis does not answer', async () => {
+    const { inbox, runs } = open({ timeoutMs: 200 })
     await inbox.accept(eventOf('one'))
     server.pause()
     const startedAt = performance.now()
@@ -154,9 +154,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(runs).toEqual(new Map([...['one', 'two'].map((key) => [key, 1] as const)]))
   }, 20_000)
 
-  test('closes in time while Redis is gone', async () => {
-    inbox = bullmqInbox({ connection: server.url })
-    const calls = await startInbox(inbox)
+  test('closes in time while Redis is down', async () => {
+    const { inbox, calls } = openInbox(bullmqInbox({ connection: server.url }))
     await inbox.accept(eventOf('one'))
     await calls.next()
     await server.stop()
@@ -167,17 +166,16 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     calls.finishAll()
   })
 
-  // What everysec has not written yet is lost when Redis itself is killed; an orderly end writes it.
+  // With everysec a kill loses the newest writes. An orderly end writes them.
   test.each([
     ['is stopped', 'SIGTERM', 'everysec'],
     ['is killed', 'SIGKILL', 'always'],
   ] as const)(
-    'handles what it accepted once, though Redis %s in the middle',
+    'handles each accepted event once although Redis %s under load',
     async (_, signal, appendfsync) => {
       await server.remove()
       server = await RedisServer.start({ settings: { appendfsync } })
-      inbox = bullmqInbox({ connection: server.url, leaseMs })
-      const runs = countRuns(inbox)
+      const { inbox, runs } = open({ leaseMs })
       const stop = acceptMany(inbox)
       for (let i = 0; i < 3; i++) {
         await sleep(300)
@@ -195,9 +193,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     40_000,
   )
 
-  test('handles what it accepted once, though its connections are cut', async () => {
-    inbox = bullmqInbox({ connection: server.url, leaseMs })
-    const runs = countRuns(inbox)
+  test('handles each accepted event once although its connections are cut', async () => {
+    const { inbox, runs } = open({ leaseMs })
     const stop = acceptMany(inbox)
     const admin = new Redis(server.port)
     for (let i = 0; i < 10; i++) {

@@ -2,14 +2,14 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** What a receiver in a process of its own is to do. */
+/** Tells a receiver in a process of its own what to do. */
 export interface ReceiverTask {
   /** URL of Redis. */
   readonly redis: string
   readonly queue: string
   /**
-   * `effects`: count each run of a handler in the hash of that name, by event key. `held`: a handler that ends at once,
-   * and one that waits to be told. `none`: leave it to others.
+   * `effects`: counts each run of a handler in the hash of that name, by event key. `held`: has a handler that ends at
+   * once, and one that waits for a message. `none`: handles nothing.
    */
   readonly handling: 'effects' | 'held' | 'none'
   readonly leaseMs: number
@@ -21,7 +21,7 @@ export type FromReceiver =
   | { readonly did: 'abort'; readonly key: string; readonly reason: string }
 export type ToReceiver = { readonly finish: string }
 
-/** A receiver that can be killed and paused without the test. */
+/** A receiver in a process of its own, which a test can kill and pause. */
 export class ReceiverProcess {
   readonly said: FromReceiver[] = []
   readonly #child: ChildProcess
@@ -56,7 +56,7 @@ export class ReceiverProcess {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 
-  /** Waits until it has said something that holds. */
+  /** Waits until it has sent a message for which the condition holds. */
   async saying(holds: (message: FromReceiver) => boolean): Promise<void> {
     while (!this.said.some(holds)) {
       if (this.hasEnded) throw new Error('the receiver ended')
