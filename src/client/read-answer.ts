@@ -57,7 +57,7 @@ const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
 /** Reads the pause that an answer asks for, in ms, from Retry-After (seconds or a date) or from the service's own header. */
-export function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
+function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
   // The service sends its own header with every answer. It means something only with 429.
   const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (asked === null) return undefined
