@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompressSync } from 'node:zlib'
+import { type BuildOptions, build } from 'esbuild'
+import ts from 'typescript'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+
+const run = promisify(execFile)
+const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
+const formats = ['esm', 'cjs'] as const
+
+interface Bundled {
+  /** A program that uses the entry and prints its result. */
+  readonly program: string
+  /** Peers that stay outside the bundle: bullmq reads its scripts from files, libsql is a native module. */
+  readonly external?: readonly string[]
+  readonly prints: string
+}
+
+const delivery = `{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"type":"encoding.finished","media_id":"a-film"}' }`
+
+const receiver = `
+  import { createReceiver, urlToken } from 'media-webhooks'
+  const receiver = createReceiver({ verify: urlToken({ secret: 'a-secret' }) })
+    .on('encoding.finished', ({ mediaId }) => console.log('handled ' + mediaId))`
+
+const overNodeHttp = (handler: string) => `
+  import { createServer } from 'node:http'
+  const server = createServer(${handler}(receiver)).listen(0, '127.0.0.1', async () => {
+    await fetch('http://127.0.0.1:' + server.address().port + '/?token=a-secret', ${delivery})
+    await receiver.close()
+    server.closeAllConnections()
+    server.close()
+  })`
+
+const bundles: Record<string, Bundled> = {
+  '.': {
+    program: `${receiver}
+      const headers = new Headers(${delivery}.headers)
+      const encoded = new TextEncoder().encode(${delivery}.body)
+      receiver.receive({ method: 'POST', url: '/?token=a-secret', headers, body: encoded })`,
+    prints: 'handled a-film',
+  },
+  './express': {
+    program: `${receiver}
+      import { expressHandler } from 'media-webhooks/express'
+      ${overNodeHttp('expressHandler')}`,
+    prints: 'handled a-film',
+  },
+  './hono': {
+    program: `${receiver}
+      import { Hono } from 'hono'
+      import { honoHandler } from 'media-webhooks/hono'
+      new Hono().post('/', honoHandler(receiver)).request('/?token=a-secret', ${delivery})`,
+    prints: 'handled a-film',
+  },
+  './fetch': {
+    program: `${receiver}
+      import { fetchHandler } from 'media-webhooks/fetch'
+      fetchHandler(receiver)(new Request('http://127.0.0.1/?token=a-secret', ${delivery}))`,
+    prints: 'handled a-film',
+  },
+  './node': {
+    program: `${receiver}
+      import { nodeHandler } from 'media-webhooks/node'
+      ${overNodeHttp('nodeHandler')}`,
+    prints: 'handled a-film',
+  },
+  './inbox/sqlite': {
+    program: `
+      import { existsSync } from 'node:fs'
+      import { createReceiver, unverified } from 'media-webhooks'
+      import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
+      const receiver = createReceiver({ verify: unverified(), inbox: sqliteInbox({ path: 'inbox.db' }) })
+      receiver.close().then(() => console.log('a file: ' + existsSync('inbox.db')))`,
+    // The package loads node:sqlite, or libsql from node_modules, when it opens a file; bundlers do not see it.
+    external: ['libsql'],
+    prints: 'a file: true',
+  },
+  './inbox/bullmq': {
+    program: `
+      import { bullmqInbox } from 'media-webhooks/inbox/bullmq'
+      try { bullmqInbox({}) } catch ({ name, code }) { console.log(name, code) }`,
+    external: ['bullmq', 'ioredis'],
+    prints: 'WebhookError invalid_option',
+  },
+  './idempotency/redis': {
+    program: `
+      import { redisStore } from 'media-webhooks/idempotency/redis'
+      try { redisStore({}) } catch ({ name, code }) { console.log(name, code) }`,
+    prints: 'WebhookError invalid_option',
+  },
+  './client': {
+    program: `
+      import { createClient } from 'media-webhooks/client'
+      const client = createClient({ accessToken: 'a-token' }, { baseUrl: 'http://127.0.0.1:1', retries: 0 })
+      client.webhook.list().catch(({ name, code }) => console.log(name, code))`,
+    prints: 'ApiError connection',
+  },
+  './emulator': {
+    program: `
+      import { createEmulator } from 'media-webhooks/emulator'
+      createEmulator().then(async (emulator) => {
+        const get = async (path) => (await fetch(emulator.url + path)).text()
+        console.log((await get('/page/style.css')).includes('{'), (await get('/page/morph.js')).includes('export'))
+        await emulator.close()
+      })`,
+    prints: 'true true',
+  },
+  './testing': {
+    program: `${receiver}
+      import { deliver, samplePayload, signWithUrlToken } from 'media-webhooks/testing'
+      deliver(receiver, samplePayload('encoding.finished', { media_id: 'a-film' }), { sign: signWithUrlToken({ secret: 'a-secret' }) })`,
+    prints: 'handled a-film',
+  },
+}
+
+async function bundle(
+  contents: string,
+  options: BuildOptions,
+): Promise<{ code: string; warnings: readonly unknown[] }> {
+  const stdin = { contents, resolveDir: inject('userFolder') }
+  const { outputFiles, warnings } = await build({ stdin, bundle: true, write: false, platform: 'node', ...options })
+  return { code: outputFiles?.[0]?.text ?? '', warnings }
+}
+
+/** A folder without any module but these. */
+async function folderWith(installed: readonly string[] = []): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-bundle-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'node_modules'))
+  for (const name of installed) await symlink(join(modules, name), join(folder, 'node_modules', name), 'dir')
+  return folder
+}
+
+test('every entry has a program', () => {
+  const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json')
+  expect(Object.keys(bundles)).toEqual(entries)
+})
+
+describe.each(Object.entries(bundles))('a bundle with the entry %s', (_, { program, external = [], prints }) => {
+  test.each(formats)('runs away from node_modules, as %s', async (format) => {
+    const { code, warnings } = await bundle(program, { format, external: [...external] })
+    const folder = await folderWith(external)
+    const file = format === 'esm' ? 'program.mjs' : 'program.cjs'
+    await writeFile(join(folder, file), code)
+    const { stdout } = await run(process.execPath, ['--no-warnings', file], { cwd: folder, timeout: 20_000 })
+    expect([stdout.trim(), warnings]).toEqual([prints, []])
+  })
+})
+
+describe('the size', () => {
+  const quickStart = "export { createReceiver, urlToken } from 'media-webhooks'"
+
+  function state(name: string, bytes: number): number {
+    console.info(`${name}: ${bytes} bytes`)
+    return bytes
+  }
+
+  test.each(formats)('of the quick start is small, minified and compressed, as %s', async (format) => {
+    const { code } = await bundle(quickStart, { format, minify: true, external: ['zod', 'lru-cache'] })
+    expect(state(`quick start, brotli, ${format}`, brotliCompressSync(code).length)).toBeLessThanOrEqual(11_000)
+  })
+
+  test.each(formats)('of a whole function is at most 100 kB, minified, as %s', async (format) => {
+    const lambda = `${quickStart}; export { fetchHandler } from 'media-webhooks/fetch'`
+    const { code } = await bundle(lambda, { format, minify: true })
+    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(100_000)
+  })
+})
+
+/** `true` for a module that reads `import.meta` outside of its functions. */
+function readsImportMetaAtOnce(path: string): boolean {
+  const text = readFileSync(join(inject('userFolder'), 'node_modules/media-webhooks', path), 'utf8')
+  const reads = (node: ts.Node): boolean =>
+    ts.isMetaProperty(node) || (!ts.isFunctionLike(node) && (ts.forEachChild(node, reads) ?? false))
+  return reads(ts.createSourceFile(path, text, ts.ScriptTarget.Latest))
+}
+
+test('no module reads import.meta while it loads: in a CommonJS bundle there is none', () => {
+  const esModules = inject('packedFiles').filter((path) => /^dist\/.*\.js$/.test(path))
+  expect(esModules.filter(readsImportMetaAtOnce)).toEqual([])
+})
