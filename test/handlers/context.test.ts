@@ -4,7 +4,7 @@ import { samplePayload } from '../../src/testing/index.ts'
 import { receiverWithReports, silent } from './fixture.ts'
 
 describe('the context of a handler', () => {
-  test('tells the event key, the attempt and when the delivery was accepted', async () => {
+  test('has the event key, the attempt and the time at which the delivery was accepted', async () => {
     const { receiver, handled } = receiverWithReports()
     const seen: { event: MediaEvent; key: string; attempt: number; receivedAt: Date }[] = []
     receiver.onAny((event, { key, attempt, receivedAt }) => {

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedHandling, Logger } from '../../src/index.ts'
+import { safeLogger } from '../../src/internal/logger.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
 import { eventOf } from '../../src/testing/contract/handling.ts'
 import { receiverWithReports, signalled, silent } from './fixture.ts'
@@ -24,7 +25,7 @@ const failing: [string, () => unknown, string][] = [
   ['rejects with a text', () => Promise.reject('no'), 'no'],
   ['rejects with nothing', () => Promise.reject(), 'undefined'],
   ['rejects with null', () => Promise.reject(null), 'null'],
-  ['rejects with what has no text', () => Promise.reject(textless), 'an error that has no text'],
+  ['rejects with an object that has no text', () => Promise.reject(textless), 'an error that has no text'],
   [
     'returns a thenable that rejects',
     // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
@@ -44,16 +45,16 @@ const failing: [string, () => unknown, string][] = [
 ]
 
 describe('a handler that fails', () => {
-  test.each(failing)('because it %s is retried, and is a dead letter in the end', async (_, handler, message) => {
+  test.each(failing)('because it %s is retried, and is a dead deadLetter in the end', async (_, handler, message) => {
     const { receiver, handled, outcomes } = receiverWithReports({ retry: { attempts: 2, baseMs: 1 } })
     receiver.onAny(handler, { name: 'h' })
     expect((await handled()).status).toBe(200)
     expect(outcomes()).toEqual(['h 1 retried', 'h 2 dead-lettered'])
-    const [letter] = await receiver.inbox.deadLetters.list()
-    expect(letter).toMatchObject({ attempts: 2, completed: [], failures: [{ handler: 'h', message }] })
+    const [deadLetter] = await receiver.inbox.deadLetters.list()
+    expect(deadLetter).toMatchObject({ attempts: 2, completed: [], failures: [{ handler: 'h', message }] })
   })
 
-  test('is retried alone: its neighbours that succeeded are not run again', async () => {
+  test('is retried alone: handlers that succeeded do not run again', async () => {
     const { receiver, handled, outcomes } = receiverWithReports()
     let failures = 2
     receiver.onAny(() => {}, { name: 'before' })
@@ -75,7 +76,7 @@ describe('a handler that fails', () => {
     expect(await receiver.inbox.deadLetters.list()).toEqual([])
   })
 
-  test('is tried 5 times, and replayed alone', async () => {
+  test('is tried 5 times, and is replayed alone', async () => {
     const { receiver, handled, outcomes, reports } = receiverWithReports()
     receiver.onAny(() => {}, { name: 'fine' })
     receiver.onAny(() => Promise.reject(new Error('no')), { name: 'bad' })
@@ -88,30 +89,30 @@ describe('a handler that fails', () => {
       'bad 4 retried',
       'bad 5 dead-lettered',
     ])
-    const [letter] = await receiver.inbox.deadLetters.list()
-    expect(letter).toMatchObject({ attempts: 5, completed: ['fine'], failures: [{ handler: 'bad' }] })
+    const [deadLetter] = await receiver.inbox.deadLetters.list()
+    expect(deadLetter).toMatchObject({ attempts: 5, completed: ['fine'], failures: [{ handler: 'bad' }] })
 
     reports.length = 0
-    await receiver.inbox.deadLetters.replay(letter?.key ?? '')
+    await receiver.inbox.deadLetters.replay(deadLetter?.key ?? '')
     await receiver.close()
     expect(outcomes()[0]).toBe('bad 1 retried')
     expect(outcomes().at(-1)).toBe('bad 5 dead-lettered')
   })
 
-  test('is told to onError each time, with whether it will run again', async () => {
+  test('is passed to onError each time, with willRetry', async () => {
     const { receiver, handled } = receiverWithReports({ retry: { attempts: 2, baseMs: 1 } })
-    const told: [unknown, FailedHandling][] = []
+    const calls: [unknown, FailedHandling][] = []
     receiver
       .onAny(() => Promise.reject('no'), { name: 'h' })
-      .onError((error, handling) => void told.push([error, handling]))
+      .onError((error, handling) => void calls.push([error, handling]))
     await handled()
-    expect(told).toMatchObject([
+    expect(calls).toMatchObject([
       ['no', { handler: 'h', attempt: 1, willRetry: true, event: { type: 'encoding.finished' } }],
       ['no', { handler: 'h', attempt: 2, willRetry: false }],
     ])
   })
 
-  test('does not keep an event of its media from being handled', async () => {
+  test('does not hold up the next event of its media', async () => {
     const { receiver, handled } = receiverWithReports({ retry: { attempts: 2, baseMs: 20 } })
     vi.spyOn(Math, 'random').mockReturnValueOnce(0.99)
     const seen: string[] = []
@@ -126,7 +127,7 @@ describe('a handler that fails', () => {
     expect(seen).toEqual(['2025 1', '2026 1', '2025 2'])
   })
 
-  test("is told to the sender with ack: 'handled', and only it runs in the sender's retry", async () => {
+  test("is answered 500 with ack: 'handled', and only it runs in the sender's retry", async () => {
     const { receiver, handled, outcomes } = receiverWithReports({ ack: 'handled' })
     receiver.onAny(() => {}, { name: 'fine' })
     receiver.onAny((_event, { attempt }) => attempt > 1 || Promise.reject(new Error('secret')), { name: 'flaky' })
@@ -139,7 +140,7 @@ describe('a handler that fails', () => {
   })
 })
 
-describe('nothing that is told of a failure can break the receiver', () => {
+describe('the receiver survives', () => {
   const throws = () => {
     throw new Error('told')
   }
@@ -200,21 +201,26 @@ describe('nothing that is told of a failure can break the receiver', () => {
   })
 })
 
-describe('an attempt that the inbox takes back', () => {
-  test('begins no other handler, and forgets none that has completed, earlier or now', async () => {
+describe('an attempt that the inbox aborts', () => {
+  test('starts no other handler, and returns every handler that has completed, in this attempt or before', async () => {
     const registry = new HandlerRegistry()
     const controller = new AbortController()
-    const { promise: begun, resolve: begin } = signalled()
+    const { promise: started, resolve: start } = signalled()
     const { promise: end, resolve: finish } = signalled()
-    registry.add(undefined, () => begin() ?? end, { name: 'running' })
+    registry.add(undefined, () => start() ?? end, { name: 'running' })
     registry.add(undefined, () => {}, { name: 'earlier' })
     registry.add(undefined, () => expect.unreachable(), { name: 'left' })
-    const options = { registry, reporter: createReporter({}, silent), logger: silent, handlerTimeoutMs: 1_000 }
+    const options = {
+      registry,
+      reporter: createReporter({}, safeLogger(silent)),
+      logger: silent,
+      handlerTimeoutMs: 1_000,
+    }
     const handle = createDispatcher({ ...options, retry: { attempts: 5, delayAfter: () => 0 } })
     const { event, receivedAt } = eventOf('one')
     const attempt = { number: 2, completed: ['earlier'], aborted: false, signal: controller.signal }
     const result = handle(event, receivedAt, attempt)
-    await begun
+    await started
     attempt.aborted = true
     finish()
     const { status, completed } = (await result) as { status: string; completed: string[] }

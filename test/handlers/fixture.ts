@@ -4,7 +4,7 @@ import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts
 
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A receiver without pauses between attempts unless it is told otherwise, and the reports of its handlings. */
+/** Makes a receiver with short pauses between attempts by default, and collects the reports of its handlings. */
 export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
   const reports: HandlingReport[] = []
   const receiver = createReceiver({
@@ -24,7 +24,7 @@ export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
   return { receiver, reports, outcomes, handled }
 }
 
-/** A promise and the function that resolves it. */
+/** Makes a promise and the function that resolves it. */
 export function signalled<T = void>() {
   let resolve: (value: T) => void = () => {}
   const promise = new Promise<T>((settle) => {

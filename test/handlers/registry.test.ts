@@ -30,7 +30,7 @@ describe('the handler registry', () => {
     expect(new HandlerRegistry({ 'encoding.finished': publish }).handles(type)).toBe(false)
   })
 
-  test('calls a handler by its function, numbers the next of that name, and names the nameless', () => {
+  test('names a handler after its function, or `handler`, and numbers the next of one name', () => {
     const registry = new HandlerRegistry({ 'encoding.finished': (event) => event })
     registry.add(undefined, publish)
     registry.add(undefined, publish)
@@ -56,7 +56,7 @@ describe('the handler registry', () => {
     expect(() => registry.add(undefined, () => {}, { name: 'publish' })).toThrow(invalid(/publish is already/))
   })
 
-  test('refuses what is no handler and what is no type', () => {
+  test('throws for an invalid handler or type', () => {
     const registry = new HandlerRegistry()
     expect(() => registry.add(undefined, 'publish' as never)).toThrow(invalid(/a handler is a function/))
     expect(() => registry.add(['encoding_finished' as never], publish)).toThrow(invalid(/encoding_finished/))
@@ -75,7 +75,7 @@ describe('the handler registry', () => {
     expect(registry.handles('encoding.finished')).toBe(false)
   })
 
-  test('removes a handler wherever it stands', () => {
+  test('removes a handler from every type', () => {
     const registry = new HandlerRegistry({ 'encoding.finished': publish })
     registry.add(undefined, publish)
     registry.add(undefined, archive)
@@ -83,21 +83,21 @@ describe('the handler registry', () => {
     expect(namesFor(registry, 'encoding.finished')).toEqual(['archive'])
   })
 
-  test('does not take a type from a handler of every type', () => {
+  test('does not remove a single type from a handler of every type', () => {
     const registry = new HandlerRegistry()
     registry.add(undefined, publish)
     registry.remove(['encoding.finished'], publish)
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
   })
 
-  test('does nothing when the handler to be removed is not there', () => {
+  test('ignores the removal of a handler that is not registered', () => {
     const registry = new HandlerRegistry({ 'encoding.finished': publish })
     registry.remove(undefined, archive)
     registry.remove(['encoding.finished'], archive)
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
   })
 
-  test('does not change what an event that is being handled iterates over', () => {
+  test('does not change the handlers of an event that is being handled', () => {
     const registry = new HandlerRegistry({ 'encoding.finished': publish })
     const handlers = registry.handlersFor('encoding.finished')
     registry.add(undefined, archive)

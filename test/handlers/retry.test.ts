@@ -64,7 +64,7 @@ describe('the pauses between attempts', () => {
   })
 
   test.each(['attempts', 'baseMs', 'maxMs'])('cannot be made of 0 %s', (option) => {
-    const refusal = expect.objectContaining({ code: 'invalid_option' })
-    expect(() => retrySchedule({ [option]: 0 })).toThrow(refusal)
+    const invalid = expect.objectContaining({ code: 'invalid_option' })
+    expect(() => retrySchedule({ [option]: 0 })).toThrow(invalid)
   })
 })

@@ -60,7 +60,7 @@ describe("a handler's time", () => {
     expect(context?.signal.reason).toEqual(timedOut)
   })
 
-  test('is its own: a handler that is quick is not cut short by one that began before it', async () => {
+  test('does not depend on a handler that started before it', async () => {
     const { receiver, outcomes } = receiverWithReports({ handlerTimeoutMs: 60, retry: { attempts: 1 } })
     receiver.on('encoding.started', () => new Promise(() => {}), { name: 'stuck' })
     receiver.on('encoding.finished', () => new Promise((resolve) => setTimeout(resolve, 40)), { name: 'quick' })
@@ -71,18 +71,18 @@ describe("a handler's time", () => {
     expect(outcomes()).toEqual(['stuck 1 dead-lettered', 'quick 1 handled'])
   })
 
-  test('is over for good: what the handler does after it changes nothing', async () => {
+  test('ends for good: the handler changes nothing afterwards', async () => {
     const { receiver, handled, outcomes } = receiverWithReports({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
     const { promise: late, resolve } = signalled()
     receiver.onAny(() => late.then(() => Promise.reject(new Error('late'))), { name: 'h' })
     await handled()
     resolve()
-    // A rejection that nobody hears would fail the run.
+    // An unhandled rejection would fail the run.
     await new Promise((done) => setTimeout(done, 5))
     expect(outcomes()).toEqual(['h 1 dead-lettered'])
   })
 
-  test('begins anew with each attempt, with a new signal', async () => {
+  test('starts again with each attempt, with a new signal', async () => {
     const { receiver, handled, outcomes } = receiverWithReports({ handlerTimeoutMs: 10 })
     const signals = new Set<AbortSignal>()
     receiver.onAny(
@@ -124,7 +124,7 @@ describe('the signal of a handler', () => {
     expect(await receiver.inbox.deadLetters.list()).toEqual([])
   })
 
-  test('is aborted when closing gives up; that is no failure, and no other handler begins', async () => {
+  test('is aborted when closing gives up, which is no failure, and no other handler starts', async () => {
     const { receiver, outcomes, reports } = receiverWithReports()
     const { promise: running, resolve: run } = signalled<AbortSignal>()
     const told: unknown[] = []

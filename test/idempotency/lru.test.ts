@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type LruStoreOptions, lruStore } from '../../src/idempotency/lru.ts'
 
-/** A store on a clock of its own. It starts above 0, which lru-cache takes for "no time to live". */
+/** Makes a store with a clock of its own. The clock starts above 0, which lru-cache takes for "no time to live". */
 function storeOnClock(options: Omit<LruStoreOptions, 'now'> = {}) {
   let time = 1
   const store = lruStore({ ...options, now: () => time })
@@ -36,7 +36,7 @@ describe('the lru store', () => {
     expect(store.claim('key', 'b', 1_000)).toBe('claimed')
   })
 
-  test('remembers 100,000 keys for 24 hours unless it is told otherwise', () => {
+  test('remembers 100,000 keys for 24 hours by default', () => {
     const { store, finish, advance } = storeOnClock()
     for (let i = 0; i <= 100_000; i++) finish(`key-${i}`)
     advance(86_400_000 - 1)
@@ -64,9 +64,9 @@ describe('the lru store', () => {
     expect(store.release('key', 'a')).toBe(false)
   })
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %s for max and ttlMs', (value) => {
-    const refusal = expect.objectContaining({ code: 'invalid_option' })
-    expect(() => lruStore({ max: value })).toThrow(refusal)
-    expect(() => lruStore({ ttlMs: value })).toThrow(refusal)
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('throws for %s as max or ttlMs', (value) => {
+    const invalid = expect.objectContaining({ code: 'invalid_option' })
+    expect(() => lruStore({ max: value })).toThrow(invalid)
+    expect(() => lruStore({ ttlMs: value })).toThrow(invalid)
   })
 })

@@ -28,7 +28,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
   const storeOf = (prefix: string, ttlMs?: number) =>
     redisStore({ client, prefix, timeoutMs: 300, ...(ttlMs && { ttlMs }) })
 
-  test('lets leases and finished keys run out by the clock of the server', async () => {
+  test('ends leases and finished keys by the clock of the server', async () => {
     const store = storeOf('clock:', 50)
     await store.claim('lease', 'a', 50)
     await store.claim('done', 'a', lease)
@@ -44,7 +44,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     expect(await storeOf('there:').claim('key', 'b', lease)).toBe('claimed')
   })
 
-  test('rejects within its time limit while Redis does not answer, and goes on when it does', async () => {
+  test('rejects within its time limit while Redis does not answer, and recovers when it does', async () => {
     const store = storeOf('paused:')
     await store.claim('key', 'a', lease)
     server.pause()
@@ -55,7 +55,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
   })
 
-  test('rejects at once while Redis is gone, and goes on by itself when it is back', async () => {
+  test('rejects at once while Redis is down, and recovers by itself when it is back', async () => {
     const store = storeOf('gone:')
     await store.claim('key', 'a', lease * 100)
     await server.stop('SIGTERM')
@@ -68,13 +68,13 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     await server.restart()
     await vi.waitUntil(() => isReady(client), 5_000)
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
-    // What was refused was not kept to be carried out later.
+    // The claims that failed were not sent later.
     expect(await store.claim('key 99', 'c', lease)).toBe('claimed')
   })
 })
 
 describe.skipIf(!findRedis())('redisStore', () => {
-  /** A server of the test's own, and a client of it. */
+  /** Starts a server for one test, and a client of it. */
   async function started(options: RedisOptions = {}) {
     const server = await RedisServer.start()
     const client = new Redis(server.port, options)
@@ -85,7 +85,7 @@ describe.skipIf(!findRedis())('redisStore', () => {
     return { server, client }
   }
 
-  test('waits for a client that still connects', async () => {
+  test('waits for a client that is still connecting', async () => {
     const { client } = await started()
     expect(client.status).toBe('connecting')
     expect(await redisStore({ client }).claim('key', 'a', lease)).toBe('claimed')
@@ -123,7 +123,7 @@ describe.skipIf(!findRedis())('redisStore', () => {
     const { client } = await started()
     const store = redisStore({ client, timeoutMs: 20_000 })
     const used = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
-    // As long as a key is where the sender gives every field.
+    // Keys are this long when the sender gives every field.
     const uuid = '0d4c8f5e-6a3e-4f43-9f6e-'
     const keyOf = (i: number) =>
       `["encoding.finished","${uuid}${i + 1e11}","${uuid}${i + 1e11}","2026-03-01T12:00:00.123456789Z","360p,720p,1080p","done"]`
@@ -142,7 +142,7 @@ describe.skipIf(!findRedis())('redisStore', () => {
   }, 20_000)
 })
 
-test('redisStore refuses options that make no sense', () => {
+test('redisStore throws for an invalid option', () => {
   const client = { status: 'ready', eval: async () => 1, once() {} }
   expect(() => redisStore({ client: {} as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client: undefined as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))

@@ -1,6 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { existsSync } from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import type { HandlingReport } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { freshPath } from '../inbox/sqlite/fixture.ts'
 import { answeringInbox, receiverWith, signalled } from './fixture.ts'
 
 const payload = samplePayload('encoding.finished')
@@ -19,7 +23,7 @@ describe("ack: 'handled'", () => {
     expect(order).toEqual(['first', 'second', 'handled'])
   })
 
-  test('calls an event that was handled before a duplicate', async () => {
+  test('calls an event a duplicate that was handled before', async () => {
     let runs = 0
     const receiver = receiverWith({ ack: 'handled' }).onAny(() => runs++)
     expect((await deliver(receiver, payload)).outcome).toBe('handled')
@@ -61,24 +65,24 @@ describe("ack: 'handled'", () => {
     ['success', 'handled', async () => {}],
     ['failure', 'handler_failed', () => Promise.reject(new Error(marker))],
   ])('shares %s with the duplicates that arrive meanwhile', async (_, outcome, end) => {
-    const begun = signalled()
+    const started = signalled()
     const finish = signalled()
     let runs = 0
     const receiver = receiverWith({ ack: 'handled' }).onAny(async () => {
       runs++
-      begun.resolve()
+      started.resolve()
       await finish.promise
       await end()
     })
     const answers = [deliver(receiver, payload), deliver(receiver, payload)]
-    await begun.promise
+    await started.promise
     answers.push(deliver(receiver, payload))
     finish.resolve()
     expect((await Promise.all(answers)).map((answer) => answer.outcome)).toEqual([outcome, outcome, outcome])
     expect(runs).toBe(1)
   })
 
-  test('answers 503 after ackTimeoutMs while the handler goes on, and 200 once it has finished', async () => {
+  test('answers 503 after ackTimeoutMs while the handler continues, and 200 once it has finished', async () => {
     const finish = signalled()
     const finished = signalled<boolean>()
     const receiver = receiverWith({ ack: 'handled', ackTimeoutMs: 20 }).onAny(async (_, { signal }) => {
@@ -96,7 +100,7 @@ describe("ack: 'handled'", () => {
     expect(await deliver(receiver, payload)).toMatchObject({ status: 200, outcome: 'duplicate' })
   })
 
-  test('answers 500 for a handler whose time is up', async () => {
+  test('answers 500 for a handler that exceeds its time limit', async () => {
     const receiver = receiverWith({ ack: 'handled', handlerTimeoutMs: 5 }).onAny(() => new Promise(() => {}))
     expect((await deliver(receiver, payload)).outcome).toBe('handler_failed')
   })
@@ -116,9 +120,18 @@ describe("ack: 'handled'", () => {
     await expect(ends[0]).resolves.not.toThrow()
   })
 
-  test('is refused for an inbox that cannot wait', () => {
-    const build = () => receiverWith({ ack: 'handled', inbox: answeringInbox(() => 'accepted') })
+  test.each([
+    ['sqliteInbox', (path: string) => sqliteInbox({ path })],
+    ['bullmqInbox', () => bullmqInbox({ connection: 'redis://127.0.0.1:1' })],
+    ['answeringInbox', () => answeringInbox(() => 'accepted')],
+  ])('does not work with %s, which is not opened', async (name, define) => {
+    const path = await freshPath()
+    const definition = define(path)
+    const open = vi.spyOn(definition, 'open')
+    const build = () => receiverWith({ ack: 'handled', inbox: definition })
     expect(build).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-    expect(build).toThrow(/memory inbox only/)
+    expect(build).toThrow(`ack 'handled' works with the memory inbox only, not with ${name}`)
+    expect(open).not.toHaveBeenCalled()
+    expect(existsSync(path)).toBe(false)
   })
 })

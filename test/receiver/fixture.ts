@@ -4,45 +4,47 @@ import {
   type DeliveryReport,
   type HandlingReport,
   type Inbox,
+  type InboxDefinition,
   type Logger,
   lruStore,
   memoryInbox,
   type ReceiverOptions,
   unverified,
 } from '../../src/index.ts'
+import type { LogLevel } from '../../src/internal/logger.ts'
 
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A memory inbox that does not make room for 100,000 keys, which takes ten milliseconds. */
+/** Defines a memory inbox with room for 10 keys: making room for 100,000 takes ten milliseconds. */
 export const smallInbox = () => memoryInbox({ store: lruStore({ max: 10 }), maxWaiting: 10 })
 
-/** A receiver that accepts every delivery and says nothing, unless it is told otherwise. */
+/** Makes a receiver that accepts every delivery and logs nothing, unless the options say otherwise. */
 export const receiverWith = (options: Partial<ReceiverOptions> = {}) =>
   createReceiver({ verify: unverified(), inbox: smallInbox(), logger: silent, ...options })
 
-/** An inbox that keeps nothing and answers what it is told to. */
-export function answeringInbox(accept: (accepted: AcceptedEvent) => ReturnType<Inbox['accept']>): Inbox {
-  return {
+/** Defines an inbox that keeps nothing and answers with the result of the function. */
+export function answeringInbox(accept: (accepted: AcceptedEvent) => ReturnType<Inbox['accept']>): InboxDefinition {
+  const inbox: Inbox = {
     accept,
-    start() {},
     close: async () => ({ unfinished: [] }),
     stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
     deadLetters: { list: () => [], get: () => undefined, replay: () => false, discard: () => false },
   }
+  return { name: 'answeringInbox', open: () => inbox }
 }
 
 export interface Line {
-  readonly level: keyof Logger
+  readonly level: LogLevel
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** A logger and hooks that keep what they are told. */
+/** Makes a logger and hooks that keep every line and report. */
 export function listening() {
   const lines: Line[] = []
   const deliveries: DeliveryReport[] = []
   const handlings: HandlingReport[] = []
-  const log = (level: keyof Logger) => (details: object, message: string) =>
+  const log = (level: LogLevel) => (details: object, message: string) =>
     void lines.push({ level, message, details: { ...details } })
   const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
   const hooks = {
@@ -52,7 +54,7 @@ export function listening() {
   return { lines, deliveries, handlings, options: { logger, hooks } }
 }
 
-/** A promise and the function that resolves it. */
+/** Makes a promise and the function that resolves it. */
 export function signalled<T = void>() {
   let resolve: (value: T) => void = () => {}
   const promise = new Promise<T>((settle) => {

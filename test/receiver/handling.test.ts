@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { createReceiver, eventTypes, type MediaEvent, unverified } from '../../src/index.ts'
 import { deliver, makeDelivery, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith, signalled, silent } from './fixture.ts'
+import { answeringInbox, receiverWith, signalled } from './fixture.ts'
 
 const payload = samplePayload('encoding.finished')
 const unknown = { ...payload, type: 'video.deleted' }
 
 describe('a receiver', () => {
-  test('acknowledges before the handlers have begun to finish', async () => {
+  test('acknowledges before the handlers finish', async () => {
     const finish = signalled()
     let finished = false
     const receiver = receiverWith().onAny(async () => {
@@ -21,7 +21,7 @@ describe('a receiver', () => {
     expect(finished).toBe(true)
   })
 
-  test('hands each type to its own handlers', async () => {
+  test('passes each type to its own handlers', async () => {
     const calls: string[] = []
     const receiver = receiverWith({ handlers: { 'file.received': ({ type }) => void calls.push(`map ${type}`) } })
       .on(['encoding.started', 'encoding.failed'], ({ type }) => void calls.push(`list ${type}`))
@@ -39,12 +39,12 @@ describe('a receiver', () => {
     expect((await deliver(receiver, payload)).outcome).toBe('accepted')
   })
 
-  test('does not bother the inbox with what it ignores', async () => {
+  test('does not pass ignored events to the inbox', async () => {
     const receiver = receiverWith({ inbox: answeringInbox(() => Promise.reject(new Error('down'))) })
     expect((await deliver(receiver, payload)).outcome).toBe('ignored')
   })
 
-  test('hands unknown types to onAny', async () => {
+  test('passes unknown types to onAny', async () => {
     const events: MediaEvent[] = []
     const receiver = receiverWith().onAny((event) => void events.push(event))
     const { outcome, handled } = await deliver(receiver, JSON.stringify(unknown))
@@ -53,7 +53,7 @@ describe('a receiver', () => {
     expect(events).toMatchObject([{ type: 'video.deleted', mediaId: payload.media_id, payload: unknown }])
   })
 
-  test('stops handing events to a handler that was taken off', async () => {
+  test('passes no more events to a handler that was removed', async () => {
     const calls: string[] = []
     const handler = ({ type }: MediaEvent) => void calls.push(type)
     const receiver = receiverWith().on(['encoding.finished', 'encoding.failed'], handler).onAny(handler)
@@ -65,7 +65,7 @@ describe('a receiver', () => {
     expect(calls).toEqual(['encoding.finished', 'encoding.failed', 'encoding.failed'])
   })
 
-  test('answers 503 where the inbox cannot be reached, however it fails', async () => {
+  test('answers 503 where the inbox cannot be reached, whether it throws or rejects', async () => {
     const failures = [
       () => Promise.reject(new Error('down')),
       () => {
@@ -81,19 +81,17 @@ describe('a receiver', () => {
     }
   })
 
-  test('survives an inbox that does not start', async () => {
-    const lines: string[] = []
-    const logger = { ...silent, error: (_: object, message: string) => void lines.push(message) }
-    const inbox = { ...answeringInbox(() => 'accepted'), start: () => Promise.reject(new Error('no disk')) }
-    const receiver = createReceiver({ verify: unverified(), inbox, logger })
-    await new Promise(setImmediate)
-    expect(lines).toEqual(['the inbox could not be started'])
-    expect((await deliver(receiver, payload)).status).toBe(200)
+  test('is not made where its inbox cannot be opened', () => {
+    const error = new Error('no disk')
+    const open = () => {
+      throw error
+    }
+    expect(() => createReceiver({ verify: unverified(), inbox: { name: 'broken', open } })).toThrow(error)
   })
 })
 
 describe('waitUntil', () => {
-  test('is given the end of the handling of an accepted event, and of nothing else', async () => {
+  test('gets a promise that lasts until an accepted event was handled, and no other promise', async () => {
     const finish = signalled()
     const ends: Promise<unknown>[] = []
     const receiver = receiverWith().on('encoding.finished', () => finish.promise)
@@ -112,7 +110,7 @@ describe('waitUntil', () => {
     await ends[0]
   })
 
-  test('ends with the dead letter of an event that fails', async () => {
+  test('gets a promise that ends with the dead letter of an event that fails', async () => {
     const receiver = receiverWith({ retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(new Error('no')))
     await (await deliver(receiver, payload)).handled
     expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)
@@ -120,7 +118,7 @@ describe('waitUntil', () => {
 })
 
 describe('closing', () => {
-  test('refuses every delivery with 503 and Retry-After, before a look at it', async () => {
+  test('rejects every delivery with 503 and Retry-After, before it looks at the delivery', async () => {
     const receiver = receiverWith().onAny(() => {})
     await receiver.close()
     for (const body of [payload, 'no JSON']) {
@@ -132,17 +130,17 @@ describe('closing', () => {
     }
   })
 
-  test('refuses from the moment it is asked to, while what runs finishes', async () => {
-    const begun = signalled()
+  test('rejects deliveries at once, while running handlers finish', async () => {
+    const started = signalled()
     const finish = signalled()
     let finished = false
     const receiver = receiverWith().onAny(async () => {
-      begun.resolve()
+      started.resolve()
       await finish.promise
       finished = true
     })
     await deliver(receiver, payload)
-    await begun.promise
+    await started.promise
     const closed = receiver.close()
     expect((await deliver(receiver, samplePayload('encoding.failed'))).outcome).toBe('closing')
     finish.resolve()
@@ -150,22 +148,22 @@ describe('closing', () => {
     expect(finished).toBe(true)
   })
 
-  test('says what it could not finish in time, and aborts its signal', async () => {
-    const begun = signalled()
+  test('reports the events that it could not finish in time, and aborts their signals', async () => {
+    const started = signalled()
     const reason = signalled<unknown>()
     const receiver = receiverWith().onAny((_, { signal }) => {
       signal.addEventListener('abort', () => reason.resolve(signal.reason))
-      begun.resolve()
+      started.resolve()
       return new Promise(() => {})
     })
     await deliver(receiver, payload)
-    await begun.promise
+    await started.promise
     const { unfinished } = await receiver.close({ timeoutMs: 5 })
     expect(unfinished).toMatchObject([{ state: 'running', event: { mediaId: payload.media_id } }])
     expect(await reason.promise).toMatchObject({ code: 'closing' })
   })
 
-  test('can be asked for again', async () => {
+  test('can be called again', async () => {
     const receiver = receiverWith()
     expect(await Promise.all([receiver.close(), receiver.close()])).toEqual([{ unfinished: [] }, { unfinished: [] }])
   })

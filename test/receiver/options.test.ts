@@ -1,17 +1,26 @@
 import { describe, expect, test } from 'vitest'
-import { createReceiver, type EventType, type Inbox, type ReceiverOptions, unverified } from '../../src/index.ts'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
+import {
+  createReceiver,
+  type EventType,
+  type InboxDefinition,
+  memoryInbox,
+  type ReceiverOptions,
+  unverified,
+} from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { answeringInbox, receiverWith, smallInbox } from './fixture.ts'
 
 const invalid = (message: RegExp) =>
   expect.objectContaining({ name: 'WebhookError', code: 'invalid_option', message: expect.stringMatching(message) })
 
-const inbox: Inbox = { ...answeringInbox(() => 'accepted'), handleNow: async () => 'handled' }
+const inbox: InboxDefinition = { ...answeringInbox(() => 'accepted'), handlesNow: true }
 
 const build = (options: Partial<Record<keyof ReceiverOptions, unknown>>) => () =>
   createReceiver({ verify: unverified(), inbox, ...options } as ReceiverOptions)
 
-describe('createReceiver is refused', () => {
+describe('createReceiver does not take', () => {
   test.each([undefined, null, 'urlToken', () => true, {}, { verify: 'yes' }])('%o as its verifier', (verify) => {
     expect(build({ verify })).toThrow(invalid(/choose how deliveries are verified.*unverified\(\)/))
   })
@@ -25,7 +34,16 @@ describe('createReceiver is refused', () => {
   })
 
   test.each([{}, 'memory', null])('%o as its inbox', (inbox) => {
-    expect(build({ inbox })).toThrow(invalid(/inbox is no inbox/))
+    expect(build({ inbox })).toThrow(invalid(/inbox is not the definition of an inbox/))
+  })
+
+  test.each([memoryInbox, sqliteInbox, bullmqInbox])('%o without its parentheses', (inbox) => {
+    expect(build({ inbox })).toThrow(invalid(/memoryInbox\(\) \(are its parentheses missing\?\)/))
+  })
+
+  test('an open inbox in place of its definition', () => {
+    const { inbox } = receiverWith()
+    expect(build({ inbox })).toThrow(invalid(/inbox is not the definition of an inbox/))
   })
 
   test('no options at all', () => {
@@ -76,7 +94,7 @@ describe('createReceiver is refused', () => {
   })
 })
 
-describe('on is refused', () => {
+describe('on does not take', () => {
   const receiver = receiverWith()
 
   test.each(['encoding_finished', 'video.deleted', '__proto__', ''])('the unknown type %o', (type) => {
@@ -93,7 +111,7 @@ describe('on is refused', () => {
     }
   })
 
-  test('a name that is taken, and registers nothing that it was refused', async () => {
+  test('a name that is taken, and registers nothing when it throws', async () => {
     const receiver = receiverWith().onAny(() => {}, { name: 'publish' })
     expect(() => receiver.on('encoding.finished', () => {}, { name: 'publish' })).toThrow(invalid(/already registered/))
     const other = receiverWith()
@@ -103,7 +121,7 @@ describe('on is refused', () => {
 })
 
 describe('a receiver', () => {
-  test('takes the limits of its numbers', async () => {
+  test('takes the largest and smallest values of its options', async () => {
     const payload = samplePayload('encoding.finished')
     const { length } = JSON.stringify(payload)
     const max = 2_147_483_647
@@ -120,10 +138,10 @@ describe('a receiver', () => {
   test('has its inbox to itself', async () => {
     const inbox = smallInbox()
     receiverWith({ inbox })
-    expect(() => receiverWith({ inbox })).toThrow(invalid(/an inbox serves one receiver/))
+    expect(() => receiverWith({ inbox })).toThrow(invalid(/memoryInbox: an inbox serves one receiver/))
   })
 
-  test('is chained by its methods', () => {
+  test('is returned by its methods, which can be chained', () => {
     const receiver = receiverWith()
     const handler = () => {}
     expect(receiver.on('encoding.finished', handler).onAny(handler).off(handler).onError(handler)).toBe(receiver)

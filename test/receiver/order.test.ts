@@ -14,7 +14,7 @@ interface Faults {
   readonly closed?: boolean
 }
 
-/** Delivers with some faults, and says which steps of the path were taken. */
+/** Makes a delivery with some faults, and returns the steps that the receiver took. */
 async function pathOf({ method = 'POST', headers = json, read = valid, verification, closed }: Faults) {
   const steps: string[] = []
   const receiver = receiverWith({
@@ -87,7 +87,7 @@ describe('the guard', () => {
   const unread: Partial<Delivery> = { body: () => valid }
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'post', ''])(
-    'refuses the method %o',
+    'rejects the method %o',
     async (method) => {
       expect(await answerTo({ method })).toBe('method_not_allowed')
     },
@@ -120,11 +120,11 @@ describe('the guard', () => {
     'application/json, text/plain',
     'application/+json',
     'json',
-  ])('refuses the content type %o', async (type) => {
+  ])('rejects the content type %o', async (type) => {
     expect(await answerTo({}, { 'content-type': type })).toBe('unsupported_media_type')
   })
 
-  test('refuses an encoded body, unless a parser has decoded it', async () => {
+  test('rejects an encoded body, unless a parser has decoded it', async () => {
     for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip']) {
       const headers = { ...json, 'content-encoding': encoding }
       expect(await answerTo(unread, headers)).toBe('unsupported_media_type')
@@ -147,7 +147,7 @@ describe('the guard', () => {
     }
   })
 
-  test('answers a delivery that is none', async () => {
+  test('answers a delivery whose parts are broken', async () => {
     const broken: Partial<Delivery>[] = [
       { body: undefined as never },
       { body: null as never },

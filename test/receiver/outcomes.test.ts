@@ -21,10 +21,10 @@ describe.each(table)('a delivery that is %s', (outcome, { status, run }) => {
     )
   })
 
-  test('is told nothing of what it held, of secrets or of errors', async () => {
+  test('is answered without its content, secrets or errors', async () => {
     const { body, headers } = await run({ logger: silent })
-    const told = JSON.stringify({ body, headers })
-    for (const marker of [...Object.values(sensitive), thrown]) expect(told).not.toContain(marker)
+    const answer = JSON.stringify({ body, headers })
+    for (const marker of [...Object.values(sensitive), thrown]) expect(answer).not.toContain(marker)
   })
 })
 

@@ -11,7 +11,7 @@ const text = (value: unknown) => inspect(value, { depth: null, maxStringLength: 
 const leaked = (value: unknown) => Object.values(sensitive).filter((marker) => text(value).includes(marker))
 
 describe.each(table)('a delivery that is %s', (outcome, { status, level, event, run }) => {
-  test('is reported once, with what is known of it', async () => {
+  test('is reported once, with its key, type and media where they are known', async () => {
     const { deliveries, options } = listening()
     await run(options)
     expect(deliveries).toHaveLength(1)
@@ -33,7 +33,7 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
     expect(others).toEqual([])
     expect(line).toMatchObject({ level, details: { outcome, status } })
     const reason = deliveries[0]?.reason
-    expect(line?.message).toBe(reason === undefined ? `delivery ${outcome}` : `delivery refused: ${reason}`)
+    expect(line?.message).toBe(reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`)
   })
 
   test('leaves nothing sensitive in reports and log lines', async () => {
@@ -58,26 +58,26 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
   })
 })
 
-describe('the reason of a refusal', () => {
+describe('the reason of a rejected delivery', () => {
   test.each([
     ['unauthorized', 'the token in the URL is wrong'],
     ['malformed', 'field user_id: expected a string'],
     ['too_large', 'the body is larger than 100 bytes'],
     ['closing', 'the receiver is closing'],
-  ] as const)('of a delivery that is %s', async (outcome, reason) => {
+  ] as const)('is the cause of %s', async (outcome, reason) => {
     const { deliveries, options } = listening()
     await scenarios[outcome].run(options)
     expect(deliveries[0]?.reason).toBe(reason)
   })
 
-  test('of a consumed body is the mend, loudly and once', async () => {
+  test('says how to fix a consumed body, in one line on the level error', async () => {
     const { lines, options } = listening()
     await scenarios.body_consumed.run(options)
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatchObject({ level: 'error', message: expect.stringMatching(/hmacSignature.*express\.raw/) })
   })
 
-  test('comes with what was thrown, for the user alone', async () => {
+  test('comes with the error that was thrown, for the user alone', async () => {
     for (const outcome of ['unavailable', 'internal'] as const) {
       const { deliveries, lines, options } = listening()
       await scenarios[outcome].run(options)
@@ -168,7 +168,7 @@ describe('a hook or a logger that throws', () => {
     expect(errors.sort()).toEqual(['the delivery hook threw', 'the handling hook threw'])
   })
 
-  test('only some of the hooks may be given', async () => {
+  test('is optional', async () => {
     expect(
       (
         await deliver(

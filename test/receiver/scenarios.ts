@@ -2,16 +2,16 @@ import {
   type Acknowledgement,
   createReceiver,
   type Delivery,
+  type DeliveryOutcome,
   hmacSignature,
-  type Logger,
-  type Outcome,
   type ReceiverOptions,
   urlToken,
 } from '../../src/index.ts'
+import type { LogLevel } from '../../src/internal/logger.ts'
 import { deliver, makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
 import { answeringInbox, smallInbox } from './fixture.ts'
 
-/** What must not get out: each stands somewhere in what the scenarios deliver, or is a secret. */
+/** Texts that must not get out: each is a secret, or part of a delivery of the scenarios. */
 export const sensitive = {
   title: 'title-marker-5b0e',
   field: 'field-marker-c41a',
@@ -20,7 +20,7 @@ export const sensitive = {
   guess: 'guess-marker-9f12',
 }
 
-/** The text of what functions of the user throw. It is theirs to log; the sender must not see it. */
+/** The text of errors that functions of the user throw. It may be logged; the sender must not see it. */
 export const thrown = 'error-marker-6e4d'
 
 const token = { secret: sensitive.secret }
@@ -43,7 +43,7 @@ const receiverOf = (given: Given, options: Partial<ReceiverOptions> = {}) =>
 const send = (given: Given, options?: Partial<ReceiverOptions>, content: string = body) =>
   deliver(receiverOf(given, options), content, { sign, url })
 
-/** Delivers what is right but for these parts. */
+/** Makes a delivery that is right except for these parts. */
 async function sendAltered(given: Given, parts: Partial<Delivery>, options?: Partial<ReceiverOptions>) {
   return receiverOf(given, options).receive({ ...(await makeDelivery(body, { sign, url })), ...parts })
 }
@@ -54,15 +54,15 @@ const fail = () => {
 
 export interface Scenario {
   readonly status: number
-  readonly level: keyof Logger
-  /** Whether the delivery came to be an event. */
+  readonly level: LogLevel
+  /** `true` where the delivery was parsed. */
   readonly event: boolean
-  /** Brings the outcome about. */
+  /** Makes a delivery with this outcome. */
   run(given: Given): Promise<Acknowledgement>
 }
 
-/** One for every outcome of the table: the type leaves none out. */
-export const scenarios: Record<Outcome, Scenario> = {
+/** A scenario for every outcome. The type makes sure that none is missing. */
+export const scenarios: Record<DeliveryOutcome, Scenario> = {
   accepted: { status: 200, level: 'debug', event: true, run: (given) => send(given) },
   duplicate: {
     status: 200,

@@ -178,6 +178,10 @@ describe('inboxes and stores', () => {
     expectTypeOf(memoryInbox({ store: lruStore({ max: 10 }) })).toEqualTypeOf<InboxDefinition>()
     expectTypeOf<InboxDefinition['open']>().toEqualTypeOf<(host: InboxHost) => Inbox>()
     expectTypeOf(createReceiver({ verify }).inbox).toEqualTypeOf<Inbox>()
+    // @ts-expect-error the parentheses are missing
+    createReceiver({ verify, inbox: memoryInbox })
+    // @ts-expect-error an open inbox is not a definition
+    createReceiver({ verify, inbox: createReceiver({ verify }).inbox })
     expectTypeOf(lruStore()).toEqualTypeOf<IdempotencyStore>()
     // @ts-expect-error a store has all its methods
     memoryInbox({ store: { claim: () => 'claimed' } })
