@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import type { HandlerRun } from '../../src/handlers/dispatcher.ts'
+import type { HandlingReport, Logger } from '../../src/index.ts'
+import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
+import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
+import { createReporter } from '../../src/receiver/reporter.ts'
+import { eventOf } from '../../src/testing/contract/handling.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { receiverWith } from './fixture.ts'
+
+/** Makes a logger that records the levels it is asked for and the lines it gets. */
+function recording(lowest: LogLevel | 'silent') {
+  const asked: string[] = []
+  const lines: { level: LogLevel; details: object }[] = []
+  const write = (level: LogLevel) => (details: object) => void lines.push({ level, details })
+  const logger: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    isLevelEnabled(level) {
+      asked.push(level)
+      return lowest !== 'silent' && logLevels.indexOf(level as LogLevel) >= logLevels.indexOf(lowest)
+    },
+  }
+  return { logger, asked, lines }
+}
+
+/** Accepts one event, whose handler fails once and then succeeds, and rejects another delivery. */
+async function handleAndReject(logger: Logger, hooks = {}) {
+  const receiver = receiverWith({ retry: { baseMs: 1 }, logger, hooks })
+  receiver.onAny((_, { attempt }) => attempt > 1 || Promise.reject(new Error('no')))
+  await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+  await deliver(receiver, 'no JSON')
+  await receiver.close()
+}
+
+/** Makes an event and a run of a handler that record which of their fields are read. */
+function watched() {
+  const read: string[] = []
+  const watch = <T extends object>(name: string, target: T): T =>
+    new Proxy(target, {
+      get(object, field) {
+        read.push(`${name}.${String(field)}`)
+        return Reflect.get(object, field)
+      },
+    })
+  const event = watch('event', eventOf('one').event)
+  const run = { event: eventOf('one').event, handler: 'h', startedAt: 0, context: { attempt: 1 } }
+  return { event, run: watch('run', run) as unknown as HandlerRun, read }
+}
+
+describe('a level that is off', () => {
+  test('gets no lines, and the others get theirs', async () => {
+    const { logger, asked, lines } = recording('warn')
+    await handleAndReject(logger)
+    expect(lines.map(({ level }) => level)).toEqual(['warn', 'warn'])
+    expect(asked.toSorted()).toEqual(['debug', 'debug', 'warn', 'warn'])
+  })
+
+  test('reads nothing of an event or a run to build a line', () => {
+    const { logger } = recording('silent')
+    const reporter = createReporter({}, safeLogger(logger))
+    const { event, run, read } = watched()
+    reporter.delivery(acknowledged.accepted, 0, event)
+    reporter.delivery(rejection('overloaded', 'full'), 0, event, new Error('full'))
+    reporter.run('handled', run)
+    reporter.run('retried', run, new Error('no'), 5)
+    reporter.run('dead-lettered', run, new Error('no'))
+    expect(read).toEqual([])
+  })
+
+  test('is the only reason to build none', () => {
+    const { logger, lines } = recording('debug')
+    const reporter = createReporter({}, safeLogger(logger))
+    const { event, run, read } = watched()
+    reporter.delivery(acknowledged.accepted, 0, event)
+    reporter.run('handled', run)
+    expect(lines).toHaveLength(2)
+    expect(read.toSorted()).toEqual([
+      'event.key',
+      'event.mediaId',
+      'event.type',
+      'run.context',
+      'run.event',
+      'run.handler',
+      'run.startedAt',
+    ])
+  })
+
+  test('does not keep hooks from their reports', async () => {
+    const { logger, lines } = recording('silent')
+    const deliveries: string[] = []
+    const handlings: string[] = []
+    await handleAndReject(logger, {
+      delivery: ({ outcome }: { outcome: string }) => void deliveries.push(outcome),
+      handling: ({ outcome }: HandlingReport) => void handlings.push(outcome),
+    })
+    expect(lines).toEqual([])
+    expect(deliveries).toEqual(['accepted', 'malformed'])
+    expect(handlings).toEqual(['retried', 'handled'])
+  })
+})
+
+describe('a logger whose isLevelEnabled throws', () => {
+  test('gets every line, and changes nothing else', async () => {
+    const { logger, lines } = recording('debug')
+    const broken = {
+      ...logger,
+      isLevelEnabled() {
+        throw new Error('broken')
+      },
+    }
+    await handleAndReject(broken)
+    expect(lines.map(({ level }) => level).toSorted()).toEqual(['debug', 'debug', 'warn', 'warn'])
+  })
+})
