@@ -43,10 +43,6 @@ export interface ApiErrorDetails {
 
 /** A failed call of the service's API. It never contains a secret, the value of a parameter, or the query of a URL. */
 export class ApiError extends Error implements ApiErrorDetails {
-  static {
-    recogniseAnyCopy(ApiError, 'ApiError')
-  }
-
   override readonly name = 'ApiError'
   /** The kind of failure, for code to branch on. */
   readonly code: ApiErrorCode
@@ -66,6 +62,8 @@ export class ApiError extends Error implements ApiErrorDetails {
     this.retryAfterMs = details.retryAfterMs
   }
 }
+
+recogniseAnyCopy(ApiError, 'ApiError')
 
 /**
  * Removes secrets and URLs from a text that someone else wrote, and cuts it to 500 characters. The path, the query and the
