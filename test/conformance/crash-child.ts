@@ -3,7 +3,7 @@ import { type AdapterName, mounts } from '../adapters/mounts.ts'
 import { verify } from './sending.ts'
 import { ours, silent } from './subject.ts'
 
-/** What the process that is going to be killed says, and what it is told. */
+/** The messages between the test and the process that it kills. */
 export type FromChild =
   | { readonly ask: number; readonly method: 'claim' | 'renew' | 'complete' | 'release'; readonly parameters: never }
   | { readonly listening: AdapterName; readonly url: string }
@@ -16,7 +16,7 @@ let asked = 0
 const tell = (message: object) => process.send?.(message)
 
 process.on('message', ({ ask, answer }: ToChild) => waiting.get(ask)?.(answer))
-// Killed or not, it ends with the process that started it.
+// The process also ends when its parent ends.
 process.on('disconnect', () => process.exit(1))
 
 const ask = <Answer>(method: string, ...parameters: unknown[]): Promise<Answer> => {
@@ -27,7 +27,7 @@ const ask = <Answer>(method: string, ...parameters: unknown[]): Promise<Answer> 
   })
 }
 
-/** The store of the test's process. */
+/** The store in the test's process. */
 const store: IdempotencyStore = {
   claim: (...parameters) => ask('claim', ...parameters),
   renew: (...parameters) => ask('renew', ...parameters),
@@ -38,7 +38,7 @@ const store: IdempotencyStore = {
 for (const [adapter, mount] of Object.entries(mounts)) {
   const handle = ({ mediaId }: { mediaId: string }) => {
     tell({ handling: mediaId })
-    // It does not come to its end.
+    // The handler never ends.
     return new Promise(() => {})
   }
   const { url } = await ours(mount)({ verify, handle, store, logger: silent })

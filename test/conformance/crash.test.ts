@@ -12,7 +12,7 @@ import { type HandledEvent, ours, running, silent } from './subject.ts'
 const leaseMs = 5_000
 const adapters = Object.keys(mounts) as AdapterName[]
 
-// One event for each adapter, so that one process can crash for all of them.
+// Each adapter has its own event, so that a single process can crash for all of them.
 const bodyFor = (adapter: AdapterName) => encodePayload(samplePayload('encoding.finished', { media_id: adapter }))
 
 let clock = 0
@@ -20,7 +20,7 @@ const store = lruStore({ now: () => clock })
 const completed: string[] = []
 
 let child: ChildProcess
-/** What the child said about an adapter: where it listens, and that its handler runs. */
+/** A message of the child process about an adapter: its address, or that its handler runs. */
 const urls = new Map<string, string>()
 const handling = new Set<string>()
 let onNews = () => {}
@@ -65,7 +65,7 @@ afterAll(() => {
 })
 
 describe('after a process was killed while it handled an event', () => {
-  /** Delivers the event again to a receiver that shares the store with the one that was killed. */
+  /** Delivers the event again to a receiver that shares the store with the killed one. */
   const deliverAgain = async (adapter: AdapterName) => {
     let answer = ''
     const handle = ({ mediaId }: HandledEvent) => void completed.push(mediaId)
@@ -76,7 +76,7 @@ describe('after a process was killed while it handled an event', () => {
   }
 
   test.each(adapters)('its lease keeps the event from another receiver behind %s', async (adapter) => {
-    // No duplicate: had the process died before its answer, the sender would forget an event that nobody has.
+    // Not a duplicate: the sender would drop an event that no process has handled.
     expect(await deliverAgain(adapter)).toContain('"code":"in_progress"')
     expect(completed).toEqual([])
   })

@@ -16,10 +16,10 @@ const token = 'url-token-5c1e'
 const media = { title: 'Holiday.mp4', qualities: ['360p', '720p', '1080p'] }
 const life = ['file.received', 'encoding.started', ...media.qualities, 'encoding.finished']
 
-/** An event by what tells it from the others of its media. */
+/** The fields that distinguish an event from the others of its media. */
 const nameOf = (event: MediaEvent): string => ('quality' in event ? `${event.quality}` : event.type)
 
-/** What no receiver can make good: the sender keeps the event to itself, or takes the refusal of its own mistake as final. */
+/** Losses that no receiver can prevent: the sender never sends the event, or never retries its own broken delivery. */
 const isLost = (profile: string, fault?: Fault) =>
   fault === 'drop' || (fault === 'corrupt-body' && profile === 'observed')
 

@@ -3,7 +3,7 @@ import { connectTo, requestHead } from '../../src/testing/contract/adapter/conne
 import { makeDelivery } from '../../src/testing/deliver.ts'
 import { encodePayload, type Payload, type Signer, samplePayload, signWithHmac } from '../../src/testing/index.ts'
 
-/** How the sender signs its deliveries in most scenarios. */
+/** The signature scheme of most scenarios. */
 export const signature = {
   secret: 'signing-secret-7d1f',
   header: 'x-signature',
@@ -11,7 +11,7 @@ export const signature = {
 } as const
 export const verify = hmacSignature(signature)
 export const sign = signWithHmac(signature)
-/** Signs as the sender would, so many seconds from now. */
+/** Signs as the sender would, with the clock moved by the given seconds. */
 export const signLater = (seconds: number) => signWithHmac({ ...signature, now: () => Date.now() + seconds * 1_000 })
 
 /** A secret in the URL, for the emulator's sender: like the service, it signs nothing. */
@@ -21,7 +21,7 @@ export const withToken = (url: string) => `${url}?token=${token}`
 
 const decoder = new TextDecoder()
 
-/** The body of an event that was not sent before. */
+/** Makes the body of a new event. */
 export const freshBody = (fields: Partial<Payload> = {}) =>
   encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID(), ...fields }))
 
@@ -33,13 +33,13 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Makes a delivery as a sender that signs would, and reads the answer. `sign: undefined` leaves it unsigned. */
+/** Makes a signed delivery and returns the answer. `sign: undefined` leaves it unsigned. */
 export async function send(url: string, body: Uint8Array, options: SendOptions = { sign }) {
   const [answer] = await sendAtOnce(1, url, body, options)
   return answer as { status: number; body: string }
 }
 
-/** Makes the same delivery on several connections in the same instant. */
+/** Makes the same delivery on several connections at the same instant. */
 export async function sendAtOnce(times: number, url: string, body: Uint8Array, options: SendOptions = { sign }) {
   const { method = 'POST', headers = {}, sign } = options
   const delivery = await makeDelivery(body, { url, headers, ...(sign && { sign }) })
@@ -47,7 +47,7 @@ export async function sendAtOnce(times: number, url: string, body: Uint8Array, o
   const request = Buffer.concat([Buffer.from(requestHead(method, delivery.url, fields)), body])
   const connections = await Promise.all(Array.from({ length: times }, () => connectTo(url)))
   for (const connection of connections) connection.send(request.subarray(0, -1))
-  // By now the receiver waits for the same byte on all of them.
+  // The receiver now waits for the last byte on all of them.
   if (times > 1) await new Promise((resolve) => setTimeout(resolve, 10))
   for (const connection of connections) connection.send(request.subarray(-1))
   try {

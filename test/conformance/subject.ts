@@ -1,40 +1,40 @@
 import { createReceiver, type IdempotencyStore, type Logger, memoryInbox, type Verifier } from '../../src/index.ts'
 import type { Mount } from '../adapters/mounts.ts'
 
-/** What a handler is told; enough to count effects. */
+/** The fields of an event that a scenario needs to count handlings. */
 export interface HandledEvent {
   readonly type: string
   readonly mediaId: string
 }
 
-/** What a scenario asks of the receiver it starts. */
+/** The options with which a scenario starts a receiver. */
 export interface SubjectOptions {
   readonly verify: Verifier
   readonly handle: (event: HandledEvent) => unknown
-  /** @defaultValue a store of its own, which a restart forgets */
+  /** @defaultValue a separate store, which is lost at a restart */
   readonly store?: IdempotencyStore
   readonly leaseMs?: number
   readonly ack?: 'accepted' | 'handled'
-  /** @defaultValue the receiver's own */
+  /** @defaultValue the receiver's default */
   readonly logger?: Logger
   readonly port?: number
 }
 
-/** A receiver that listens. */
+/** A running receiver. */
 export interface Running {
   readonly url: string
-  /** Stops it, once it has handled what it acknowledged. */
+  /** Stops the receiver after it has handled the acknowledged events. */
   close(): Promise<void>
 }
 
-/** Starts a receiver: ours behind one of its adapters, or one that is known to be wrong. */
+/** Starts a receiver: ours behind one of its adapters, or one with a fault. */
 export type Subject = (options: SubjectOptions) => Promise<Running>
 
 const ignore = () => {}
-/** Logs nothing. */
+/** A logger that writes nothing. */
 export const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** Our receiver, behind an adapter. */
+/** Our receiver behind an adapter. */
 export const ours =
   (mount: Mount): Subject =>
   async ({ verify, handle, store, leaseMs = 5_000, ack = 'accepted', logger, port }) => {
@@ -56,7 +56,7 @@ export const ours =
     }
   }
 
-/** Runs a receiver while something is tried on it; it is closed whatever comes of that. */
+/** Runs `attempt` against a receiver, and closes the receiver afterwards. */
 export async function running(
   subject: Subject,
   options: SubjectOptions,

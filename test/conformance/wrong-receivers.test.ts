@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { type Scenario, scenarios } from './scenarios/index.ts'
 import { carefulReceiver, wrongReceivers } from './wrong-receivers.ts'
 
-/** Which scenarios catch which fault; the others say nothing of it. */
+/** The scenarios that catch each fault. */
 const catches: Record<keyof typeof wrongReceivers, readonly Scenario[]> = {
-  'checks whether it knows the event, and notes it later': ['concurrentDuplicate'],
-  'has its effect before it looks for a duplicate': ['sequentialDuplicate', 'concurrentDuplicate'],
-  'verifies JSON that it parsed and wrote anew': ['singleValid', 'alteredBody'],
+  'checks for a duplicate, and records the event later': ['concurrentDuplicate'],
+  'runs the handler before it checks for a duplicate': ['sequentialDuplicate', 'concurrentDuplicate'],
+  'verifies JSON that it parsed and wrote again': ['singleValid', 'alteredBody'],
   'accepts signatures of any age': ['staleSignature'],
-  'assumes that events come in order': ['orderReversal'],
+  'assumes that events arrive in order': ['orderReversal'],
   'logs payloads': ['nothingSensitive'],
   'writes payloads to the console': ['nothingSensitive'],
-  'gives its claim back because the bookkeeping failed': ['failedBookkeeping'],
+  'releases its claim because completing failed': ['failedBookkeeping'],
 }
 
 for (const [fault, caughtBy] of Object.entries(catches) as [keyof typeof catches, Scenario[]][]) {

@@ -14,17 +14,17 @@ import { serve } from '../adapters/mounts.ts'
 import { signature } from './sending.ts'
 import { type HandledEvent, type Subject, silent } from './subject.ts'
 
-/** An event on its way to the handler, and what there is to remember it by. */
+/** An event before its handler runs, with the means to remember it. */
 interface Step {
   readonly key: string
   readonly event: HandledEvent
   readonly store: IdempotencyStore
-  /** What this receiver remembers by itself. */
+  /** What this receiver remembers without the store. */
   readonly seen: Map<string, number>
   readonly handle: () => Promise<void>
 }
 
-/** The steps in which receivers go wrong. */
+/** The steps in which receivers have faults. */
 interface Steps {
   verify(delivery: SignedDelivery, verifier: Verifier): MaybePromise<Verification>
   handle(step: Step): Promise<void>
@@ -33,7 +33,7 @@ interface Steps {
 
 const owner = 'owner'
 
-/** The steps as they should be. */
+/** The correct steps. */
 const right: Steps = {
   verify: (delivery, verifier) => verifier.verify(delivery),
   async handle({ key, store, handle }) {
@@ -44,7 +44,7 @@ const right: Steps = {
       await store.release(key, owner)
       throw error
     }
-    // The lease keeps others off until it is tried again.
+    // If completing fails, the lease keeps other owners out until the next attempt.
     await Promise.resolve(key)
       .then((done) => store.complete(done, owner))
       .catch(() => {})
@@ -52,7 +52,7 @@ const right: Steps = {
   log: (logger, { type, mediaId }) => logger.info({ type, mediaId }, 'delivery accepted'),
 }
 
-/** A receiver written by hand on node:http, with one step of it replaced. */
+/** A receiver written by hand on node:http, with one step replaced. */
 const handWritten =
   (fault: Partial<Steps>): Subject =>
   async ({ verify, handle, store = lruStore(), logger = silent, port }) => {
@@ -79,30 +79,30 @@ const handWritten =
 
 const stages = ['file.received', 'encoding.started', 'partial.finished', 'encoding.finished']
 
-/** No fault: what the wrong ones differ from. */
+/** The receiver without a fault. */
 export const carefulReceiver = handWritten({})
 
-/** Each with one fault that receivers are known to have. */
+/** Receivers with one fault each. The faults are known from real receivers. */
 export const wrongReceivers = {
-  'checks whether it knows the event, and notes it later': handWritten({
+  'checks for a duplicate, and records the event later': handWritten({
     async handle({ key, seen, handle }) {
       if (seen.has(key)) return
-      // The database answers.
+      // The time that a database takes to answer.
       await turn()
       seen.set(key, 1)
       await handle()
     },
   }),
-  'has its effect before it looks for a duplicate': handWritten({
+  'runs the handler before it checks for a duplicate': handWritten({
     async handle({ key, seen, handle }) {
       await handle()
       if (!seen.has(key)) seen.set(key, 1)
     },
   }),
-  'verifies JSON that it parsed and wrote anew': handWritten({
+  'verifies JSON that it parsed and wrote again': handWritten({
     verify({ body, ...delivery }, verifier) {
-      const anew = JSON.stringify(JSON.parse(new TextDecoder().decode(body)))
-      return verifier.verify({ ...delivery, body: new TextEncoder().encode(anew) })
+      const rewritten = JSON.stringify(JSON.parse(new TextDecoder().decode(body)))
+      return verifier.verify({ ...delivery, body: new TextEncoder().encode(rewritten) })
     },
   }),
   'accepts signatures of any age': handWritten({
@@ -111,7 +111,7 @@ export const wrongReceivers = {
       return hmacSignature({ ...signature, timestamp }).verify(delivery)
     },
   }),
-  'assumes that events come in order': handWritten({
+  'assumes that events arrive in order': handWritten({
     async handle({ event: { type, mediaId }, seen, handle }) {
       const stage = stages.indexOf(type)
       if (stage < (seen.get(mediaId) ?? 0)) return
@@ -125,7 +125,7 @@ export const wrongReceivers = {
   'writes payloads to the console': handWritten({
     log: (_logger, _event, body) => console.log(body),
   }),
-  'gives its claim back because the bookkeeping failed': handWritten({
+  'releases its claim because completing failed': handWritten({
     async handle({ key, store, handle }) {
       if ((await store.claim(key, owner, 5_000)) !== 'claimed') return
       try {

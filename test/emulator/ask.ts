@@ -2,23 +2,23 @@ import { once } from 'node:events'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** What is asked for, in the words of `fetch`, which would keep some headers to itself. */
+/** A request with the options of `fetch`, which does not allow all headers. */
 interface Question {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A text is sent as it is, anything else as JSON. */
+  /** A string is sent as it is, anything else as JSON. */
   readonly body?: unknown
 }
 
 export interface Answered {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** What its JSON says, or its text. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes.
+  /** The parsed JSON, or the text. */
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read fields of any answer.
   readonly body: any
 }
 
-/** Asks over a connection of its own. */
+/** Sends a request on a new connection. */
 export async function ask(url: string, { method = 'GET', headers = {}, body }: Question = {}): Promise<Answered> {
   const isJson = body !== undefined && typeof body !== 'string'
   const outgoing = request(url, {

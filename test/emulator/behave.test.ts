@@ -3,14 +3,14 @@ import type { Behaviour } from '../../src/emulator/index.ts'
 import { hmacSignature, standardWebhooks, urlToken } from '../../src/index.ts'
 import { api, emulate, receive, subscribe } from './fixture.ts'
 
-const life = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
+const lifecycle = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
 describe('a behaviour', () => {
   const token = { scheme: 'url-token', secret: 'a token' } as const
   const hmac = { scheme: 'hmac-signature', secret: 'a secret', header: 'x-signature' } as const
   const standard = { scheme: 'standard-webhooks', secret: 'whsec_YSBzaGFyZWQgc2VjcmV0' } as const
 
-  test('is that of its webhook, and the others go on as before', async () => {
+  test('applies to its webhook only', async () => {
     const emulator = await emulate()
     const receivers = [
       await receive({ verify: urlToken(token) }),
@@ -26,11 +26,11 @@ describe('a behaviour', () => {
     }
     emulator.addMedia()
     await emulator.settled()
-    for (const { types } of receivers) expect(types()).toEqual(life.toSorted())
+    for (const { types } of receivers) expect(types()).toEqual(lifecycle.toSorted())
     expect(receivers.map(({ events }) => events[0]?.format)).toEqual(['flat', 'envelope', 'flat', 'flat'])
   })
 
-  test('is used by the check too', async () => {
+  test('applies to the check too', async () => {
     const emulator = await emulate()
     const { url, events } = await receive({ verify: urlToken(token) })
     const { id } = await subscribe(emulator, url)
@@ -40,7 +40,7 @@ describe('a behaviour', () => {
     expect(events).toHaveLength(1)
   })
 
-  test('of nothing is that of the service again', async () => {
+  test('of {} restores what the service does', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     const { id } = await subscribe(emulator, receiver.url, ['file_received'])
@@ -54,7 +54,7 @@ describe('a behaviour', () => {
     expect(receiver.types()).toEqual(['file.received'])
   })
 
-  test('is refused where there is no webhook, and where it makes no sense', async () => {
+  test('is rejected for an unknown webhook, and when it is invalid', async () => {
     const emulator = await emulate()
     const { id } = await subscribe(emulator, 'http://127.0.0.1:1')
     const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })

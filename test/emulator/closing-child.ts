@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createEmulator } from '../../src/emulator/index.ts'
 
-// Closes an emulator in the middle of everything that it can be in the middle of, and then has nothing more to do.
+// Closes an emulator while a media, a delivery, an event stream and a call of settled are unfinished. The process then
+// has to end by itself.
 const emulator = await createEmulator()
 const receiver = createServer().listen(0, '127.0.0.1').unref()
 await once(receiver, 'listening')
@@ -21,6 +22,6 @@ const settled = emulator.settled().catch(({ code }) => code)
 await arrived
 await emulator.close()
 for await (const _ of body as AsyncIterable<Uint8Array>) {
-  // It ends.
+  // The stream ends.
 }
 console.log(await settled)

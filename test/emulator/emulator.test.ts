@@ -5,7 +5,7 @@ import { answering, api, emulate, receive, serve, subscribe, webhookOf } from '.
 const life = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
 describe('a media', () => {
-  test('lives its whole life in a real receiver', async () => {
+  test('sends all its events to a real receiver', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     const webhook = await subscribe(emulator, receiver.url)
@@ -22,7 +22,7 @@ describe('a media', () => {
     expect(Date.parse((await webhookOf(emulator, webhook)).last_triggered_at ?? '')).toBeGreaterThan(0)
   })
 
-  test('that fails says so at its end', async () => {
+  test('that fails ends with encoding.failed', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     await subscribe(emulator, receiver.url)
@@ -31,7 +31,7 @@ describe('a media', () => {
     expect(receiver.types()).toEqual(['encoding.failed', 'encoding.started', 'file.received'])
   })
 
-  test('is told to those who are subscribed to its events, and to no others', async () => {
+  test('sends its events to subscribed webhooks only', async () => {
     const emulator = await emulate()
     const [early, late] = [await receive(), await receive()]
     await subscribe(emulator, early.url, ['file_received', 'encoding_started'])
@@ -47,12 +47,12 @@ describe('a media', () => {
     expect(late.types()).toEqual(['encoding.finished', 'encoding.finished', 'partial.finished'])
   })
 
-  test('has to make sense', async () => {
+  test('is rejected when its properties are invalid', async () => {
     const emulator = await emulate()
     expect(() => emulator.addMedia({ qualities: [] })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   })
 
-  test('is refused while too many events wait', async () => {
+  test('is rejected while too many events are unfinished', async () => {
     const emulator = await emulate({ maxWaiting: 1 })
     await subscribe(emulator, await serve(() => {}), ['file_received'])
     emulator.addMedia()
@@ -61,7 +61,7 @@ describe('a media', () => {
 })
 
 describe('a webhook', () => {
-  test('is sent what its receiver did not acknowledge again, and is triggered when it has', async () => {
+  test('is sent an event again until its receiver acknowledges it, and records that time', async () => {
     const emulator = await emulate()
     const webhook = await subscribe(emulator, await serve(answering(503, 500, 204)), ['file_received'])
     expect(webhook.last_triggered_at).toBeNull()
@@ -73,7 +73,7 @@ describe('a webhook', () => {
     expect((await webhookOf(emulator, webhook)).last_triggered_at).not.toBeNull()
   })
 
-  test('whose receiver acknowledges nothing is never triggered', async () => {
+  test('whose receiver acknowledges nothing records no time', async () => {
     const emulator = await emulate({ profile: 'observed' })
     const webhook = await subscribe(emulator, await serve(answering(500)), ['file_received'])
     emulator.addMedia()
@@ -82,7 +82,7 @@ describe('a webhook', () => {
     expect((await webhookOf(emulator, webhook)).last_triggered_at).toBeNull()
   })
 
-  test('is checked with a delivery that is a test', async () => {
+  test('is checked with a test delivery', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     const webhook = await subscribe(emulator, receiver.url, ['encoding_failed'])
@@ -93,7 +93,7 @@ describe('a webhook', () => {
 
   test.each<[string, RequestListener, number]>([
     ['answers with another status', answering(418), 418],
-    ['is content with 204', answering(204), 400],
+    ['answers 204', answering(204), 400],
     ['never answers', () => {}, 400],
   ])('fails its check when its receiver %s', async (_, listener, status) => {
     const emulator = await emulate()

@@ -6,11 +6,11 @@ import { ask } from './ask.ts'
 import { answering, emulate, serve, subscribe } from './fixture.ts'
 
 describe('settled', () => {
-  test('resolves at once where nothing is going on', async () => {
+  test('resolves at once when nothing is unfinished', async () => {
     await (await emulate()).settled()
   })
 
-  test('waits for every media, those that are added meanwhile too, and for every retry', async () => {
+  test('waits for every media, even those added in the meantime, and for every retry', async () => {
     const emulator = await emulate()
     const [one, other] = [answering(503, 200), answering(200)]
     await subscribe(emulator, await serve(one))
@@ -27,7 +27,7 @@ describe('settled', () => {
     expect(new Set(emulator.sendings().map(({ state }) => state))).toEqual(new Set(['acknowledged']))
   })
 
-  test('rejects after its time, and says what is still going on', async () => {
+  test('rejects after its timeout, and names what is unfinished', async () => {
     const emulator = await emulate({ timeScale: 1 })
     await subscribe(emulator, await serve(() => {}), ['file_received'])
     await subscribe(emulator, await serve(answering(500)), ['file_received'])
@@ -54,13 +54,13 @@ describe('settled', () => {
     await settled
   })
 
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 31])('refuses a timeout of %d ms', async (timeoutMs) => {
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 31])('rejects a timeout of %d ms', async (timeoutMs) => {
     await expect((await emulate()).settled({ timeoutMs })).rejects.toMatchObject({ code: 'invalid_option' })
   })
 })
 
 describe('close', () => {
-  test('stops listening and sending, however often it is called, and cuts off what is on its way', async () => {
+  test('stops listening and sending, cuts off deliveries, and can be called again', async () => {
     const emulator = await emulate({ timeScale: 1 })
     const cut: unknown[] = []
     const arrived = new Promise<void>((resolve) => {

@@ -13,14 +13,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** An emulator until the end of the test, a thousand times as fast as the service. */
+/** Starts an emulator for the duration of the test, a thousand times as fast as the service. */
 export async function emulate(options: EmulatorOptions = {}): Promise<Emulator> {
   const emulator = await createEmulator({ timeScale: 0.001, ...options })
   cleanups.push(() => emulator.close())
   return emulator
 }
 
-/** Serves a listener until the end of the test, and gives its address. */
+/** Serves a listener for the duration of the test, and returns its URL. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -33,7 +33,7 @@ export async function serve(listener: RequestListener): Promise<string> {
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A real receiver until the end of the test, with the events that it has handled when it acknowledges them. */
+/** Starts a real receiver for the duration of the test. It records events before it acknowledges them. */
 export async function receive(options: Partial<ReceiverOptions> = {}) {
   const events: MediaEvent[] = []
   const receiver = createReceiver({ verify: unverified(), ack: 'handled', logger: silent, ...options })
@@ -43,12 +43,12 @@ export async function receive(options: Partial<ReceiverOptions> = {}) {
   return { url, events, types: () => events.map(({ type }) => type).toSorted() }
 }
 
-/** Asks the service's API of an emulator. */
+/** Calls the service's API of an emulator. */
 export function api({ url, credentials }: Emulator, method: string, path: string, body?: object): Promise<Answered> {
   return ask(`${url}/api${path}`, { method, headers: { authorization: `Bearer ${credentials.accessToken}` }, body })
 }
 
-/** Creates a webhook, through the API. */
+/** Creates a webhook through the API. */
 export async function subscribe(
   emulator: Emulator,
   url: string,
@@ -59,12 +59,12 @@ export async function subscribe(
   return body.data.webhook
 }
 
-/** The webhook as it is now. */
+/** Returns the current state of a webhook. */
 export async function webhookOf(emulator: Emulator, { id }: Webhook): Promise<Webhook> {
   return (await api(emulator, 'GET', `/webhooks/${id}`)).body.data.webhook
 }
 
-/** A listener that answers with each status in turn, and then with the last of them. */
+/** Creates a listener that answers with each status in turn and then repeats the last one. */
 export function answering(...statuses: readonly number[]): RequestListener {
   const left = [...statuses]
   return (request, response) => {

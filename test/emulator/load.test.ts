@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { answering, api, emulate, serve, subscribe } from './fixture.ts'
 
-test('thousands of events on their way do not slow the API, and all of them arrive', { timeout: 60_000 }, async () => {
+test('thousands of unfinished events do not slow the API, and all of them arrive', { timeout: 60_000 }, async () => {
   const emulator = await emulate({ timeScale: 0, maxRecords: 5_000 })
   await subscribe(emulator, await serve(answering(200)))
   for (let count = 0; count < 500; count++) emulator.addMedia({ qualities: ['360p', '480p', '720p'] })
@@ -13,7 +13,7 @@ test('thousands of events on their way do not slow the API, and all of them arri
     slowestMs = Math.max(slowestMs, performance.now() - begin)
   }
   expect(emulator.sendings().some(({ state }) => state === 'waiting')).toBe(true)
-  // Some 20 ms on a machine that does nothing else.
+  // About 20 ms on an idle machine.
   expect(slowestMs).toBeLessThan(1_000)
 
   await emulator.settled({ timeoutMs: 50_000 })

@@ -4,7 +4,7 @@ import { ask } from './ask.ts'
 import { api, emulate } from './fixture.ts'
 
 describe('createEmulator', () => {
-  test('listens on a free port and makes up its credentials', async () => {
+  test('listens on a free port and generates its credentials', async () => {
     const [one, other] = [await emulate(), await emulate()]
     expect(one.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect(other.url).not.toBe(one.url)
@@ -13,7 +13,7 @@ describe('createEmulator', () => {
     expect((await ask(`${one.url}/api/webhooks`)).status).toBe(401)
   })
 
-  test('takes credentials that are given', async () => {
+  test('uses the given credentials', async () => {
     const credentials = { publicKey: 'public', secretKey: 'secret', accessToken: 'token' }
     const emulator = await emulate(credentials)
     expect(emulator.credentials).toEqual(credentials)
@@ -22,7 +22,7 @@ describe('createEmulator', () => {
     expect((await api(emulator, 'GET', '/webhooks')).status).toBe(200)
   })
 
-  test('takes a port that is given, and refuses it to a second one with a message that says so', async () => {
+  test('uses the given port, and a second emulator on it fails with the reason', async () => {
     const { url } = await emulate()
     const port = Number(new URL(url).port)
     await expect(createEmulator({ port })).rejects.toMatchObject({
@@ -49,7 +49,7 @@ describe('createEmulator', () => {
     [{ secretKey: null }, 'secretKey has to be printable ASCII without spaces'],
     [{ timescale: 1, toString: 1 }, 'there is no option timescale, toString; there are port, profile, timeScale, '],
     [{ publicKey: 'a:b' }, 'publicKey must not contain a colon'],
-  ])('refuses %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     const error = await createEmulator(options as EmulatorOptions).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringContaining(message) })
     expect((error as Error).message).not.toMatch(/s3|gehäim/)

@@ -14,7 +14,7 @@ describe('a sending', () => {
     return { emulator, sendingId: emulator.sendings()[0]?.id ?? '', webhookId: id, bodies }
   }
 
-  test('can be repeated: the same event, by itself', async () => {
+  test('can be repeated, which sends the same event alone', async () => {
     const { emulator, sendingId, bodies } = await sent()
     const again = emulator.repeat(sendingId)
     await emulator.settled()
@@ -23,7 +23,7 @@ describe('a sending', () => {
     expect(bodies).toEqual([bodies[0], bodies[0]])
   })
 
-  test('is repeated to where its webhook leads now, and as it behaves now', async () => {
+  test('is repeated to the current URL of its webhook, with its current behaviour', async () => {
     const { emulator, sendingId, webhookId } = await sent()
     const moved = await receive()
     await api(emulator, 'PATCH', `/webhooks/${webhookId}`, { url: moved.url })
@@ -33,7 +33,7 @@ describe('a sending', () => {
     expect(moved.events).toMatchObject([{ type: 'file.received', format: 'envelope' }])
   })
 
-  test('can be repeated with another behaviour, this once', async () => {
+  test('can be repeated once with another behaviour', async () => {
     const { emulator, sendingId, bodies } = await sent()
     emulator.repeat(sendingId, { fault: 'duplicate' })
     await emulator.settled()
@@ -43,14 +43,14 @@ describe('a sending', () => {
     expect(() => emulator.repeat(sendingId, { fault: 'x' } as object)).toThrow(/behaviour.fault has to be one of/)
   })
 
-  test('cannot be repeated when there is none, or when its webhook was deleted', async () => {
+  test('cannot be repeated when it does not exist, or when its webhook was deleted', async () => {
     const { emulator, sendingId, webhookId } = await sent()
     expect(() => emulator.repeat('nothing')).toThrow('there is no sending with this id')
     await api(emulator, 'DELETE', `/webhooks/${webhookId}`)
     expect(() => emulator.repeat(sendingId)).toThrow('the webhook of this sending was deleted')
   })
 
-  test('is kept when it is over, up to maxRecords of them', async () => {
+  test('is kept after its end, as one of the last maxRecords', async () => {
     const emulator = await emulate({ maxRecords: 3 })
     await subscribe(emulator, await serve(answering(200)), ['file_received'])
     const ids: string[] = []
@@ -63,7 +63,7 @@ describe('a sending', () => {
   })
 })
 
-/** Acknowledges, and keeps what it is sent. */
+/** Creates a listener that acknowledges deliveries and records their bodies. */
 function collecting(bodies: string[]): RequestListener {
   return async (request, response) => {
     const chunks: Buffer[] = []

@@ -10,7 +10,7 @@ const receiverOf = (options: Partial<ReceiverOptions> = {}) =>
   createReceiver({ verify: unverified(), logger, ...options })
 
 describe('deliver', () => {
-  test('hands over a payload and gives the acknowledgement', async () => {
+  test('passes a payload to the receiver and returns the acknowledgement', async () => {
     const events: MediaEvent[] = []
     const { handled, ...acknowledgement } = await deliver(
       receiverOf().onAny((event) => void events.push(event)),
@@ -49,7 +49,7 @@ describe('deliver', () => {
     expect(await receiver.inbox.deadLetters.get((await receiver.inbox.deadLetters.list())[0]?.key ?? '')).toBeDefined()
   })
 
-  test('resolves handled at once where nothing is to be handled', async () => {
+  test('resolves handled at once when there is nothing to handle', async () => {
     const receiver = receiverOf().on('encoding.finished', () => new Promise(() => {}))
     await deliver(receiver, payload)
     for (const content of [payload, samplePayload('encoding.failed'), 'no JSON']) {
@@ -59,7 +59,7 @@ describe('deliver', () => {
     }
   })
 
-  test('signs where it is told to', async () => {
+  test('signs with the given signer', async () => {
     const options = { secret: 's3cret' }
     const receiver = receiverOf({ verify: urlToken(options) }).onAny(() => {})
     expect((await deliver(receiver, payload)).status).toBe(401)
@@ -67,7 +67,7 @@ describe('deliver', () => {
     expect((await deliver(receiver, payload, { sign: signWithUrlToken({ secret: 'guess' }) })).status).toBe(401)
   })
 
-  test('needs no more of a receiver than receive', async () => {
+  test('needs only the method receive of a receiver', async () => {
     const acknowledgement = { outcome: 'accepted', status: 200, headers: {}, body: '{}' } as const
     expect(await deliver({ receive: async () => acknowledgement }, payload)).toMatchObject(acknowledgement)
   })
@@ -82,7 +82,7 @@ describe('makeDelivery', () => {
     expect(delivery.waitUntil).toBeUndefined()
   })
 
-  test('takes the format, the URL and header fields', async () => {
+  test('uses the given format, URL and header fields', async () => {
     const headers = { 'content-type': 'text/plain', 'X-Id': 'id-1' }
     const delivery = await makeDelivery(payload, { format: 'envelope', url: '/hook?a=1', headers })
     expect(delivery.url).toBe('/hook?a=1')
@@ -93,7 +93,7 @@ describe('makeDelivery', () => {
     })
   })
 
-  test('takes the exact text or bytes of a body', async () => {
+  test('accepts the exact text or bytes of a body', async () => {
     expect(text((await makeDelivery('{ "any" : "text" 😀')).body)).toBe('{ "any" : "text" 😀')
     const bytes = Uint8Array.of(0xff, 0x00)
     expect((await makeDelivery(bytes)).body).toEqual(bytes)

@@ -23,7 +23,7 @@ describe('the flat body', () => {
     )
   })
 
-  test('keeps what does not apply as the empty string', () => {
+  test('writes a field that does not apply as the empty string', () => {
     expect(flatBody({ ...payload, qualities: '', status: '' })).toContain(
       '"qualities":"","title":"Holiday.mp4","status":""',
     )
@@ -43,7 +43,7 @@ describe('the flat body', () => {
     expect(titleOf(title)).toBe(`"${title}"`)
   })
 
-  test('gives any well-formed text back to a JSON parser', () => {
+  test('lets a JSON parser read any well-formed text back', () => {
     const title = Array.from({ length: 0x800 }, (_, code) => String.fromCharCode(code)).join('')
     expect(JSON.parse(flatBody({ ...payload, title }))).toEqual({ ...payload, title })
   })

@@ -20,13 +20,13 @@ describe.each(eventTypes)('the sample of %s', (type) => {
 })
 
 describe('samplePayload', () => {
-  test('takes other values for any field', () => {
+  test('accepts other values for any field', () => {
     const payload = samplePayload('partial.finished', { media_id: 'm1', qualities: '720p' })
     expect(payload).toEqual({ ...samplePayload('partial.finished'), media_id: 'm1', qualities: '720p' })
     expect(samplePayload('partial.finished').media_id).not.toBe('m1')
   })
 
-  test('is another event with another media id or another time', async () => {
+  test('is a different event with another media id or another time', async () => {
     const receiver = createReceiver({ verify: unverified() }).onAny(() => {})
     const outcomeOf = async (fields = {}) => (await deliver(receiver, samplePayload('file.received', fields))).outcome
     expect(await outcomeOf()).toBe('accepted')

@@ -51,7 +51,7 @@ describe.each(signers)('%s', (_, sign, verifierOf) => {
     expect(await verifies(verifierOf('b2xk'))).toBe(false)
   })
 
-  test('keeps the body, the header fields and the rest of the URL, and leaves the draft alone', async () => {
+  test('keeps the body, the header fields and the rest of the URL, and does not change the draft', async () => {
     const before = JSON.stringify(draft)
     const signed = await sign(draft)
     expect(signed.body).toBe(body)
@@ -62,7 +62,7 @@ describe.each(signers)('%s', (_, sign, verifierOf) => {
 })
 
 describe('the signers', () => {
-  test('write what the sender would', async () => {
+  test('write what the sender writes', async () => {
     expect((await signWithUrlToken({ secret: 'a b' })(draft)).url).toBe('/hook?a=1&token=a%20b')
     expect((await signWithUrlToken({ secret: 'a/b', in: 'path' })(draft)).url).toBe('/hook/a%2Fb?a=1')
     expect((await signWithUrlToken({ secret: 's', parameter: 'key' })({ ...draft, url: '/' })).url).toBe('/?key=s')
@@ -79,18 +79,18 @@ describe('the signers', () => {
     expect((await signWithStandardWebhooks({ secret, now })(draft)).headers['webhook-timestamp']).toBe('1700000000')
   })
 
-  test('write the id they are given', async () => {
+  test('write the given id', async () => {
     const { headers } = await signWithStandardWebhooks({ secret, id: 'msg_7' })(draft)
     expect(headers['webhook-id']).toBe('msg_7')
     expect((await signWithStandardWebhooks({ secret })(draft)).headers['webhook-id']).toMatch(/^msg_/)
   })
 
-  test('refuse a secret that no verifier would take', () => {
+  test('reject a secret that no verifier accepts', () => {
     expect(() => signWithHmac({ ...hmac, secret: '' })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
     expect(() => signWithUrlToken({ secret: 's\n' })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   })
 
-  test('have nothing to do for unverified', async () => {
+  test('are not needed for unverified', async () => {
     expect(await unverified().verify({ ...draft, headers: new Headers() })).toEqual({ verified: true })
   })
 })

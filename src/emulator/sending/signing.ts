@@ -9,8 +9,8 @@ import {
   signWithUrlToken,
 } from '../../testing/signers.ts'
 import { basicAuth } from '../../verify/basic-auth.ts'
-import { headerToken } from '../../verify/header-token.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../../verify/encoding.ts'
+import { headerToken } from '../../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-signature.ts'
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'
 import { urlToken } from '../../verify/url-token.ts'

@@ -6,7 +6,7 @@ import { lifecycle } from '../../emulator/media/lifecycle-payloads.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'
 import { type HandledEvent, running, type Subject, silent } from '../subject.ts'
 
-/** Starts a receiver that keeps the types it handled, and closes it before they are looked at. */
+/** Runs a receiver that records the types it handles, and closes it before they are checked. */
 async function handledDuring(subject: Subject, attempt: (url: string) => Promise<void>, store?: IdempotencyStore) {
   const handled: string[] = []
   const handle = ({ type }: HandledEvent) => void handled.push(type)
@@ -15,7 +15,7 @@ async function handledDuring(subject: Subject, attempt: (url: string) => Promise
 }
 
 export async function singleValid(subject: Subject): Promise<void> {
-  // The service escapes what could end a script, which parsing and writing anew does not.
+  // The service escapes characters that could end a script. Parsing and writing the JSON again loses that.
   const body = freshBody({ title: '<映画> & \u2028 "quotes".mp4' })
   const handled = await handledDuring(subject, async (url) => {
     expect((await send(url, body)).status).toBe(200)
@@ -44,7 +44,7 @@ export async function concurrentDuplicate(subject: Subject): Promise<void> {
   expect(handled).toEqual(['encoding.finished'])
 }
 
-/** A store that answers later, as one across a network does. */
+/** A store that answers with a delay, like one across a network. */
 function slowStore(): IdempotencyStore {
   const store = lruStore()
   const later = async <Answer>(answer: Answer) => {

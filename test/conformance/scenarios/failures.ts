@@ -9,7 +9,7 @@ import { running, type Subject, silent } from '../subject.ts'
 const sender = createSender()
 const impatient = createSender({ timeoutMs: 50 })
 
-/** A handler that goes on only when it is told to, and counts its effects at its end. */
+/** A handler that waits until the test lets it continue, and counts its effects when it ends. */
 function heldHandler() {
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -29,7 +29,7 @@ export async function slowHandler(subject: Subject): Promise<void> {
   await running(subject, { verify: verifyToken, handle, logger: silent }, async (url) => {
     try {
       const first = await sender.deliver(withToken(url), body)
-      // Its answer was lost, as far as the sender knows.
+      // For the sender, the answer to this delivery was lost.
       const second = await sender.deliver(withToken(url), body)
       expect([first.answer?.status, second.answer?.status, effects()]).toEqual([200, 200, 0])
     } finally {
@@ -79,7 +79,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Delivers an event to a receiver and again to the one that is started after it; says how often it was handled. */
+/** Delivers an event before and after a restart of the receiver. Returns how often it was handled. */
 async function handledAcrossRestart(subject: Subject, store?: IdempotencyStore): Promise<number> {
   let effects = 0
   const handle = () => {
@@ -97,7 +97,7 @@ export async function restartWithSharedStore(subject: Subject): Promise<void> {
   expect(await handledAcrossRestart(subject, lruStore())).toBe(1)
 }
 
-/** The limit of a store in memory, which users are told of. */
+/** Shows the documented limit of a store in memory. */
 export async function restartWithOwnStore(subject: Subject): Promise<void> {
   expect(await handledAcrossRestart(subject)).toBe(2)
 }
@@ -117,7 +117,7 @@ export async function failedBookkeeping(subject: Subject): Promise<void> {
   expect(effects).toBe(1)
 }
 
-/** A store whose first completion fails, and a promise of that. */
+/** A store whose first completion fails, and a promise that resolves when it does. */
 function storeThatFailsToComplete() {
   const lru = lruStore()
   let complete: IdempotencyStore['complete'] = lru.complete

@@ -5,13 +5,13 @@ import { running, type Subject, silent } from '../subject.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** What is sent instead of a delivery of the event in `body`. */
+/** A wrong delivery that is sent instead of the event in `body`. */
 interface Wrong extends SendOptions {
   readonly body?: Uint8Array
 }
 
-/** Each is refused and handles nothing; and none keeps the event itself from being handled afterwards. */
-async function refuses(subject: Subject, status: number, wrongs: (body: Uint8Array) => readonly Wrong[]) {
+/** Checks that each wrong delivery is rejected, and that the genuine event can be handled afterwards. */
+async function rejects(subject: Subject, status: number, wrongs: (body: Uint8Array) => readonly Wrong[]) {
   const event = freshBody({ title: 'a & b.mp4' })
   let handled = 0
   const handle = () => {
@@ -27,24 +27,24 @@ async function refuses(subject: Subject, status: number, wrongs: (body: Uint8Arr
   expect(handled).toBe(1)
 }
 
-export const missingSignature = (subject: Subject) => refuses(subject, 401, () => [{}])
+export const missingSignature = (subject: Subject) => rejects(subject, 401, () => [{}])
 
 export const malformedSignature = (subject: Subject) =>
-  refuses(subject, 401, () =>
+  rejects(subject, 401, () =>
     ['', 'no hex', '00', '00'.repeat(32), '0'.repeat(10_000)].map((value) => ({
       headers: { 'x-timestamp': String(Math.floor(Date.now() / 1_000)), 'x-signature': value },
     })),
   )
 
 export const wrongKey = (subject: Subject) =>
-  refuses(subject, 401, () => [{ sign: signWithHmac({ ...signature, secret: 'another secret' }) }])
+  rejects(subject, 401, () => [{ sign: signWithHmac({ ...signature, secret: 'another secret' }) }])
 
-// The receiver allows five minutes to either side.
+// The receiver tolerates five minutes in both directions.
 export const staleSignature = (subject: Subject) =>
-  refuses(subject, 401, () => [{ sign: signLater(-310) }, { sign: signLater(310) }, { sign: signLater(-86_400 * 365) }])
+  rejects(subject, 401, () => [{ sign: signLater(-310) }, { sign: signLater(310) }, { sign: signLater(-86_400 * 365) }])
 
 export const alteredBody = (subject: Subject) =>
-  refuses(subject, 401, (body) => {
+  rejects(subject, 401, (body) => {
     const text = textOf(body)
     const altered = [
       text.replace('a \\u0026 b', 'c'),
@@ -58,7 +58,7 @@ export const alteredBody = (subject: Subject) =>
   })
 
 export const malformedBody = (subject: Subject) =>
-  refuses(subject, 400, () =>
+  rejects(subject, 400, () =>
     [
       encode(''),
       encode('no JSON'),
@@ -74,7 +74,7 @@ export const malformedBody = (subject: Subject) =>
   )
 
 export const unsupportedContentType = (subject: Subject) =>
-  refuses(subject, 415, () =>
+  rejects(subject, 415, () =>
     ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'].map((type) => ({
       sign,
       headers: { 'content-type': type },

@@ -12,7 +12,7 @@ const sensitive = [title, field, query, signature.secret, token]
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** Whatever is written while `run` runs: to the given logger, the console or the standard streams. */
+/** Captures everything written while `run` runs: to the given logger, the console or the standard streams. */
 async function writtenDuring(run: (logger: Logger) => Promise<void>): Promise<string> {
   const written: unknown[] = []
   const keep = (...parts: unknown[]) => {
@@ -32,7 +32,7 @@ async function writtenDuring(run: (logger: Logger) => Promise<void>): Promise<st
   return written.map((part) => inspect(part, { depth: null, maxStringLength: null })).join('\n')
 }
 
-/** Everything that makes a receiver write a line. */
+/** Causes every line that a receiver writes. */
 async function provoke(url: string, sign: Signer): Promise<string> {
   const marked = `${url}?debug=${query}`
   const event = encodePayload(samplePayload('encoding.finished', { title }))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { aUuid, keyPair, serveApi } from './fixture.ts'
 
 describe('creating an API key', () => {
-  test('answers 201 with all of it, the secret too', async () => {
+  test('answers 201 with the whole key, including its secret', async () => {
     const { call } = await serveApi()
     const { status, body } = await call('POST', '/api_keys', { api_key_name: ' ci ', ttl: '3600', type: 'only_upload' })
     expect(status).toBe(201)
@@ -39,7 +39,7 @@ describe('creating an API key', () => {
     expect(await apiKey(fields)).toMatchObject({ ttl, expired_at, type: 'full_access' })
   })
 
-  test('takes a form', async () => {
+  test('accepts a form', async () => {
     const { request, call } = await serveApi()
     const headers = { authorization: 'Bearer account-token' }
     const body = new URLSearchParams({ api_key_name: 'a form', ttl: '60', type: 'full_access' })
@@ -51,7 +51,7 @@ describe('creating an API key', () => {
     expect((await call('GET', '/api_keys')).body.data.api_keys[0].name).toBe('renamed')
   })
 
-  test('is refused when there are 10,000', async () => {
+  test('is rejected when there are 10,000', async () => {
     const { call, apiKey, workspace } = await serveApi()
     const { id } = await apiKey()
     for (let made = 1; made < 10_000; made++) workspace.apiKeys.create({ name: 'x', ttl: 60, type: 'full_access' })
@@ -63,7 +63,7 @@ describe('creating an API key', () => {
 })
 
 describe('an API key', () => {
-  test('is listed without its secret, and says when it was last used and that it has expired', async () => {
+  test('is listed without its secret, with the time of its last use and its status', async () => {
     const { call, apiKey, pass } = await serveApi()
     const { secret, ...listed } = await apiKey({ ttl: 10 })
     const list = async () => (await call('GET', '/api_keys')).body
@@ -86,7 +86,7 @@ describe('an API key', () => {
     expect((await call('GET', '/api_keys')).body.data.api_keys).toEqual([renamed])
   })
 
-  test('works until it is deleted, also for its own deletion', async () => {
+  test('works until it is deleted, even for its own deletion', async () => {
     const { call, apiKey } = await serveApi()
     const { id, public_key, secret } = await apiKey()
     const own = keyPair(public_key, secret)
@@ -97,7 +97,7 @@ describe('an API key', () => {
     expect((await call('DELETE', `/api_keys/${id}`)).status).toBe(404)
   })
 
-  test('is told of when it is created, used, renamed and deleted', async () => {
+  test('notifies of its creation, use, renaming and deletion', async () => {
     const { call, apiKey, changes } = await serveApi()
     const told: unknown[] = []
     changes.subscribe((change) => told.push(change))

@@ -5,7 +5,7 @@ import { account, credentials, keyPair, serveApi } from './fixture.ts'
 const { publicKey, secretKey, accessToken } = credentials
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const ownBasic = basic(`${publicKey}:${secretKey}`)
-/** What the official client sends with every request. */
+/** The headers that the official client sends with every request. */
 const client = { accept: 'application/json, */*;q=0.8', 'av-origin-client': 'nodejs:1.0.0' }
 
 describe('credentials', () => {
@@ -52,14 +52,14 @@ describe('credentials', () => {
       { ...keyPair(publicKey, 'wrong'), authorization: `Bearer ${accessToken}` },
       wrongPair,
     ],
-  ])('are refused with 401: %s', async (_, headers, message) => {
+  ])('are rejected with 401: %s', async (_, headers, message) => {
     const { call } = await serveApi()
     const answer = await call('GET', '/webhooks', undefined, headers)
     expect([answer.status, answer.body]).toEqual([401, { status: 'fail', message }])
     expect(answer.headers.get('www-authenticate')).toBe('Bearer')
   })
 
-  test('of two different keys are refused, good as each of them is', async () => {
+  test('of two different keys are rejected, even if each is valid', async () => {
     const { call, apiKey } = await serveApi()
     const [one, other] = [await apiKey(), await apiKey()]
     for (const authorization of [ownBasic, `Bearer ${accessToken}`, basic(`${one.public_key}:${one.secret}`)]) {
@@ -71,7 +71,7 @@ describe('credentials', () => {
     }
   })
 
-  test('may be an API key, until its lifetime is over', async () => {
+  test('may be an API key until it expires', async () => {
     const { call, apiKey, pass } = await serveApi()
     const { public_key, secret } = await apiKey({ ttl: 60 })
     const both = { ...keyPair(public_key, secret), authorization: basic(`${public_key}:${secret}`) }
@@ -89,7 +89,7 @@ describe('credentials', () => {
     expect([status, body.data]).toEqual([200, { api_keys: [], total: 0 }])
   })
 
-  test('that are wrong are not repeated in the answer', async () => {
+  test('that are wrong do not appear in the answer', async () => {
     const { call } = await serveApi()
     const { body } = await call('GET', '/webhooks', undefined, {
       ...keyPair('GUESSED', 'GUESSED'),
@@ -103,7 +103,7 @@ describe('the rate limit', () => {
   const limits = ({ headers }: { headers: Headers }) =>
     ['limit', 'remaining', 'retry-after'].map((name) => headers.get(`x-ratelimit-${name}`))
 
-  test('is told with every answer', async () => {
+  test('is in the headers of every answer', async () => {
     const { call, pass } = await serveApi()
     expect(limits(await call('GET', '/webhooks'))).toEqual(['6000', '5999', '60'])
     pass(20)
@@ -114,7 +114,7 @@ describe('the rate limit', () => {
     expect(limits(await call('GET', '/webhooks'))).toEqual(['6000', '5999', '60'])
   })
 
-  test('is of each credential its own, and one for all that have none', async () => {
+  test('applies to each credential, and to all requests without one together', async () => {
     const { call, apiKey } = await serveApi()
     const { public_key, secret } = await apiKey()
     expect(limits(await call('GET', '/webhooks', undefined, keyPair(public_key, secret)))[1]).toBe('5999')
@@ -125,18 +125,18 @@ describe('the rate limit', () => {
     )
   })
 
-  test('is enforced, until the next minute', async () => {
+  test('is enforced until the next minute', async () => {
     const { pass, workspace } = await serveApi()
-    // Not over a socket, where 6,000 requests take seconds.
+    // Without a socket, over which 6,000 requests take seconds.
     const api = createApi({ workspace, check: () => Promise.reject() })
     const ask = () => api.request('/webhooks', { headers: account })
     for (let request = 0; request < 6_000; request++) expect((await ask()).status).toBe(200)
     pass(59.5)
-    const refused = await ask()
-    expect(refused.status).toBe(429)
-    expect(limits(refused)).toEqual(['6000', '0', '1'])
-    expect(refused.headers.get('retry-after')).toBe('1')
-    expect(await refused.json()).toEqual({ status: 'fail', message: 'more than 6000 requests in a minute' })
+    const rejected = await ask()
+    expect(rejected.status).toBe(429)
+    expect(limits(rejected)).toEqual(['6000', '0', '1'])
+    expect(rejected.headers.get('retry-after')).toBe('1')
+    expect(await rejected.json()).toEqual({ status: 'fail', message: 'more than 6000 requests in a minute' })
     pass(0.5)
     expect((await ask()).status).toBe(200)
   })

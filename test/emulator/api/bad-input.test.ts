@@ -46,7 +46,7 @@ const wrongFlags = [
   [{ partial_finished: null }, notAFlag('partial_finished')],
 ] as const
 
-/** Sends each body, and expects it to be refused with the message beside it. */
+/** Sends each body, and expects it to be rejected with the message beside it. */
 async function expectRefusals(method: string, path: string, table: readonly (readonly [unknown, string])[]) {
   const { request } = await serveApi()
   for (const [given, message] of table) {
@@ -56,7 +56,7 @@ async function expectRefusals(method: string, path: string, table: readonly (rea
   }
 }
 
-describe('a body is refused with 400 and a message that names the field', () => {
+describe('a body is rejected with 400 and a message that names the field', () => {
   test('when a webhook is created', async () => {
     await expectRefusals('POST', '/webhooks', [
       ...wrongBodies,
@@ -106,7 +106,7 @@ describe('a body is refused with 400 and a message that names the field', () => 
   })
 })
 
-test('what a form says twice, or in other words than true and false, is refused', async () => {
+test('a field given twice, or a flag other than true and false, is rejected in a form', async () => {
   const { request } = await serveApi()
   for (const [form, message] of [
     ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a string'],
@@ -120,7 +120,7 @@ test('what a form says twice, or in other words than true and false, is refused'
   }
 })
 
-test.each(['/webhooks', '/api_keys'])('a query of %s is refused where it makes no sense', async (path) => {
+test.each(['/webhooks', '/api_keys'])('an invalid query of %s is rejected', async (path) => {
   const { call } = await serveApi()
   const wrongLimit = 'query.limit has to be a whole number from 1 to 100'
   const wrongOffset = 'query.offset has to be a whole number from 0 to 9007199254740991'
@@ -146,7 +146,7 @@ test.each(['/webhooks', '/api_keys'])('a query of %s is refused where it makes n
   }
 })
 
-test('a query filters webhooks by true or false, and API keys by neither', async () => {
+test('a query filters webhooks by flags, and API keys by none', async () => {
   const { call } = await serveApi()
   for (const value of ['yes', '', 'TRUE', '1', 'true&file_received=true']) {
     const { status, body } = await call('GET', `/webhooks?file_received=${value}`)
@@ -156,7 +156,7 @@ test('a query filters webhooks by true or false, and API keys by neither', async
   expect((await call('GET', '/api_keys?file_received=yes')).status).toBe(200)
 })
 
-test('what is not known in a body or a query is ignored', async () => {
+test('unknown fields of a body or a query are ignored', async () => {
   const { call } = await serveApi()
   const { status, body } = await call('POST', '/webhooks', { ...webhook, id: 'mine', user_id: 'me', extra: { a: [1] } })
   expect(status).toBe(201)
@@ -172,7 +172,7 @@ test.each([
   ['POST', '/webhooks/check/'],
   ['PATCH', '/api_keys/'],
   ['DELETE', '/api_keys/'],
-])('%s %s<id> answers 400 for what is no UUID, and 404 for one that is not known', async (method, path) => {
+])('%s %s<id> answers 400 for an id that is not a UUID, and 404 for an unknown one', async (method, path) => {
   const { call } = await serveApi()
   const body = method === 'PATCH' ? { name: 'x', api_key_name: 'x' } : undefined
   for (const id of [

@@ -21,22 +21,22 @@ export const aUuid = '7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d11'
 /** The time at which a test starts: 2026-03-01T00:00:00Z. */
 const epoch = 1_772_323_200_000_000_000n
 
-/** What the API answered. */
+/** An answer of the API. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: it is what the tests are about.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check its shape.
   readonly body: any
 }
 
-/** A test delivery that was answered so. */
+/** Makes the record of a test delivery that was answered with a status. */
 export const answered = (status: number): DeliveryRecord => ({
   ...delivery,
   answer: { status, body: '' },
   ...(status === 200 ? {} : { failure: { reason: 'status', message: `answered ${status}` } }),
 })
 
-/** A test delivery that has no answer. */
+/** Makes the record of a test delivery without an answer. */
 export const unanswered = (reason: 'timeout' | 'connection', message: string): DeliveryRecord => ({
   ...delivery,
   failure: { reason, message },
@@ -54,7 +54,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-/** Serves the API under `/api` until the end of the test, by a clock that the test moves. */
+/** Serves the API under `/api` for the duration of the test, with a clock that the test moves. */
 export async function serveApi({ check = async () => answered(200) }: { check?: EmulatedService['check'] } = {}) {
   const time = { now: epoch }
   const changes = new Changes()
@@ -75,7 +75,7 @@ export async function serveApi({ check = async () => answered(200) }: { check?: 
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  /** A request of the account, with a JSON body where there is one. */
+  /** Sends a request with the account's credentials, with a JSON body if one is given. */
   const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = account) =>
     request(
       method,

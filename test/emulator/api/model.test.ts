@@ -5,16 +5,16 @@ import { aUuid, serveApi } from './fixture.ts'
 
 type Fields = Record<string, unknown>
 
-/** A resource as this test has it, in a plain array, the oldest first. */
+/** This test's model of a resource: a plain array, oldest first. */
 interface Model {
   readonly path: string
   readonly plural: string
   readonly singular: string
-  /** What has been created and not deleted, as a list is to show it. */
+  /** The existing records, as a list should show them. */
   records: (Fields & { id: string })[]
 }
 
-/** What is done, `seconds` after what was done before; `index` is of a record, or of none when there are too few. */
+/** An operation, `seconds` after the previous one. `index` selects a record, or none when there are too few. */
 type Operation = { readonly seconds: number } & (
   | { readonly kind: 'create'; readonly body: Fields }
   | { readonly kind: 'update'; readonly index: number; readonly body: Fields }
@@ -22,7 +22,7 @@ type Operation = { readonly seconds: number } & (
   | { readonly kind: 'list'; readonly query: Fields }
 )
 
-// Few and alike, so that names and URLs tie, and searches find some.
+// Few and similar, so that names and URLs repeat and searches match.
 const name = fc.constantFrom('a', 'B', 'ab', 'AB', 'Ünit', 'b c', '🎬')
 const url = fc.constantFrom('http://a.example/', 'http://b.example/', 'https://a.example/?x=1&y=2')
 const flags = fc.record(Object.fromEntries(subscriptionFlags.map((flag) => [flag, fc.boolean()])), { requiredKeys: [] })
@@ -89,7 +89,7 @@ function merge(parts: readonly Fields[]): Fields {
   return Object.assign({}, ...parts)
 }
 
-/** The page that a query is to show, worked out the long way. */
+/** Computes the page that a query should show, step by step. */
 function page(records: Model['records'], { offset = 0, limit = 25, sort_by, order_by, search, ...filter }: Fields) {
   const matching = records.filter(
     (record) =>
@@ -105,7 +105,7 @@ function page(records: Model['records'], { offset = 0, limit = 25, sort_by, orde
   return { items: ordered.slice(Number(offset), Number(offset) + Number(limit)), total: matching.length }
 }
 
-/** Does an operation over HTTP and in the model, and expects the same of both. */
+/** Runs an operation over HTTP and in the model, and expects the same result. */
 async function play(operation: Operation, model: Model, { call, pass }: Awaited<ReturnType<typeof serveApi>>) {
   pass(operation.seconds)
   const { path, singular, plural } = model

@@ -15,7 +15,7 @@ const paths: readonly (readonly [path: string, methods: readonly string[]])[] = 
 describe.each(paths)('%s', (path, methods) => {
   const allow = `${methods.join(', ').replace('GET', 'GET, HEAD')}, OPTIONS`
 
-  test('answers every other method with 405 and an Allow that names those it has', async () => {
+  test('answers every other method with 405 and names its methods in Allow', async () => {
     const { call } = await serveApi()
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'LINK'].filter((one) => !methods.includes(one))) {
       const { status, headers, body } = await call(method, path)
@@ -24,7 +24,7 @@ describe.each(paths)('%s', (path, methods) => {
     }
   })
 
-  test('tells OPTIONS its methods, and no other origin anything', async () => {
+  test('answers OPTIONS with its methods, and without CORS headers', async () => {
     const { request } = await serveApi()
     const headers = { origin: 'http://elsewhere.example', 'access-control-request-method': 'POST' }
     const answer = await request('OPTIONS', path, { headers })
@@ -32,7 +32,7 @@ describe.each(paths)('%s', (path, methods) => {
     expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
-  test('asks for credentials', async () => {
+  test('requires credentials', async () => {
     const { call } = await serveApi()
     for (const method of methods) {
       const { status, headers } = await call(method, path, undefined, {})
@@ -40,7 +40,7 @@ describe.each(paths)('%s', (path, methods) => {
     }
   })
 
-  test('refuses a key that may only upload', async () => {
+  test('rejects a key that may only upload', async () => {
     const { call, apiKey } = await serveApi()
     const { public_key, secret } = await apiKey({ type: 'only_upload' })
     for (const method of methods) {
@@ -50,7 +50,7 @@ describe.each(paths)('%s', (path, methods) => {
   })
 })
 
-test('HEAD is answered as GET is, without the body', async () => {
+test('HEAD is answered like GET, without the body', async () => {
   const { call, webhook } = await serveApi()
   const { id } = await webhook()
   for (const path of ['/webhooks', `/webhooks/${id}`, '/api_keys']) {
@@ -61,7 +61,7 @@ test('HEAD is answered as GET is, without the body', async () => {
   expect((await call('HEAD', `/webhooks/check/${id}`)).status).toBe(405)
 })
 
-test('a path that is not known answers 404, with credentials and without', async () => {
+test('an unknown path answers 404, with credentials and without', async () => {
   const { call } = await serveApi()
   for (const path of [
     '',
@@ -79,7 +79,7 @@ test('a path that is not known answers 404, with credentials and without', async
   }
 })
 
-test('every answer says application/json, and nothing more', async () => {
+test('every answer has exactly the content type application/json', async () => {
   const { call, webhook } = await serveApi()
   const { id } = await webhook()
   const answers = [
@@ -111,7 +111,7 @@ describe('a body', () => {
   )
 
   test.each(['text/plain', 'multipart/form-data; boundary=x', 'application/jsonp', 'constructor'])(
-    'of %s is refused with 415',
+    'of %s is rejected with 415',
     async (type) => {
       const { request } = await serveApi()
       for (const [method, path] of [
@@ -129,14 +129,14 @@ describe('a body', () => {
     },
   )
 
-  test('without a content type, or with an encoding, is refused with 415', async () => {
+  test('without a content type, or with an encoding, is rejected with 415', async () => {
     const { request } = await serveApi()
     expect((await request('POST', '/webhooks', { headers: account })).status).toBe(415)
     const headers = { ...account, 'content-type': 'application/json', 'content-encoding': 'gzip' }
     expect((await request('POST', '/webhooks', { headers, body: '{}' })).status).toBe(415)
   })
 
-  test('is not needed, and not looked at, by a test delivery and a deletion', async () => {
+  test('is ignored by a test delivery and a deletion', async () => {
     const { request, webhook } = await serveApi()
     const { id } = await webhook()
     const plain = { body: '{', headers: { ...account, 'content-type': 'text/plain' } }
@@ -144,7 +144,7 @@ describe('a body', () => {
     expect((await request('DELETE', `/webhooks/${id}`, plain)).status).toBe(200)
   })
 
-  test('of 64 KiB is read, and one byte more refused with 413', async () => {
+  test('of 64 KiB is accepted, and one byte more is rejected with 413', async () => {
     const { request, call } = await serveApi()
     const headers = { ...account, 'content-type': 'application/json' }
     const padded = (size: number) => '{"api_key_name":"x"}'.padEnd(size)
@@ -156,7 +156,7 @@ describe('a body', () => {
 
   const head = `POST /api/webhooks HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${credentials.accessToken}\r\ncontent-type: application/json\r\n`
 
-  test('that is said to be too large is refused before it is sent', async () => {
+  test('with a Content-Length that is too large is rejected before it is sent', async () => {
     const { port } = await serveApi()
     const socket = connect(port, '127.0.0.1')
     socket.write(`${head}content-length: 1000000000\r\n\r\n{`)
@@ -165,14 +165,14 @@ describe('a body', () => {
     socket.destroy()
   })
 
-  test('that never ends is refused with 413, and its connection closed', async () => {
+  test('that never ends is rejected with 413, and its connection is closed', async () => {
     const { port } = await serveApi()
     let answer = ''
     const socket = connect(port, '127.0.0.1')
       .on('data', (data) => {
         answer += data
       })
-      // It is closed in the middle of what is written here.
+      // The server closes the connection during these writes.
       .on('error', () => {})
     const pour = () => {
       while (socket.write(chunk));
@@ -184,7 +184,7 @@ describe('a body', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
   })
 
-  test('that is cut off harms nobody else', async () => {
+  test('that is cut off does not affect other requests', async () => {
     const { port, call } = await serveApi()
     const error = vi.spyOn(console, 'error')
     const socket = connect(port, '127.0.0.1')

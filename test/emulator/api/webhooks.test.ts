@@ -5,7 +5,7 @@ import { answered, aUuid, serveApi, unanswered } from './fixture.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('creating a webhook', () => {
-  test('answers 201 with all of it, event flags that were left out being false', async () => {
+  test('answers 201 with the whole webhook, where omitted event flags are false', async () => {
     const { call, workspace } = await serveApi()
     const { status, body } = await call('POST', '/webhooks', {
       name: ' my webhook ',
@@ -36,12 +36,12 @@ describe('creating a webhook', () => {
     })
   })
 
-  test.each([{}, { name: '' }, { name: '  ' }])('gives it the default name when it is %o', async (fields) => {
+  test.each([{}, { name: '' }, { name: '  ' }])('sets the default name for %o', async (fields) => {
     const { webhook } = await serveApi()
     expect(await webhook(fields)).toMatchObject({ name: 'default-name-webhook' })
   })
 
-  test('takes a form', async () => {
+  test('accepts a form', async () => {
     const { request, call } = await serveApi()
     const headers = { authorization: 'Bearer account-token' }
     const body = new URLSearchParams({ url: 'http://127.0.0.1:1/ü', name: 'a form', encoding_failed: 'true' })
@@ -63,14 +63,14 @@ describe('creating a webhook', () => {
     expect(await webhook({ name: '🎬'.repeat(100) })).toMatchObject({ name: '🎬'.repeat(100) })
   })
 
-  test('is refused when there are 10,000', async () => {
+  test('is rejected when there are 10,000', async () => {
     const { call, webhook, workspace } = await serveApi()
     const { id } = await webhook()
     for (let made = 1; made < 10_000; made++)
       workspace.webhooks.create({ name: 'one of many', url: 'http://a.example' })
-    const refused = await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })
-    expect(refused.status).toBe(400)
-    expect(refused.body.message).toBe('the limit of 10000 webhooks is reached: delete some first')
+    const rejected = await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })
+    expect(rejected.status).toBe(400)
+    expect(rejected.body.message).toBe('the limit of 10000 webhooks is reached: delete some first')
 
     await call('DELETE', `/webhooks/${id}`)
     expect((await call('POST', '/webhooks', { url: 'http://a.example', file_received: true })).status).toBe(201)
@@ -86,7 +86,7 @@ describe('a webhook', () => {
     expect(body).toEqual({ status: 'success', data: { webhook: created } })
   })
 
-  test('is changed only where the patch says so', async () => {
+  test('changes only the fields of the patch', async () => {
     const { call, webhook, pass } = await serveApi()
     const created = await webhook({ name: 'before' })
     pass(1.5)
@@ -101,7 +101,7 @@ describe('a webhook', () => {
     })
   })
 
-  test('says when a delivery was last acknowledged', async () => {
+  test('shows when a delivery was last acknowledged', async () => {
     const { call, webhook, pass, workspace } = await serveApi()
     const created = await webhook()
     pass(60)
@@ -128,7 +128,7 @@ describe('a webhook', () => {
     expect(workspace.webhooks.subscribedTo('encoding_failed')).toEqual([])
   })
 
-  test('is gone once it was deleted', async () => {
+  test('does not exist after its deletion', async () => {
     const { call, webhook } = await serveApi()
     const { id } = await webhook()
     const { status, body } = await call('DELETE', `/webhooks/${id}`)
@@ -137,7 +137,7 @@ describe('a webhook', () => {
     for (const method of ['GET', 'DELETE']) expect((await call(method, `/webhooks/${id}`)).status).toBe(404)
   })
 
-  test('is told of when it is created, changed and deleted', async () => {
+  test('notifies of its creation, changes and deletion', async () => {
     const { call, webhook, changes } = await serveApi()
     const told: unknown[] = []
     changes.subscribe((change) => told.push(change))
@@ -171,7 +171,7 @@ describe('a test delivery', () => {
     [answered(500), 500, 'error', 'answered 500'],
     [answered(503), 503, 'error', 'answered 503'],
     [answered(599), 599, 'error', 'answered 599'],
-    // What can't be passed on, or would pass for a success.
+    // Statuses that cannot be passed on, or would look like a success.
     [answered(101), 400, 'fail', 'answered 101'],
     [answered(202), 400, 'fail', 'answered 202'],
     [answered(204), 400, 'fail', 'answered 204'],
@@ -180,7 +180,7 @@ describe('a test delivery', () => {
     [answered(999), 400, 'fail', 'answered 999'],
     [unanswered('timeout', 'no answer within 1000 ms'), 400, 'fail', 'no answer within 1000 ms'],
     [unanswered('connection', 'ECONNREFUSED'), 400, 'fail', 'ECONNREFUSED'],
-  ])('that failed (%#) says how', async (record, status, word, how) => {
+  ])('that failed (%#) shows the reason', async (record, status, word, how) => {
     const { call, webhook } = await serveApi({ check: async () => record })
     const { id } = await webhook()
     const answer = await call('POST', `/webhooks/check/${id}`)

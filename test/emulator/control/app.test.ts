@@ -6,7 +6,7 @@ const json = { 'content-type': 'application/json' }
 const chunked = { 'transfer-encoding': 'chunked' }
 
 describe('POST /emulator/media', () => {
-  test('uploads a media, whose events follow', async () => {
+  test('uploads a media and sends its events', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     await subscribe(emulator, receiver.url)
@@ -52,17 +52,17 @@ describe('POST /emulator/media', () => {
     expect(made).toMatchObject({ status: 201, body: { media: { title: '映画' } } })
   })
 
-  test('is answered 503 while too many events wait', async () => {
+  test('is answered 503 while too many events are unfinished', async () => {
     const emulator = await emulate({ maxWaiting: 1 })
     await subscribe(emulator, await serve(() => {}), ['file_received'])
     emulator.addMedia()
-    const refused = await ask(`${emulator.url}/emulator/media`, { method: 'POST' })
-    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '1' }, body: { status: 'error' } })
+    const rejected = await ask(`${emulator.url}/emulator/media`, { method: 'POST' })
+    expect(rejected).toMatchObject({ status: 503, headers: { 'retry-after': '1' }, body: { status: 'error' } })
   })
 })
 
 describe('the lists', () => {
-  test('of media are read page by page, the newest one first', async () => {
+  test('of media are read in pages, newest first', async () => {
     const emulator = await emulate()
     const ids = Array.from({ length: 30 }, () => emulator.addMedia().id).reverse()
     const page = async (query: string) => {
@@ -74,7 +74,7 @@ describe('the lists', () => {
     expect(await page('?offset=30')).toEqual({ ids: [], total: 30 })
   })
 
-  test('of sendings can be narrowed to a webhook, a media and a state', async () => {
+  test('of sendings can be filtered by webhook, media and state', async () => {
     const emulator = await emulate({ profile: 'observed' })
     const good = await subscribe(emulator, await serve(answering(200)), ['file_received', 'encoding_finished'])
     const bad = await subscribe(emulator, await serve(answering(500)), ['file_received'])
@@ -100,7 +100,7 @@ describe('the lists', () => {
 })
 
 describe('a sending', () => {
-  test('shows each delivery: what was sent, what was answered, how long it took, and why another one followed', async () => {
+  test('shows the request, answer, duration and failure of each delivery', async () => {
     const emulator = await emulate()
     const { id: webhookId } = await subscribe(emulator, await serve(answering(503, 200)), ['file_received'])
     emulator.addMedia()
@@ -124,7 +124,7 @@ describe('a sending', () => {
     expect(body.sending.deliveries[1]).not.toHaveProperty('failure')
   })
 
-  test('is repeated, as its webhook behaves or otherwise', async () => {
+  test('is repeated with the behaviour of its webhook or with another one', async () => {
     const emulator = await emulate()
     const { url, events } = await receive()
     await subscribe(emulator, url, ['file_received'])
@@ -163,7 +163,7 @@ describe('a sending', () => {
 })
 
 describe('the behaviour of a webhook', () => {
-  test('is set, is told, and goes with the webhook', async () => {
+  test('can be set and read, and is deleted with the webhook', async () => {
     const emulator = await emulate()
     const { id } = await subscribe(emulator, await serve(answering(200)), ['file_received'])
     const url = `${emulator.url}/emulator/webhooks/${id}/behaviour`
@@ -181,7 +181,7 @@ describe('the behaviour of a webhook', () => {
 })
 
 describe('GET /emulator/settled', () => {
-  test('answers when everything has come to its end', async () => {
+  test('answers when nothing is unfinished', async () => {
     const emulator = await emulate()
     const { url, events } = await receive()
     await subscribe(emulator, url)
@@ -191,7 +191,7 @@ describe('GET /emulator/settled', () => {
     expect(events).toHaveLength(4)
   })
 
-  test('is answered 504 after its time, with what is still going on', async () => {
+  test('answers 504 after its timeout, and names what is unfinished', async () => {
     const emulator = await emulate({ timeScale: 1 })
     emulator.addMedia()
     expect(await ask(`${emulator.url}/emulator/settled?timeout_ms=5`)).toMatchObject({
@@ -214,7 +214,13 @@ describe('bad input', () => {
     [415, 'POST', '/media', { body: 'title=x', headers: { 'content-type': 'text/plain' } }, /^the content type/],
     [413, 'POST', '/media', { body: { title: 'x'.repeat(70_000) } }, 'the body is larger than 65536 bytes'],
     [413, 'POST', '/media', { body: 'x'.repeat(70_000), headers: chunked }, 'the body is larger than 65536 bytes'],
-    [415, 'POST', '/media', { body: '{}', headers: { ...json, 'content-encoding': 'gzip' } }, /without Content-Encoding$/],
+    [
+      415,
+      'POST',
+      '/media',
+      { body: '{}', headers: { ...json, 'content-encoding': 'gzip' } },
+      /without Content-Encoding$/,
+    ],
     [405, 'DELETE', '/media', {}, '/emulator/media takes GET, HEAD, POST'],
     [400, 'GET', '/media?limit=0', {}, 'query.limit has to be a whole number from 1 to 100'],
     [400, 'GET', '/media?limit=101', {}, 'query.limit has to be a whole number from 1 to 100'],
@@ -251,9 +257,9 @@ describe('bad input', () => {
     emulator.addMedia()
     const { body } = await ask(`${emulator.url}/emulator/sendings`)
     const at = path.replace(':webhook', id).replace(':sending', body.sendings[0].id)
-    const refused = await ask(`${emulator.url}/emulator${at}`, { method, ...question })
-    expect(refused).toMatchObject({ status, body: { status: 'fail' } })
-    expect(refused.body.message).toMatch(message)
-    if (status === 405) expect(refused.body.message).toContain(`takes ${refused.headers.allow}`)
+    const rejected = await ask(`${emulator.url}/emulator${at}`, { method, ...question })
+    expect(rejected).toMatchObject({ status, body: { status: 'fail' } })
+    expect(rejected.body.message).toMatch(message)
+    if (status === 405) expect(rejected.body.message).toContain(`takes ${rejected.headers.allow}`)
   })
 })

@@ -8,7 +8,7 @@ import { Changes } from '../../../src/emulator/shared/changes.ts'
 import { ask } from '../ask.ts'
 import { answering, emulate, serve, subscribe } from '../fixture.ts'
 
-/** Reads a stream of events as it comes. */
+/** Reads a stream of events as it arrives. */
 async function follow(url: string) {
   const request = get(url, { agent: false })
   request.on('error', () => {})
@@ -29,7 +29,7 @@ async function follow(url: string) {
 }
 
 describe('GET /emulator/events', () => {
-  test('tells which kinds of things have changed', async () => {
+  test('names the kinds of things that changed', async () => {
     const emulator = await emulate()
     const stream = await follow(`${emulator.url}/emulator/events`)
     expect(stream.headers['content-type']).toBe('text/event-stream')
@@ -69,7 +69,7 @@ describe('a stream of changes', () => {
     return { changes, url }
   }
 
-  test('is one message after another, however much changes', async () => {
+  test('sends one message at a time, even for many changes', async () => {
     const { changes, url } = await open()
     const stream = await follow(url)
     await expect.poll(stream.said).toBe(': open\n\n')
@@ -80,7 +80,7 @@ describe('a stream of changes', () => {
       await new Promise(setImmediate)
     }
     await expect.poll(stream.messages).not.toEqual([])
-    // One for each 200 ms that it took, and one for the rest.
+    // One message for each 200 ms, and one for the rest.
     expect(stream.messages().length).toBeLessThanOrEqual((performance.now() - begin) / 200 + 1)
     expect(stream.messages().every((kinds) => kinds.length <= 2)).toBe(true)
   })
@@ -95,7 +95,7 @@ describe('a stream of changes', () => {
     await expect.poll(() => unsubscribed.mock.calls.length).toBe(1)
   })
 
-  test('does not begin for who asks for its head only', async () => {
+  test('does not start for HEAD', async () => {
     const { changes, url } = await open()
     const subscribe = vi.spyOn(changes, 'subscribe')
     const { status, headers } = await ask(url, { method: 'HEAD' })

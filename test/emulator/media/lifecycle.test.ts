@@ -12,7 +12,7 @@ const media: UploadedMedia = {
 
 const words = (of: UploadedMedia) => lifecycle(of).map(({ type, qualities, status }) => [type, qualities, status])
 
-test('a media lives from its upload, through each quality as it ends, to the end of its encoding', () => {
+test('the events of a media go from its upload through each finished quality to the end of its encoding', () => {
   expect(words(media)).toEqual([
     ['file.received', '360p,720p,1080p', 'new'],
     ['encoding.started', '', 'transcoding'],
@@ -23,7 +23,7 @@ test('a media lives from its upload, through each quality as it ends, to the end
   ])
 })
 
-test('a media that fails does so at the last of its qualities', () => {
+test('a media that fails does so at its last quality', () => {
   expect(words({ ...media, fails: true }).slice(2)).toEqual([
     ['partial.finished', '720p', ''],
     ['partial.finished', '360p', ''],
@@ -31,7 +31,7 @@ test('a media that fails does so at the last of its qualities', () => {
   ])
 })
 
-test('each event is emitted after the one before it', () => {
+test('each event is emitted after the previous one', () => {
   const moments = lifecycle(media).map(({ emitted_at }) => emitted_at)
   expect(moments[0]).toBe('2026-03-14T00:00:00Z')
   expect(moments[1]).toBe('2026-03-14T00:00:02.716057313Z')

@@ -9,7 +9,7 @@ import { timers } from '../sending/fixture.ts'
 
 const second = 1_000_000_000n
 
-/** A studio that is closed with the test, whose clock goes on by a second each time it is asked. */
+/** Creates a studio that is closed after the test. Its clock advances by a second each time it is read. */
 function studioWith(options: Partial<StudioOptions> = {}) {
   const emitted: Payload[] = []
   let now = BigInt(Date.UTC(2026, 2, 14)) * 1_000_000n
@@ -32,7 +32,7 @@ function studioWith(options: Partial<StudioOptions> = {}) {
   return { studio, emitted }
 }
 
-/** An `emit` that is refused so many times in turn, after so many events. */
+/** Creates an `emit` that throws `overloaded` the given number of times after the given number of events. */
 function overloadedAfter(events: number, times: number) {
   const emitted: Payload[] = []
   let left = times
@@ -45,7 +45,7 @@ function overloadedAfter(events: number, times: number) {
 }
 
 describe('a media', () => {
-  test('emits its first event at once, and the others in their order', async () => {
+  test('emits its first event at once, and the others in order', async () => {
     const { studio, emitted } = studioWith()
     const media = studio.add({ title: 'Holiday.mp4', qualities: ['720p', '360p'], mediaType: 'audio' })
     expect(emitted.map(({ type }) => type)).toEqual(['file.received'])
@@ -79,7 +79,7 @@ describe('a media', () => {
     expect(after?.timeline.map(({ sendingIds }) => sendingIds)).toEqual([1, 2, 3, 4, 5].map((n) => [`sending-${n}`]))
   })
 
-  test('is an untitled video in two qualities unless it is told otherwise', () => {
+  test('is an untitled video in two qualities by default', () => {
     expect(studioWith().studio.add()).toMatchObject({
       userId: 'user-1',
       title: 'Untitled.mp4',
@@ -99,7 +99,7 @@ describe('a media', () => {
     expect(studio.get(id)?.state).toBe('failed')
   })
 
-  test('takes about 2.7 s from one event to the next, here scaled', async () => {
+  test('emits an event about every 2.7 s, here scaled', async () => {
     const moments: number[] = []
     const { studio } = studioWith({
       timeScale: 0.01,
@@ -115,7 +115,7 @@ describe('a media', () => {
     }
   })
 
-  test('tells of each of its changes', async () => {
+  test('notifies of each change', async () => {
     const changes = new Changes()
     const told: unknown[] = []
     changes.subscribe((change) => told.push(change))
@@ -125,7 +125,7 @@ describe('a media', () => {
     expect(told).toEqual(new Array(4).fill({ kind: 'media', id }))
   })
 
-  test('waits with an event for which there is no room, and loses none', async () => {
+  test('emits an event later when there is no room, and loses none', async () => {
     const { emitted, emit } = overloadedAfter(2, 3)
     const { studio } = studioWith({ emit })
     const { id } = studio.add({ qualities: ['360p'] })
@@ -139,7 +139,7 @@ describe('a media', () => {
     expect(studio.get(id)?.state).toBe('finished')
   })
 
-  test('that finds no room asks for it twice a second, however fast the time', () => {
+  test('that finds no room retries twice a second at any time scale', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     let attempts = 0
@@ -153,14 +153,14 @@ describe('a media', () => {
     expect(attempts).toBeLessThanOrEqual(22)
   })
 
-  test('is refused when there is no room for its first event, and leaves no trace', () => {
+  test('is rejected without a trace when there is no room for its first event', () => {
     const { studio } = studioWith({ emit: overloadedAfter(0, 1).emit })
     expect(() => studio.add()).toThrow(expect.objectContaining({ code: 'overloaded' }))
     expect(studio.list()).toEqual([])
   })
 })
 
-describe('the input of a media', () => {
+describe('the properties of a media', () => {
   test.each<[string, unknown]>([
     ['media.title', { title: 1 }],
     ['media.title', { title: 'x'.repeat(256) }],
@@ -178,7 +178,7 @@ describe('the input of a media', () => {
     ['media has no field quality', { quality: '360p' }],
     ['media has to be an object', 'Holiday.mp4'],
     ['media has to be an object', null],
-  ])('is refused where %s makes no sense: %j', (named, input) => {
+  ])('are rejected because of %s: %j', (named, input) => {
     const { studio, emitted } = studioWith()
     expect(() => studio.add(input as MediaInput)).toThrow(
       expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(`^${named}`) }),
@@ -186,7 +186,7 @@ describe('the input of a media', () => {
     expect(emitted).toEqual([])
   })
 
-  test('may be any words, and each life has its events', async () => {
+  test('may be any words, and every media emits all its events', async () => {
     const quality = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter((text) => !text.includes(','))
     const inputs = fc.record({
       title: fc.string({ unit: 'binary', maxLength: 50 }),
@@ -208,7 +208,7 @@ describe('the input of a media', () => {
 })
 
 describe('a studio', () => {
-  test('lists its media, the newest one first, and forgets the oldest that are over', async () => {
+  test('lists its media, newest first, and drops the oldest finished ones', async () => {
     const { studio } = studioWith({ maxRecords: 2 })
     const ids: string[] = []
     for (let i = 0; i < 4; i++) {
@@ -219,7 +219,7 @@ describe('a studio', () => {
     expect(studio.get(ids[3] ?? '')).toBeUndefined()
   })
 
-  test('takes no more media than it has room for', () => {
+  test('rejects more media than its limit', () => {
     const { studio } = studioWith({ maxRecords: 2, timeScale: 1 })
     studio.add()
     studio.add()
@@ -231,7 +231,7 @@ describe('a studio', () => {
     )
   })
 
-  test('emits nothing more once it is closed, and leaves no timer', async () => {
+  test('emits nothing after it is closed, and leaves no timer', async () => {
     const { studio, emitted } = studioWith({ timeScale: 1 })
     for (let i = 0; i < 50; i++) studio.add()
     const idle = studio.idle()

@@ -4,7 +4,7 @@ import { answering, emulate, serve } from '../fixture.ts'
 import { describeInBrowser, openPage } from './browser.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
-/** Presses Tab until something has the focus, which has to be seen. */
+/** Presses Tab until the target has the focus, and checks that the focus is visible. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   const focused = target.and(page.locator(':focus'))
   for (let presses = 0; (await focused.count()) === 0; presses++) {
@@ -43,7 +43,7 @@ describeInBrowser('the keyboard alone', () => {
     await rows(page).nth(5).waitFor()
   })
 
-  test('keeps its place, and what is open stays open, while deliveries arrive', async () => {
+  test('keeps the focus and open details while deliveries arrive', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     await createWebhook(page, await serve(answering(200)))
@@ -61,7 +61,7 @@ describeInBrowser('the keyboard alone', () => {
 })
 
 describeInBrowser('on a phone', () => {
-  test.each(['light', 'dark'] as const)('nothing is wider than its 360 pixels (%s)', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('the page fits into 360 pixels (%s)', async (colorScheme) => {
     const emulator = await emulate()
     const page = await openPage(emulator, { viewport: { width: 360, height: 740 }, colorScheme })
     const width = () => page.evaluate('document.scrollingElement.scrollWidth')
@@ -80,7 +80,7 @@ describeInBrowser('on a phone', () => {
 })
 
 describeInBrowser('without a script', () => {
-  test('the page does the same, by documents and forms', async () => {
+  test('the page works with documents and forms', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator, { javaScriptEnabled: false })
     const form = page.locator('#new-webhook')

@@ -15,7 +15,7 @@ const args = [
   '--disable-sync',
 ]
 
-/** A group of tests that need a browser. */
+/** Defines a group of tests that need a browser. */
 export function describeInBrowser(name: string, tests: () => void): void {
   describe.skipIf(executablePath === undefined)(name, { timeout: 30_000 }, tests)
 }
@@ -32,8 +32,8 @@ afterEach(async () => {
 })
 
 /**
- * Opens the page, until the end of the test. The test fails if the page asks another host for something, opens a dialog,
- * throws, or does what its policy forbids.
+ * Opens the page for the duration of the test. The test fails if the page requests something from another host, opens a
+ * dialog, throws, or violates its Content-Security-Policy.
  */
 export async function openPage(emulator: Emulator, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options)
@@ -56,7 +56,7 @@ export async function openPage(emulator: Emulator, options: BrowserContextOption
   return page
 }
 
-/** Opens a page of the browser that has nothing to do with the emulator. */
+/** Opens another page in the same browser. */
 export async function openOther(url: string): Promise<Page> {
   const context = await browser.newContext()
   closings.push(() => context.close())

@@ -5,8 +5,8 @@ import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 const types = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
-describeInBrowser('a media that is uploaded', () => {
-  test('arrives in a real receiver, while its deliveries and its timeline are watched', async () => {
+describeInBrowser('an uploaded media', () => {
+  test('reaches a real receiver, and shows its deliveries and its timeline', async () => {
     const { url, events } = await receive()
     const emulator = await emulate()
     const page = await openPage(emulator)
@@ -42,7 +42,7 @@ describeInBrowser('a media that is uploaded', () => {
 })
 
 describeInBrowser('a sending', () => {
-  test('shows each of its deliveries, why it was sent again, and how it ended', async () => {
+  test('shows each delivery, the reason for each retry, and the result', async () => {
     const emulator = await emulate({ timeScale: 0.02 })
     const page = await openPage(emulator)
     const statuses = [503, 500]
@@ -68,7 +68,7 @@ describeInBrowser('a sending', () => {
     await detail.waitFor({ state: 'detached' })
   })
 
-  test('of a receiver that is down is given up, and repeated once it is back', async () => {
+  test('to a receiver that is down is given up, and can be repeated later', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const card = await createWebhook(page, 'http://127.0.0.1:9/nobody')
@@ -108,7 +108,7 @@ describeInBrowser('a sending', () => {
 })
 
 describeInBrowser('the deliveries', () => {
-  test('can be filtered by state and by webhook, and the filter is kept by what follows', async () => {
+  test('can be filtered by state and by webhook, and the filter stays', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     await createWebhook(page, await serve(answering(200)), 'Good')

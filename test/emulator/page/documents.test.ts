@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { answering, api, emulate, serve, subscribe } from '../fixture.ts'
 
-/** Sends a form of the page, and does not follow where it leads. */
+/** Sends a form of the page, without following the redirect. */
 const send = (url: string, form: Record<string, string>) =>
   fetch(url, { method: 'POST', body: new URLSearchParams(form), redirect: 'manual' })
 
 const read = async (url: string): Promise<string> => (await fetch(url)).text()
 
-test('the page and its sections have no script, style or handler of their own, as its policy has it', async () => {
+test('the page has no inline script, style or handler, as its policy requires', async () => {
   const emulator = await emulate()
   await subscribe(emulator, await serve(answering(200)))
   emulator.addMedia()
@@ -30,7 +30,7 @@ test.each([
   expect(response.headers.get('content-type')).toContain(type)
 })
 
-test('a section is served on its own, and what is none is not', async () => {
+test('a section is served on its own, and an unknown one answers 404', async () => {
   const { url } = await emulate()
   expect(await read(`${url}/page/sections/deliveries`)).toMatch(/^<section id="deliveries".*<\/section>$/s)
   for (const id of ['nothing', 'toString', '__proto__']) {
@@ -38,7 +38,7 @@ test('a section is served on its own, and what is none is not', async () => {
   }
 })
 
-test('an action leads back to the view that it was done in, and says once what came of it', async () => {
+test('an action leads back to its view and shows its result once', async () => {
   const emulator = await emulate()
   const form = { url: 'http://127.0.0.1:9/', name: '', encoding_finished: 'on' }
   const response = await send(`${emulator.url}/page/webhooks?state=failed&media=2`, form)
@@ -50,13 +50,13 @@ test('an action leads back to the view that it was done in, and says once what c
   expect(await read(location.href)).not.toContain('The webhook was created.')
 })
 
-test('an action leads to no other site, whatever its address says', async () => {
+test('an action never redirects to another site', async () => {
   const { url } = await emulate()
   const response = await send(`${url}/page/media?state=//example.com&webhook=//example.com`, { qualities: '360p' })
   expect(response.headers.get('location')).toMatch(/^\/\?/)
 })
 
-test('an action that is refused shows why, and what was typed', async () => {
+test('a rejected action shows the error and keeps the input', async () => {
   const { url } = await emulate()
   const response = await send(`${url}/page/media`, { title: 'A "title"', qualities: '' })
   const html = await response.text()
@@ -76,14 +76,14 @@ test.each([
   [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix has to be printable ASCII'],
   [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],
   [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret is base64 after'],
-])('a behaviour such as %j is refused in the words of the form', async (form, message) => {
+])('the error of a behaviour such as %j uses the labels of the form', async (form, message) => {
   const emulator = await emulate()
   const { id } = await subscribe(emulator, 'http://127.0.0.1:9/')
   const html = await (await send(`${emulator.url}/page/webhooks/${id}/behaviour`, form)).text()
   expect(/role="alert".*?<\/span> ([^<]*)/s.exec(html)?.[1]).toMatch(new RegExp(`^${message}`))
 })
 
-test('the receiver of the first steps stands where the form proposes it', async () => {
+test('the receiver of the first steps has the URL that the form suggests', async () => {
   const html = await read((await emulate()).url)
   expect(html.match(/http:\/\/127\.0\.0\.1:3000\/[\w/]*/g)).toEqual(
     Array(2).fill('http://127.0.0.1:3000/webhooks/media'),
@@ -95,19 +95,19 @@ test.each([
   'webhooks/nothing/behaviour',
   'api-keys/nothing/delete',
   'sendings/nothing/repeat',
-])('%s is refused', async (action) => {
+])('%s is rejected', async (action) => {
   const { url } = await emulate()
   expect((await send(`${url}/page/${action}`, { url: 'http://127.0.0.1:9/', fault: 'drop' })).status).toBe(422)
 })
 
-test('a form that is too large is refused', async () => {
+test('a form that is too large is rejected', async () => {
   const emulator = await emulate()
   const response = await send(`${emulator.url}/page/webhooks`, { url: `http://127.0.0.1:9/${'x'.repeat(100_000)}` })
   expect(response.status).toBe(413)
   expect((await api(emulator, 'GET', '/webhooks')).body.data.total).toBe(0)
 })
 
-test('the page is kept by no cache, for it may hold a secret', async () => {
+test('no cache keeps the page, because it may hold a secret', async () => {
   const response = await fetch((await emulate()).url)
   expect(response.headers.get('cache-control')).toBe('no-store')
 })

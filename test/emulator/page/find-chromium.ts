@@ -9,14 +9,14 @@ const places = [
 ]
 
 /**
- * A Chromium of this machine. `undefined`, with a message, on one that has none; a CI machine has to have it, since a
- * test that is skipped there proves nothing.
+ * Finds a Chromium on this machine. Without one it prints a message and returns `undefined`. In CI it throws, because a
+ * skipped test proves nothing there.
  */
 export function findChromium(): string | undefined {
   const found = places.find((place) => place !== undefined && canBeRun(place))
   if (found !== undefined) return found
   if (process.env['CI'])
-    throw new Error('there is no Chromium here; install the package chromium, or set CHROMIUM_PATH')
+    throw new Error('there is no Chromium on this machine: install the package chromium, or set CHROMIUM_PATH')
   console.warn('there is no Chromium on this machine: the tests of the page are skipped (set CHROMIUM_PATH)')
   return undefined
 }

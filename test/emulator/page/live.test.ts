@@ -4,7 +4,7 @@ import { describeInBrowser, openPage } from './browser.ts'
 import { createWebhook, rows } from './steps.ts'
 
 describeInBrowser('the page', () => {
-  test('says that it is not connected, and shows the next emulator at the same address', async () => {
+  test('shows a lost connection, and then the next emulator at the same address', async () => {
     const first = await emulate({ publicKey: 'first' })
     const page = await openPage(first)
     await createWebhook(page, 'http://127.0.0.1:9/')
@@ -21,7 +21,7 @@ describeInBrowser('the page', () => {
     expect(await page.locator('#new-api-key').getByLabel('Name').inputValue()).toBe('half typ')
   })
 
-  test('keeps a form that could not be sent', async () => {
+  test('keeps the input of a form that could not be sent', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     await page.locator('#media').getByLabel('Title').fill('Holiday.mp4')
@@ -31,7 +31,7 @@ describeInBrowser('the page', () => {
     expect(await page.locator('#media').getByLabel('Title').inputValue()).toBe('Holiday.mp4')
   })
 
-  test('stays fast with 3,000 sendings, which arrive while it is open', { timeout: 60_000 }, async () => {
+  test('stays fast while 3,000 sendings arrive', { timeout: 60_000 }, async () => {
     const emulator = await emulate({ timeScale: 0, maxRecords: 5_000 })
     const page = await openPage(emulator)
     await createWebhook(page, await serve(answering(200)))

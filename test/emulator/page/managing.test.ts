@@ -5,7 +5,7 @@ import { describeInBrowser, openPage } from './browser.ts'
 import { cardOf, createWebhook, uploadMedia } from './steps.ts'
 
 describeInBrowser('a webhook', () => {
-  test('with a wrong URL is refused beside the form, and nothing that was typed is lost', async () => {
+  test('with a wrong URL shows an error beside the form and keeps the input', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const form = page.locator('#new-webhook')
@@ -15,7 +15,7 @@ describeInBrowser('a webhook', () => {
     await form.getByRole('button', { name: 'Create webhook' }).click()
     await form.getByRole('alert').getByText('url has to be an http or https URL').waitFor()
 
-    // What happens elsewhere does not disturb it either.
+    // Changes elsewhere on the page do not affect the form.
     emulator.addMedia({ title: 'Meanwhile.mp4' })
     await cardOf(page, 'Meanwhile.mp4').getByText('finished, uploaded').waitFor()
     expect(await form.getByRole('textbox', { name: 'URL' }).inputValue()).toBe('ftp://example.com/webhooks')
@@ -30,7 +30,7 @@ describeInBrowser('a webhook', () => {
     expect(await form.getByLabel('Name').inputValue()).toBe('')
   })
 
-  test('can be edited, and what the API changes is seen at once', async () => {
+  test('can be edited, and shows changes made by the API at once', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const card = await createWebhook(page, 'http://127.0.0.1:9/')
@@ -48,7 +48,7 @@ describeInBrowser('a webhook', () => {
     await cardOf(page, 'Ours').getByText('All events').waitFor()
   })
 
-  test('can be checked, and the answer is shown, good or bad', async () => {
+  test('can be checked, and shows whether the check succeeded', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const card = await createWebhook(page, await serve(answering(503, 200)))
@@ -59,7 +59,7 @@ describeInBrowser('a webhook', () => {
     expect(await card.getByRole('alert').count()).toBe(0)
   })
 
-  test('is deleted only after a second thought', async () => {
+  test('is deleted only after a confirmation', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const card = await createWebhook(page, 'http://127.0.0.1:9/')
@@ -70,7 +70,7 @@ describeInBrowser('a webhook', () => {
     await page.locator('#notice').getByText('The webhook was deleted').waitFor()
   })
 
-  test('can be sent to in another format and signed, and a behaviour that makes no sense is refused', async () => {
+  test('can receive another format with signatures, and rejects an invalid behaviour', async () => {
     const { url, events } = await receive()
     const emulator = await emulate()
     const page = await openPage(emulator)
@@ -110,7 +110,7 @@ describeInBrowser('an API key', () => {
     expect(await page.content()).not.toContain(secretKey)
   })
 
-  test('can be renamed and deleted, and one that cannot be is refused', async () => {
+  test('can be renamed and deleted, and is rejected when its lifetime is invalid', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const form = page.locator('#new-api-key')

@@ -8,9 +8,9 @@ import { cardOf, createWebhook, rows } from './steps.ts'
 
 const markup = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
-describeInBrowser('what others have written', () => {
-  // openPage fails the test for a dialog, and for an image that is asked for.
-  test('is text, wherever it is shown', async () => {
+describeInBrowser('markup in user input', () => {
+  // openPage fails the test when a dialog opens or an image is requested.
+  test('is shown as text everywhere', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const url = `${await serve(answering(200))}?${markup}`
@@ -29,7 +29,7 @@ describeInBrowser('what others have written', () => {
     expect(await page.locator('img, body script').count()).toBe(0)
   })
 
-  test('in the address is text, or nothing', async () => {
+  test('in the address is shown as text or ignored', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     await createWebhook(page, await serve(answering(200)))
@@ -44,7 +44,7 @@ describeInBrowser('what others have written', () => {
   })
 })
 
-/** A page of another origin: it shows the emulator's page in a frame, and has a form for one of its actions. */
+/** Opens a page of another origin that frames the emulator's page and has a form for one of its actions. */
 async function openForeign() {
   const emulator = await emulate()
   const html = `<!doctype html>
@@ -60,7 +60,7 @@ async function webhooksOf({ credentials, url }: Emulator): Promise<number> {
   return (await createClient(credentials, { baseUrl: url }).webhook.list()).data.webhooks.length
 }
 
-/** What a script in a page gets to read. */
+/** Returns what a script in the page can read from a URL. */
 const read = (page: Page, url: string, init: RequestInit = {}): Promise<string> =>
   page.evaluate(
     ([url, init]) =>

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 
-/** Makes a webhook by the form for it. */
+/** Creates a webhook with the form. */
 export async function createWebhook(page: Page, url: string, name = 'Mine'): Promise<Locator> {
   const form = page.locator('#new-webhook')
   if ((await form.getAttribute('open')) === null) await form.locator('summary').click()
@@ -11,7 +11,7 @@ export async function createWebhook(page: Page, url: string, name = 'Mine'): Pro
   return whenDone(cardOf(page, name), form.getByLabel('Name'))
 }
 
-/** Uploads a media by the form for it. */
+/** Uploads a media with the form. */
 export async function uploadMedia(page: Page, title = 'Holiday.mp4'): Promise<Locator> {
   const section = page.locator('#media')
   await section.getByLabel('Title').fill(title)
@@ -19,16 +19,16 @@ export async function uploadMedia(page: Page, title = 'Holiday.mp4'): Promise<Lo
   return whenDone(cardOf(page, title), section.getByLabel('Title'))
 }
 
-/** What comes of a form may be seen before its answer, which blanks the form. */
+/** Waits for the result and for the empty form. The result can appear first, from an event. */
 async function whenDone(card: Locator, input: Locator): Promise<Locator> {
   await card.first().waitFor()
   await expect.poll(() => input.inputValue()).toBe('')
   return card
 }
 
-/** What is shown of a webhook, an API key or a media. */
+/** The card of a webhook, an API key or a media. */
 export const cardOf = (page: Page, name: string): Locator =>
   page.locator('li.card').filter({ has: page.getByRole('heading', { name, exact: true }) })
 
-/** The lines of the sendings. */
+/** The rows of the sendings. */
 export const rows = (page: Page): Locator => page.locator('tr.sending')

@@ -21,7 +21,7 @@ export async function listen(listener: RequestListener): Promise<{ server: Serve
   return { server, url: urlOf(server) }
 }
 
-/** Listens for connections and does what it likes with them. */
+/** Listens for raw connections while the test runs. */
 export async function listenTcp(listener: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -39,7 +39,7 @@ export async function listenTcp(listener: (socket: Socket) => void): Promise<str
 const urlOf = (server: { address(): unknown }) =>
   `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/media`
 
-/** Where nobody listens. */
+/** Returns a URL at which nobody listens. */
 export async function refusingUrl(): Promise<string> {
   const { server, url } = await listen(() => {})
   server.close()
@@ -47,7 +47,7 @@ export async function refusingUrl(): Promise<string> {
   return url
 }
 
-/** Answers with each status in turn, then with the last of them, and keeps what it was sent. */
+/** Answers with each status in turn and then repeats the last one. It records the requests. */
 export async function listenAndAnswer(...statuses: number[]) {
   const received: { request: IncomingMessage; body: string }[] = []
   const { url } = await listen(async (request, response) => {
@@ -57,7 +57,7 @@ export async function listenAndAnswer(...statuses: number[]) {
   return { url, received }
 }
 
-/** An outbox that is closed with the test. Its pauses are a thousandth: a retry follows after 3 ms. */
+/** Creates an outbox that is closed after the test. Its pauses are a thousandth: a retry follows after 3 ms. */
 export function outboxWith(options: Partial<OutboxOptions> = {}) {
   const outbox = new Outbox({
     profile: 'documented',
@@ -73,17 +73,17 @@ export function outboxWith(options: Partial<OutboxOptions> = {}) {
   return outbox
 }
 
-/** A payload of the media with this id. */
+/** Makes a payload of the media with this id. */
 export const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
 
-/** The media that a body tells of. */
+/** Returns the id of the media in a body. */
 export const mediaIdOf = (body: string): string => JSON.parse(body).media_id
 
-/** What a delivery came to, in a word. */
+/** Returns the result of a delivery in a word. */
 export const outcomeOf = ({ failure, answer }: DeliveryRecord) => failure?.reason ?? answer?.status
 
-/** What the deliveries of a sending came to. */
+/** Returns the results of a sending's deliveries. */
 export const outcomesOf = (sending: Sending | undefined) => sending?.deliveries.map(outcomeOf)
 
-/** How many timers are set in this process, those of the test runner included: there are fewer than 10 of them. */
+/** Counts the timers in this process. Fewer than 10 belong to the test runner. */
 export const timers = () => getActiveResourcesInfo().filter((name) => name === 'Timeout').length

@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
 import { listen, listenAndAnswer, outboxWith, payloadOf, refusingUrl, timers } from './fixture.ts'
 
-describe('an outbox that is closed', () => {
-  test('gives up what is on its way, waiting, held back, late and retrying, and leaves no timer', async () => {
+describe('a closed outbox', () => {
+  test('gives up every unfinished sending and leaves no timer', async () => {
     const { url } = await listen(() => {})
     const down = await refusingUrl()
     const outbox = outboxWith({ timeScale: 1 })
@@ -28,7 +28,7 @@ describe('an outbox that is closed', () => {
     await outbox.close()
   })
 
-  test('knows what was acknowledged, though its copy is cut off', async () => {
+  test('keeps a sending acknowledged even if its copy is cut off', async () => {
     let received = 0
     const { url } = await listen((request, response) => {
       received += 1
@@ -43,7 +43,7 @@ describe('an outbox that is closed', () => {
     expect(acknowledged).toHaveBeenCalledOnce()
   })
 
-  test('lets go whoever waits for it to be idle', async () => {
+  test('resolves pending calls of idle', async () => {
     const { url } = await listen(() => {})
     const outbox = outboxWith()
     outbox.send({ id: 'w1', url }, payloadOf('m1'))
@@ -52,7 +52,7 @@ describe('an outbox that is closed', () => {
     await idle
   })
 
-  test('sends nothing more', async () => {
+  test('sends nothing', async () => {
     const outbox = outboxWith()
     await outbox.close()
     const closing = expect.objectContaining({ code: 'closing' })
@@ -60,20 +60,20 @@ describe('an outbox that is closed', () => {
     await expect(outbox.check({ id: 'w1', url: 'http://127.0.0.1' }, payloadOf('m1'))).rejects.toEqual(closing)
   })
 
-  test('refuses a test delivery whose turn had not come', async () => {
+  test('rejects a test delivery that was still waiting for its turn', async () => {
     const { url } = await listen(() => {})
     const outbox = outboxWith()
     const checks = Array.from({ length: 100 }, () => outbox.check({ id: 'w1', url }, payloadOf('m1')))
     await outbox.close()
     const results = await Promise.allSettled(checks)
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
-    expect(refused.length).toBeGreaterThan(0)
-    expect(new Set(refused)).toEqual(new Set(['closing']))
+    const rejected = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
+    expect(rejected.length).toBeGreaterThan(0)
+    expect(new Set(rejected)).toEqual(new Set(['closing']))
   })
 })
 
-describe('an outbox has limits', () => {
-  test('to what is unfinished, test deliveries included', async () => {
+describe('an outbox limits', () => {
+  test('the unfinished sendings, including test deliveries', async () => {
     const { url } = await listen(() => {})
     const outbox = outboxWith({ maxWaiting: 2 })
     outbox.send({ id: 'w1', url }, payloadOf('m1'))
@@ -88,7 +88,7 @@ describe('an outbox has limits', () => {
     expect(outbox.list()).toHaveLength(2)
   })
 
-  test('to the finished sendings it keeps, the last ones, beside all that are unfinished', async () => {
+  test('the finished sendings that it keeps, and keeps all unfinished ones', async () => {
     const { url } = await listenAndAnswer(200)
     const { url: slow } = await listen(() => {})
     const outbox = outboxWith({ maxRecords: 3 })
@@ -101,7 +101,7 @@ describe('an outbox has limits', () => {
     expect(outbox.get(first.id)?.state).toBe('delivering')
   })
 
-  test('to the deliveries that are on their way at once', async () => {
+  test('the deliveries in progress at once', async () => {
     const { url } = await listen(() => {})
     const outbox = outboxWith()
     for (let i = 0; i < 600; i++) outbox.send({ id: `w${i % 9}`, url }, payloadOf(`m${i}`))
@@ -112,7 +112,7 @@ describe('an outbox has limits', () => {
   })
 })
 
-test('a receiver that answers at length does not fill the memory', async () => {
+test('long answers do not fill the memory', async () => {
   const answer = 'x'.repeat(65_000)
   const { url } = await listen((request, response) => request.resume().on('end', () => response.end(answer)))
   const outbox = outboxWith()
@@ -120,18 +120,18 @@ test('a receiver that answers at length does not fill the memory', async () => {
   for (let i = 0; i < 500; i++) outbox.send({ id: 'w1', url }, payloadOf(`m${i}`))
   await outbox.idle()
   expect(outbox.list()[0]?.deliveries[0]?.answer?.body).toBe('x'.repeat(1_024))
-  // The answers have 32 MB, what is kept of them half a megabyte.
+  // The answers total 32 MB, of which half a megabyte is kept.
   expect(heapUsed() - before).toBeLessThan(16_000_000)
 })
 
-/** In bytes, without what could be freed. */
+/** Returns the used memory in bytes after a garbage collection. */
 function heapUsed(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
   return process.memoryUsage().heapUsed
 }
 
-test('ten thousand events at once do not keep anything else from running', async () => {
+test('ten thousand events at once do not block the process', async () => {
   const { url } = await listen((request, response) => request.resume().on('end', () => response.end()))
   const outbox = outboxWith()
   for (let i = 0; i < 10_000; i++) outbox.send({ id: `w${i % 5}`, url }, payloadOf(`m${i}`))

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { createSender } from '../../../src/emulator/sending/sender.ts'
 import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './fixture.ts'
 
-// Pauses of 30 ms instead of 3 s.
+// Pauses take 30 ms instead of 3 s.
 const sender = createSender({ timeScale: 0.01 })
 
 describe('a delivery', () => {
-  test('is a POST of the exact body, with the headers of the service and no others of its own', async () => {
+  test('is a POST of the exact body with exactly the headers of the service', async () => {
     const { url, received } = await listenAndAnswer(200)
     await sender.send(url, '{"title":"映画"}')
 
@@ -31,7 +31,7 @@ describe('a delivery', () => {
     expect(delivery?.request.url).toBe(url)
   })
 
-  test('is recorded with its request, its answer and its time', async () => {
+  test('is recorded with its request, answer and duration', async () => {
     const { url } = await listenAndAnswer(202)
     const before = Date.now()
     const delivery = await sender.deliver(url, '{"a":1}')
@@ -52,7 +52,7 @@ describe('a delivery', () => {
     expect((await sender.deliver(url, '{}')).answer?.body).toBe('x'.repeat(1_024))
   })
 
-  test.each(['ftp://127.0.0.1/', 'not a URL'])('cannot be made to %s', async (url) => {
+  test.each(['ftp://127.0.0.1/', 'not a URL'])('to %s is rejected', async (url) => {
     await expect(sender.send(url, '{}')).rejects.toThrow('http or https')
   })
 })
@@ -107,7 +107,7 @@ describe('an event', () => {
   })
 })
 
-describe('a receiver that is too slow', () => {
+describe('a slow receiver', () => {
   const hurried = createSender({ timeoutMs: 60, timeScale: 0 })
   const timeout = { reason: 'timeout', message: 'no answer within 60 ms' }
 
@@ -159,7 +159,7 @@ describe('the observed profile', () => {
 })
 
 describe('the fault', () => {
-  test('duplicate delivers an acknowledged event once more, whatever comes of that', async () => {
+  test('duplicate delivers an acknowledged event again, and ignores that answer', async () => {
     const { url, received } = await listenAndAnswer(503, 200, 500)
     const deliveries = await sender.send(url, '{}', { fault: 'duplicate' })
     expect(deliveries.map(({ copy, answer }) => [copy, answer?.status])).toEqual([
@@ -180,7 +180,7 @@ describe('the fault', () => {
     const open: { end(): void }[] = []
     const { url } = await listen((_, response) => {
       open.push(response)
-      // Neither is answered before both are there.
+      // Neither is answered before both have arrived.
       if (open.length === 2) for (const each of open) each.end()
     })
     const deliveries = await sender.send(url, '{}', { fault: 'concurrent-duplicate' })
@@ -207,7 +207,7 @@ describe('the fault', () => {
   })
 })
 
-test('a sender that is told to stop cuts off its delivery, and sends nothing more', async () => {
+test('an aborted sender cuts off its delivery and sends nothing more', async () => {
   const stop = new AbortController()
   const { url } = await listen(() => stop.abort())
   await expect(sender.send(url, '{}', { signal: stop.signal })).rejects.toThrow('aborted')

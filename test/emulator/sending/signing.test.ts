@@ -35,7 +35,7 @@ describe.each(schemes)('what is signed by $scheme', (sign) => {
   })
 })
 
-test('what is signed replaces the credentials of the URL', async () => {
+test('a signature in the Authorization header replaces the credentials of the URL', async () => {
   const { url, received } = await listenAndAnswer(200)
   const outbox = outboxWith()
   const sign: SigningOptions = { scheme: 'header-token', secret, header: 'authorization', prefix: 'Bearer ' }
@@ -46,7 +46,7 @@ test('what is signed replaces the credentials of the URL', async () => {
   expect(Object.keys(delivery?.request.headers ?? {})).toEqual(['User-Agent', 'Content-Type', 'Authorization'])
 })
 
-test('an event keeps its id over its retries, to every webhook and when it is repeated', async () => {
+test('an event has the same id in retries, for every webhook and when it is repeated', async () => {
   const { url, received } = await listenAndAnswer(500, 200)
   const outbox = outboxWith()
   const sign = schemes.at(-1) as SigningOptions
@@ -66,7 +66,7 @@ test('an event keeps its id over its retries, to every webhook and when it is re
   expect(ids[4]).not.toBe(ids[0])
 })
 
-test('a scheme that cannot sign is refused before anything is sent', () => {
+test('an unusable secret is rejected before anything is sent', () => {
   const outbox = outboxWith()
   const sign: SigningOptions = { scheme: 'hmac-signature', secret: '', header: 'x-signature' }
   expect(() => outbox.send({ id: 'w1', url: 'http://127.0.0.1:1' }, payloadOf('m1'), { sign })).toThrow('is empty')

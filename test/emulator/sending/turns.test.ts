@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { Turns } from '../../../src/emulator/sending/turns.ts'
 
 const { signal } = new AbortController()
-/** Lets everyone go on whose turn it is. */
+/** Lets every caller continue that has its turn. */
 const settled = () => new Promise(setImmediate)
 
-/** Asks for turns and keeps who has got one, in order, and how to end it. */
+/** Asks for turns, and records in order who got one and how to end it. */
 function takers(turns: Turns) {
   const started: { readonly lane: string; readonly number: number; readonly end: () => void }[] = []
   let asked = 0
@@ -20,7 +20,7 @@ function takers(turns: Turns) {
 }
 
 describe('turns', () => {
-  test('are given in order within a lane, never too many at once, and to everybody in the end', async () => {
+  test('are given in order within a lane, never too many at once, and in the end to every caller', async () => {
     const asks = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(asks, fc.integer({ min: 1, max: 9 }), fc.infiniteStream(fc.nat()), async (lanes, max, picks) => {
@@ -47,7 +47,7 @@ describe('turns', () => {
     )
   })
 
-  test('are left for others by a lane that keeps its own for ever', async () => {
+  test('are left for other lanes by a lane that never ends its own', async () => {
     const { started, ask } = takers(new Turns(64))
     for (let i = 0; i < 100; i++) ask('slow')
     await settled()
@@ -69,17 +69,17 @@ describe('turns', () => {
     for (const lane of ['a', 'b', 'c']) expect(running.filter((each) => each === lane)).toHaveLength(3)
   })
 
-  test('are found at once, however many lanes wait for one', async () => {
+  test('are found at once even if many lanes wait', async () => {
     const { started, ask } = takers(new Turns(64))
     const begin = performance.now()
     for (let i = 0; i < 20_000; i++) ask(`lane ${i}`)
     await settled()
-    // Some 50 ms; more than 2 s if each of them looked at all the others.
+    // It takes about 50 ms, and would take more than 2 s if each lane were compared with all others.
     expect(performance.now() - begin).toBeLessThan(1_000)
     expect(started).toHaveLength(64)
   })
 
-  test('are passed on by whoever no longer wants one', async () => {
+  test('are passed on by an aborted caller', async () => {
     const turns = new Turns(1)
     const stop = new AbortController()
     const end = await turns.take('a', signal)

@@ -10,7 +10,7 @@ const sender = createSender({ timeScale: 0.001 })
 const body = '{"title":"映画","media_id":"m1"}'
 
 describe('a delivery with the fault', () => {
-  test('corrupt-body is whole and no JSON, while its signature covers the sound body', async () => {
+  test('corrupt-body has the full length but is not JSON, and its signature is that of the correct body', async () => {
     const { url, received } = await listenAndAnswer(400, 200)
     const sign = signWithHmac({ secret: 'signing-secret', header: 'x-signature' })
     const deliveries = await sender.send(url, body, { fault: 'corrupt-body', sign })
@@ -24,7 +24,7 @@ describe('a delivery with the fault', () => {
     expect(deliveries.map(outcomeOf)).toEqual(['status', 200])
   })
 
-  test('corrupt-body is refused by a receiver that verifies signatures', async () => {
+  test('corrupt-body is rejected by a receiver that verifies signatures', async () => {
     const signature = { secret: 'signing-secret', header: 'x-signature' }
     const receiver = createReceiver({ verify: hmacSignature(signature), logger: silent })
     const { url } = await listen(nodeHandler(receiver))
@@ -56,12 +56,12 @@ describe('a delivery with the fault', () => {
     expect(deliveries.map(outcomeOf)).toEqual(['connection', 200])
   })
 
-  test('cut-connection says so when nobody listens', async () => {
+  test('cut-connection reports the error when nobody listens', async () => {
     const { failure } = await sender.deliver(await refusingUrl(), body, { fault: 'cut-connection' })
     expect(failure).toEqual({ reason: 'connection', message: 'ECONNREFUSED' })
   })
 
-  test('lost-answer is received whole and answered, and the event is sent again', async () => {
+  test('lost-answer is received completely and answered, and the event is sent again', async () => {
     const { url, received } = await listenAndAnswer(200)
     const deliveries = await sender.send(url, body, { fault: 'lost-answer' })
 
@@ -73,7 +73,7 @@ describe('a delivery with the fault', () => {
 })
 
 describe('an answer', () => {
-  test('that never ends, however fast it comes, is judged by its status', async () => {
+  test('that is fast but never ends counts by its status', async () => {
     const { url } = await listen((_, response) => {
       const chunk = 'x'.repeat(16_384)
       const write = () => {
@@ -87,7 +87,7 @@ describe('an answer', () => {
     expect(durationMs).toBeLessThan(2_000)
   })
 
-  test('that trickles for ever is a timeout', async () => {
+  test('that is slow and never ends is a timeout', async () => {
     const { url } = await listen((_, response) => {
       const timer = setInterval(() => response.write('x'), 5)
       response.on('close', () => clearInterval(timer))
@@ -114,7 +114,7 @@ describe('an answer', () => {
     expect(failure).toEqual({ reason: 'connection', message: expect.any(String) })
   })
 
-  test('counts though its connection is gone before it was read', async () => {
+  test('counts even if its connection closes before it was read', async () => {
     const large = 'x'.repeat(60_000)
     const url = await listenTcp((socket) => {
       socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n${large}`))
@@ -123,13 +123,13 @@ describe('an answer', () => {
     expect(new Set(deliveries.map(outcomeOf))).toEqual(new Set([200]))
   })
 
-  test('counts though the body was not read', async () => {
+  test('counts even if the receiver did not read the body', async () => {
     const { url } = await listen((_, response) => response.writeHead(413).end('too large'))
     const { answer } = await sender.deliver(url, 'x'.repeat(1_000))
     expect(answer).toEqual({ status: 413, body: 'too large' })
   })
 
-  test('may use characters of several bytes, however they arrive', async () => {
+  test('may contain multi-byte characters in pieces', async () => {
     const { url } = await listen(async (_, response) => {
       for (const byte of Buffer.from('映画')) {
         response.write(Uint8Array.of(byte))
@@ -140,14 +140,14 @@ describe('an answer', () => {
     expect((await sender.deliver(url, body)).answer?.body).toBe('映画')
   })
 
-  test('that redirects is not followed, and the record says so', async () => {
+  test('that redirects is not followed, which the record shows', async () => {
     const { url, received } = await listenAndAnswer(307)
     expect((await sender.deliver(url, body)).failure?.message).toBe('answered 307: redirects are not followed')
     expect(received).toHaveLength(1)
   })
 })
 
-test('a header that cannot be written fails the delivery, and nothing else', async () => {
+test('a header that cannot be sent only fails its delivery', async () => {
   const sign = async (draft: { url: string; body: Uint8Array }) => ({ ...draft, headers: { 'x-token': 'a\nb' } })
   const { failure } = await sender.deliver(await refusingUrl(), body, { sign })
   expect(failure).toEqual({ reason: 'connection', message: 'ERR_INVALID_CHAR' })

@@ -39,7 +39,10 @@ describe('a behaviour', () => {
       { sign: { scheme: 'url-token', secret, parameter: 'half a \ud83d pair' } },
       'behaviour.sign.parameter has to be well-formed Unicode',
     ],
-    [{ sign: { scheme: 'url-token', secret: `${secret}\ud83d` } }, 'behaviour.sign.secret has to be well-formed Unicode'],
+    [
+      { sign: { scheme: 'url-token', secret: `${secret}\ud83d` } },
+      'behaviour.sign.secret has to be well-formed Unicode',
+    ],
     [{ sign: { scheme: 'url-token', secret, header: 'x' } }, 'behaviour.sign has no field header'],
     [{ sign: { scheme: 'url-token', secret, in: 'body' } }, 'behaviour.sign.in has to be one of query, path'],
     [
@@ -68,7 +71,7 @@ describe('a behaviour', () => {
       'behaviour.sign.algorithm has to be one of sha1, sha256, sha512',
     ],
     [{ sign: { scheme: 'standard-webhooks', secret } }, 'standardWebhooks: a secret is base64 after its prefix whsec_'],
-  ])('that is %j is refused, and its secret is not said', (behaviour, message) => {
+  ])('of %j is rejected without showing a secret', (behaviour, message) => {
     const error = thrownBy(() => readBehaviour(behaviour))
     expect(error).toBeInstanceOf(WebhookError)
     expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringMatching(new RegExp(`^${message}`)) })

@@ -1,4 +1,4 @@
-// Fills a workspace with secrets, forgets them, and says which of them a snapshot of its own heap still holds.
+// Fills a workspace with secrets, drops them, and prints which of them a snapshot of its own heap still holds.
 import { createHash, randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { Workspace } from '../../../src/emulator/workspace/workspace.ts'
 const sha256 = (secret: string) => createHash('sha256').update(secret).digest('hex')
 const random = () => randomBytes(32).toString('base64url')
 
-/** What each secret is, by its hash: the test itself must not hold them either. */
+/** The hash of each secret, because the test itself must not hold the secrets. */
 const secrets = new Map<string, string>()
 
 function fill(): Workspace {
@@ -27,7 +27,7 @@ function fill(): Workspace {
 }
 
 const workspace = fill()
-// It shows that the search finds what is there.
+// A control that shows that the search finds a string.
 const { public_key, secret: kept } = workspace.apiKeys.create({ name: 'kept', ttl: 60, type: 'full_access' })
 secrets.set(sha256(kept), 'one that was kept on purpose')
 await turn()

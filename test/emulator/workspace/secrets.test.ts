@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-test('of a secret nothing but its hash stays in memory once it was shown', async () => {
+test('only the hash of a secret stays in memory after the secret was shown', async () => {
   const program = fileURLToPath(new URL('./secrets-child.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', program])
   expect(JSON.parse(stdout)).toEqual({
