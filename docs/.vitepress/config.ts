@@ -50,7 +50,9 @@ const guides = [
 export default defineConfig({
   title: 'media-webhooks',
   description: 'Receives the webhooks of a media service inside your own server',
-  cleanUrls: false,
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  // Mermaid is larger, and is loaded where a page has a diagram.
+  vite: { build: { chunkSizeWarningLimit: 1_000 } },
   markdown: {
     config(md) {
       const renderFence = md.renderer.rules.fence
