@@ -8,8 +8,7 @@ import { listen } from './http/server.ts'
 import { createPage } from './page/app.tsx'
 import { checkEmulatorOptions } from './service/check-options.ts'
 import type { Emulator, EmulatorOptions } from './service/options.ts'
-import type { EmulatedService } from './service/service.ts'
-import { createService } from './service/service.ts'
+import { createService, type EmulatedService } from './service/service.ts'
 
 /**
  * Starts an emulator of the service on this machine: its API, its sender, and a page to watch them.

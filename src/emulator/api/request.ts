@@ -41,7 +41,7 @@ export const listQuery = <const SortFields extends readonly string[]>(sortFields
  * Converts the fields of a form or a query. `true` and `false` become booleans where the field is a subscription flag.
  * A field given more than once becomes an array, which no schema accepts.
  */
-export function fromText(fields: URLSearchParams): Record<string, unknown> {
+function fromText(fields: URLSearchParams): Record<string, unknown> {
   return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
 }
 

@@ -120,7 +120,7 @@ interface ApiAnswer {
  * Lets the page call the API like any client, so that both get the same error messages.
  * @returns a function that rejects with a WebhookError `invalid_option` unless the API answers with success
  */
-export function apiCaller(service: EmulatedService) {
+function apiCaller(service: EmulatedService) {
   const api = createApi(service)
   const headers = { authorization: `Bearer ${service.credentials.accessToken}`, 'content-type': 'application/json' }
   return async (method: string, path: string, body?: object): Promise<ApiAnswer> => {

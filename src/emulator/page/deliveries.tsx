@@ -85,7 +85,7 @@ function countsOf(sendings: readonly Sending[]): string {
 }
 
 /** The filter of the sendings. With the script it needs no button. */
-export function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
+function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
   const webhooks = service.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
   return (
     <form method="get" action="/" id="delivery-filter" class="filter inline">

@@ -49,7 +49,7 @@ export function Document({ page }: { page: PageState }) {
 }
 
 /** The base URL, settings and credentials of the emulator. */
-export function Header({ page: { origin, service } }: { page: PageState }) {
+function Header({ page: { origin, service } }: { page: PageState }) {
   const { publicKey, secretKey, accessToken } = service.credentials
   return (
     <header>

@@ -45,7 +45,7 @@ function MediaCard({ page, media }: { page: PageState; media: Media }) {
 }
 
 /** The events in the lifecycle of a media, each with its sendings. */
-export function Timeline({ page, media }: { page: PageState; media: Media }) {
+function Timeline({ page, media }: { page: PageState; media: Media }) {
   return (
     <ol class="timeline">
       {media.timeline.map((entry) => (

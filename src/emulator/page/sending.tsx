@@ -90,7 +90,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
 }
 
 /** A delivery: the request, the answer, and the retry that follows. */
-export function Delivery({ delivery }: { delivery: DeliveryRecord }) {
+function Delivery({ delivery }: { delivery: DeliveryRecord }) {
   const { attempt, request, startedAt, durationMs, answer, failure } = delivery
   return (
     <li class="delivery spaced">

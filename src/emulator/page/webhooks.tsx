@@ -41,7 +41,7 @@ interface WebhookCardProps {
 }
 
 /** A webhook and its actions. */
-export function WebhookCard({ page, webhook }: WebhookCardProps) {
+function WebhookCard({ page, webhook }: WebhookCardProps) {
   const { id, name, url, last_triggered_at: triggered } = webhook
   const behaviour = page.service.behaviourOf(id)
   return (
@@ -107,7 +107,7 @@ interface WebhookFieldsProps {
 }
 
 /** The fields of a webhook. A new one subscribes to all events by default. */
-export function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
+function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
   const isSubscribed = (flag: SubscriptionFlag): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
   return (
     <>
