@@ -4,7 +4,7 @@ import type { Payload } from '../src/testing/payload.ts'
 /** The fields that identify an event. The handlers get them from the wire, so their types are unknown. */
 type HandledPayload = { readonly [field in 'type' | 'media_id' | 'emitted_at']?: unknown }
 
-/** What the sender sent and what the handlers did. Neither record depends on the receiver. */
+/** A record of the sender and one of the handlers. Neither record depends on the receiver. */
 export interface Ledger {
   /** An entry for each time an event was sent, with the first delivery and its retries. */
   readonly sent: { readonly payload: Payload; readonly deliveries: readonly DeliveryRecord[] }[]
@@ -51,7 +51,7 @@ export interface SummaryRow {
   readonly deliveries: number
   readonly rejected: number
   readonly acknowledged: number
-  /** How many of the acknowledged deliveries were duplicates. */
+  /** The number of acknowledged deliveries that were duplicates. */
   readonly duplicates: number
   readonly handled?: number
 }

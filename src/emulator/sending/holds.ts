@@ -3,7 +3,7 @@ interface Held {
   readonly release: () => void
 }
 
-/** How long an event is held back when no other event arrives, in ms. */
+/** The time for which an event is held back when no other event arrives, in ms. */
 const holdMs = 10_000
 
 /** The shortest hold, in ms, whatever the time scale: the next event needs time to arrive. */

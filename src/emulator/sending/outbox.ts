@@ -18,7 +18,7 @@ export interface OutboxOptions {
   readonly timeScale: number
   /** The most sendings that may be unfinished at once. */
   readonly maxWaiting: number
-  /** How many finished sendings are kept. */
+  /** The number of finished sendings to keep. */
   readonly maxRecords: number
   readonly clock: Clock
   readonly changes: Changes

@@ -5,7 +5,7 @@ import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } 
 
 /** The options of {@link post}. */
 export interface PostOptions {
-  /** How long the delivery may take, including its answer, in ms. */
+  /** The time limit of the delivery, including its answer, in ms. */
   readonly timeoutMs: number
   /**
    * The fault of this delivery.
@@ -23,10 +23,10 @@ export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 
 type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 
-/** How much of an answer is kept, in characters. */
+/** The length of an answer that is kept, in characters. */
 const keptOfAnswer = 1_024
 
-/** How much of an answer is read, in characters. It is enough for any sensible answer, and ends one without an end. */
+/** The length of an answer that is read, in characters. It is enough for any sensible answer, and ends one without an end. */
 const readOfAnswer = 65_536
 
 /** Makes one POST. It never rejects: an error becomes the failure in the record. */

@@ -3,13 +3,13 @@ import type { DeliveryFailure } from './sending.ts'
 /** The names of the sending profiles: `documented` and `observed`. */
 export const profiles = ['documented', 'observed'] as const
 
-/** How events are sent: as the service documents it, or as the running service was observed to do it. */
+/** The way events are sent: as the service documents it, or as the running service was observed to do it. */
 export type Profile = (typeof profiles)[number]
 
-/** How long a delivery may take, including its answer, in ms. */
+/** The time limit of a delivery, including its answer, in ms. */
 export const deliveryTimeoutMs = 3_000
 
-/** How long the test delivery may take, including its answer, in ms. */
+/** The time limit of the test delivery, including its answer, in ms. */
 export const testTimeoutMs = 1_000
 
 const observedPausesMs = [30_000, 60_000, 120_000, 240_000, 480_000, 960_000]

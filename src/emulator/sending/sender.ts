@@ -14,7 +14,7 @@ export interface SenderOptions {
    */
   readonly profile?: Profile
   /**
-   * How long a delivery may take, including its answer, in ms.
+   * The time limit of a delivery, including its answer, in ms.
    * @defaultValue 3_000
    */
   readonly timeoutMs?: number
@@ -27,7 +27,7 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** How a delivery differs from what the service does. */
+/** The differences of a delivery from what the service does. */
 export interface DeliverOptions {
   /** @defaultValue none */
   readonly sign?: Signer | undefined
@@ -37,7 +37,7 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** How sending an event differs from what the service does. */
+/** The differences of sending an event from what the service does. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
   /** @defaultValue none */
   readonly fault?: EventFault | undefined
@@ -61,7 +61,7 @@ export interface Sender {
   send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>
 }
 
-/** How late the fault `delay` makes the first delivery, in ms. */
+/** The pause that the fault `delay` adds before the first delivery, in ms. */
 const delayMs = 5_000
 
 const atOnce = async () => () => {}

@@ -13,7 +13,7 @@ export interface SendingRun {
   readonly onProgress: (deliveries: readonly DeliveryRecord[]) => void
 }
 
-/** How many deliveries are made at once. A sending that waits for a retry does not count. */
+/** The most deliveries that are made at once. A sending that waits for a retry does not count. */
 const deliveriesAtOnce = 64
 
 /** Runs sendings, and keeps the record of each up to date. */

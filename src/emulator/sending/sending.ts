@@ -30,7 +30,7 @@ export type Fault = (typeof faults)[number]
 /** A fault that affects the bytes of a single delivery. */
 export type WireFault = Extract<Fault, 'corrupt-body' | 'cut-connection' | 'lost-answer'>
 
-/** How sending to a webhook differs from what the service does. `{}` differs in nothing. */
+/** The differences of sending to a webhook from what the service does. `{}` means none. */
 export interface Behaviour {
   /**
    * The wire format of the body.
@@ -38,7 +38,7 @@ export interface Behaviour {
    */
   readonly format?: 'flat' | 'envelope'
   /**
-   * How deliveries are signed.
+   * The way deliveries are signed.
    * @defaultValue none, because the service was observed to sign nothing
    */
   readonly sign?: SigningOptions

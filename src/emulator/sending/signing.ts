@@ -16,7 +16,7 @@ import { standardWebhooks } from '../../verify/standard-webhooks.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
 
-/** How deliveries are signed. There is a scheme for each verifier of the receiver, with that verifier's options. */
+/** The way deliveries are signed. There is a scheme for each verifier of the receiver, with that verifier's options. */
 export type SigningOptions =
   | {
       readonly scheme: 'url-token'

@@ -12,7 +12,7 @@ export interface EmulatorOptions {
    */
   readonly port?: number
   /**
-   * How events are sent: as the service documents it, or as the running service was observed to do it.
+   * The way events are sent: as the service documents it, or as the running service was observed to do it.
    * @defaultValue 'documented'
    */
   readonly profile?: Profile
@@ -43,7 +43,7 @@ export interface EmulatorOptions {
    */
   readonly maxWaiting?: number
   /**
-   * How many finished sendings, and how many finished media, are kept. It is also the most media that may be encoding at
+   * The number of finished sendings, and of finished media, to keep. It is also the most media that may be encoding at
    * once; another one is rejected with 503.
    * @defaultValue 2_000
    */

@@ -7,7 +7,7 @@ export interface RecordsOptions<Item> {
   readonly hasEnded: (item: Item) => boolean
   /** The most items that may be unfinished at once. */
   readonly maxUnfinished: number
-  /** How many ended items are kept. The oldest are dropped first. */
+  /** The number of ended items to keep. The oldest are dropped first. */
   readonly maxEnded: number
   /** Called with the id of each item that is added or changes. */
   readonly onChange: (id: string) => void

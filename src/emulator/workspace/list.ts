@@ -3,7 +3,7 @@ import { foundBy } from '../shared/undocumented.ts'
 /** Selects, sorts and pages records. The names are those of the API. */
 export interface ListQuery<SortField extends string> {
   /**
-   * How many records to skip.
+   * The number of records to skip.
    * @defaultValue 0
    */
   readonly offset?: number
@@ -26,7 +26,7 @@ export interface ListQuery<SortField extends string> {
 /** A page of records. */
 export interface Listed<Item> {
   readonly items: readonly Item[]
-  /** How many records match on all pages. */
+  /** The number of matching records on all pages. */
   readonly total: number
 }
 

@@ -39,7 +39,7 @@ export interface Fixture {
   /** The outcomes of all deliveries so far, in order. */
   readonly outcomes: DeliveryOutcome[]
   readonly handled: MediaEvent[]
-  /** How many deliveries the adapter has passed on that have no acknowledgement yet. */
+  /** The number of deliveries that the adapter has passed on that have no acknowledgement yet. */
   readonly pending: () => number
   /** Resolves once the condition holds. It is checked when a delivery arrives and when it is acknowledged. */
   until(condition: () => boolean): Promise<void>
