@@ -5,7 +5,7 @@ import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { redisSubject } from '../redis/redis-subject.ts'
 
-// Of a cluster: a node that was restarted takes no writes for 2 s.
+// A node of a cluster takes no writes for 2 s after a restart.
 vi.setConfig({ testTimeout: 20_000, hookTimeout: 20_000 })
 
 const kinds = [

@@ -123,12 +123,12 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
     'does not hand an event over again before the delay is over',
   ],
   [
-    'drops what cannot be handled',
+    'drops events that cannot be handled',
     withAttempts({ result: (result) => (result.status === 'dead' ? { status: 'done' } : result) }),
     'counts its events',
   ],
   [
-    'replays what it does not have',
+    'replays dead letters that it does not have',
     withMethods((inbox) => ({ deadLetters: { ...deadLettersOf(inbox), replay: () => true } })),
     'knows no dead letter of a key that it has not seen',
   ],
@@ -142,19 +142,19 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
   [
     'does not wait when it closes',
     withMethods((inbox) => ({ close: () => inbox.close({ timeoutMs: 0 }) })),
-    'finishes what runs before it is closed',
+    'finishes running events before it is closed',
   ],
   [
-    'does not say what it could not finish',
+    'does not report the events that it could not finish',
     withMethods((inbox) => ({ close: (options) => inbox.close(options).then(() => ({ unfinished: [] })) })),
-    'gives up on what runs too long, aborts it and reports it',
+    'gives up on an event that runs too long, aborts it and reports it',
   ],
   [
-    'does not abort what it gives up on',
+    'does not abort the events that it gives up on',
     withAttempts({
       attempt: ({ number, completed }) => ({ number, completed, aborted: false, signal: new AbortController().signal }),
     }),
-    'gives up on what runs too long, aborts it and reports it',
+    'gives up on an event that runs too long, aborts it and reports it',
   ],
 ]
 

@@ -13,7 +13,7 @@ const subjectOf = (wrong: Wrong<IdempotencyStore>) => () => {
   return { store: { ...right, ...wrong(right) }, advance }
 }
 
-/** What is wrong, the store, and the test that says so. */
+/** The fault, the store that has it, and the check that catches it. */
 const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   [
     'looks before it claims',

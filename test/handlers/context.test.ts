@@ -40,7 +40,7 @@ describe('the context of a handler', () => {
     ])
   })
 
-  test('is the same for a duplicate, which runs no handler', async () => {
+  test('is not made for a duplicate, which runs no handler', async () => {
     const { receiver, handled } = receiverWithReports()
     const handler = vi.fn()
     receiver.onAny(handler)

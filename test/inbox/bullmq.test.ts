@@ -130,7 +130,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await redis.set(key, 'handled', 'PX', 60_000)
     await redis.hset(`bull:${name}:${job}`, 'ats', 1)
     const handle = vi.fn()
-    // The time is shorter than the other process's, which has to count.
+    // The other process remembers the event for longer, and its time counts.
     const inbox = openWith(definitionOf({ queue: name, ttlMs: 1_000 }), handle)
     await until(async () => (await redis.exists(`bull:${name}:${job}`)) === 0)
     expect(handle).not.toHaveBeenCalled()

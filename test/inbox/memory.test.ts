@@ -120,7 +120,7 @@ describe('the dead letters of a memory inbox', () => {
 })
 
 describe('closing a memory inbox', () => {
-  /** An inbox with an event that runs, one that waits behind it and one that waits for its retry. */
+  /** Opens an inbox with a running event, one that waits behind it and one that waits for its retry. */
   async function inboxInUse(retryMs: number) {
     const { inbox, calls } = openInbox(memoryInbox())
     await inbox.accept(eventOf('running', 'media'))

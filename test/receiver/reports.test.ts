@@ -87,7 +87,7 @@ describe('the reason of a rejected delivery', () => {
   })
 })
 
-describe('a handling', () => {
+describe('a run of a handler', () => {
   test('is reported with its handler, event and duration', async () => {
     const { handlings, lines, options } = listening()
     const receiver = receiverWith(options).on('encoding.finished', async () => {}, { name: 'publish' })

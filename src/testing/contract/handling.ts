@@ -63,7 +63,7 @@ export function openInbox(
   return { inbox, calls }
 }
 
-/** An event to accept. Its media is its own unless another is named. */
+/** Makes an event to accept. Its media is its own unless another is named. */
 export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
   const type: EventType = 'encoding.finished'
   const emittedAt = '2026-03-01T12:00:00.123456789Z'
@@ -83,7 +83,7 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
   return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
 }
 
-/** Waits until a condition holds that an inbox tells only when it is asked. */
+/** Waits until a condition holds. It asks every 2 ms, and throws after 3 s. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 3_000
   while (!(await holds())) {

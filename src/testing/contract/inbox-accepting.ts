@@ -1,7 +1,7 @@
 import { eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** An event is taken once, whatever has become of it since. */
+/** Checks that an event is accepted once, whatever has become of it since. */
 export function checkAccepting(check: Check): void {
   check('accepts an event and hands it over as it was given', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')

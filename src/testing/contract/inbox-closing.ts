@@ -1,7 +1,7 @@
 import { eventOf } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
-/** Closing is orderly, and says what it could not finish. */
+/** Checks that closing is orderly, and reports the events that it could not finish. */
 export function checkClosing(check: Check): void {
   check('closes at once when nothing is left to do', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
@@ -10,7 +10,7 @@ export function checkClosing(check: Check): void {
     expect(await inbox.close({ timeoutMs: 60_000 })).toEqual({ unfinished: [] })
   })
 
-  check('finishes what runs before it is closed', async ({ inbox, calls, expect }) => {
+  check('finishes running events before it is closed', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const closed = inbox.close()
@@ -39,7 +39,7 @@ export function checkClosing(check: Check): void {
     expect(await inbox.close()).toEqual(first)
   })
 
-  check('gives up on what runs too long, aborts it and reports it', async ({ inbox, calls, expect }) => {
+  check('gives up on an event that runs too long, aborts it and reports it', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')
     await inbox.accept(accepted)
     const { attempt } = await calls.next()

@@ -12,7 +12,7 @@ async function bury(inbox: Inbox, calls: Calls, key: string): Promise<void> {
   await until(async () => (await inbox.deadLetters.get(key)) !== undefined && (await inbox.stats()).running === 0)
 }
 
-/** Events that could not be handled are kept. */
+/** Checks that events that could not be handled are kept. */
 export function checkDeadLetters(check: Check): void {
   check('keeps an event that could not be handled as a dead letter', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')

@@ -1,7 +1,7 @@
 import { openInbox } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
-/** A definition makes one inbox, and says truly what that inbox can do. */
+/** Checks that a definition makes one inbox, and says truly what that inbox can do. */
 export function checkOpening(check: Check): void {
   check('cannot be opened by a second receiver', async ({ definition, expect }) => {
     const openAgain = () => openInbox(definition).inbox.close({ timeoutMs: 0 })

@@ -18,7 +18,7 @@ export interface InboxSubject {
    * @defaultValue true
    */
   readonly ordered?: boolean
-  /** Frees what the subject opened, after the inbox was closed. */
+  /** Frees the resources of the subject, after the inbox was closed. */
   close?(): MaybePromise<void>
 }
 

@@ -11,7 +11,7 @@ import { silent } from '../../handlers/fixture.ts'
 
 type Open = (path: string) => SqliteDatabase
 
-/** Opens a database with each driver that this version of Node has. */
+/** The drivers that this version of Node has, each as a function that opens a database. */
 export const drivers: Readonly<Record<string, Open>> = {
   libsql: (path) => new Libsql(path),
   ...nodeSqlite(),
