@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
-import type { Inbox } from '../../../src/inbox/inbox.ts'
-import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
-import { answerLost, down, interceptedStore } from '../memory/intercepted-store.ts'
+import type { IdempotencyStore } from '../../src/idempotency/store.ts'
+import type { Inbox } from '../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
+import { answerLost, down, interceptedStore } from '../inbox/memory/intercepted-store.ts'
 
 // The clock of timers and of the shared lru store; turns of the event loop stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
