@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type LruStoreOptions, lruStore } from '../../src/idempotency/lru.ts'
+import type { Inbox } from '../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
 
 /** Makes a store with a clock of its own. The clock starts above 0, which lru-cache takes for "no time to live". */
 function storeOnClock(options: Omit<LruStoreOptions, 'now'> = {}) {
@@ -68,5 +71,57 @@ describe('the lru store', () => {
     const invalid = expect.objectContaining({ code: 'invalid_option' })
     expect(() => lruStore({ max: value })).toThrow(invalid)
     expect(() => lruStore({ ttlMs: value })).toThrow(invalid)
+  })
+})
+
+describe('inboxes that share an lru store', () => {
+  const leaseMs = 3_000
+  const accept = async (inbox: Inbox) => inbox.accept(eventOf('one'))
+
+  /** Opens two inboxes over one store, whose clock the test moves. */
+  function twoInboxes() {
+    const clock = { now: 1 }
+    const store = lruStore({ now: () => clock.now })
+    const open = () => openInbox(memoryInbox({ store, leaseMs }))
+    return { clock, first: open(), second: open() }
+  }
+
+  test('handle an event once, however long its handler runs', async () => {
+    const { clock, first, second } = twoInboxes()
+    expect(await accept(first.inbox)).toBe('accepted')
+    const call = await first.calls.next()
+    clock.now += leaseMs * 100
+    await expect(accept(second.inbox)).rejects.toMatchObject({ code: 'in_progress' })
+    expect(call.attempt.aborted).toBe(false)
+    call.finish()
+    await first.inbox.close()
+    expect(await accept(second.inbox)).toBe('duplicate')
+  })
+
+  test('take over an unfinished event of a closed inbox after leaseMs, and not before', async () => {
+    const { clock, first, second } = twoInboxes()
+    await accept(first.inbox)
+    const hanging = await first.calls.next()
+    clock.now += leaseMs * 100
+    await first.inbox.close({ timeoutMs: 1 })
+    clock.now += leaseMs - 1
+    await expect(accept(second.inbox)).rejects.toMatchObject({ code: 'in_progress' })
+    clock.now += 2
+    expect(await accept(second.inbox)).toBe('accepted')
+    // The handler that was given up ends late, and records nothing.
+    hanging.finish()
+    expect(await accept(first.inbox).catch(({ code }) => code)).toBe('closing')
+    const call = await second.calls.next()
+    call.finish()
+    expect(await second.inbox.close()).toEqual({ unfinished: [] })
+  })
+
+  test('accept an event whose handler failed under handleNow in another inbox', async () => {
+    const { first, second } = twoInboxes()
+    const failed = (first.inbox as Required<Inbox>).handleNow(eventOf('one'))
+    const call = await first.calls.next()
+    call.finish({ status: 'dead', completed: [], failures: [] })
+    expect(await failed).toBe('failed')
+    expect(await accept(second.inbox)).toBe('accepted')
   })
 })
