@@ -1,7 +1,7 @@
 import { sha256 } from '#crypto'
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { canonicalJson, checkJsonObject, type JsonObject, parseJsonObject } from '../internal/json.ts'
+import { checkJsonObject, type JsonObject, parseJsonObject } from '../internal/json.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { MediaEvent, UnknownEventType } from './catalogue.ts'
 import { readWireEvent, type WireEvent } from './wire.ts'
@@ -27,7 +27,7 @@ export function parseEvent(
   const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
   const wire = readWireEvent(payload)
   const id = (typeof source === 'object' && delivery.headers.get(source.header)) || eventId
-  const key = id ? givenKey(id) : payloadKey(wire, payload)
+  const key = id ? givenKey(id) : payloadKey(wire, body)
   const event = isPromise(key)
     ? key.then((each) => toMediaEvent(wire, each, payload))
     : toMediaEvent(wire, key, payload)
@@ -48,11 +48,12 @@ const maxKeyLength = 256
 
 /**
  * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry repeats `emitted_at` to
- * the nanosecond, so its raw text is part of the key. Without it only the whole payload tells events apart.
+ * the nanosecond, so its raw text is part of the key. Without it only the body's own bytes tell events apart: parsing makes
+ * one number of many texts.
  */
-function payloadKey(event: WireEvent, payload: JsonObject): MaybePromise<string> {
+function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '' } = event
-  if (emittedAt === undefined) return hashed(canonicalJson(payload))
+  if (emittedAt === undefined) return hashed(body instanceof Uint8Array ? body : JSON.stringify(body.parsed))
   // JSON makes the list unambiguous, and escapes lone surrogates, which would otherwise all be alike in UTF-8.
   return bounded(JSON.stringify([type, mediaId, userId, emittedAt, qualities, status]))
 }
@@ -70,8 +71,8 @@ function givenKey(key: string): MaybePromise<string> {
 
 const bounded = (key: string): MaybePromise<string> => (key.length <= maxKeyLength ? key : hashed(JSON.stringify(key)))
 
-function hashed(text: string): MaybePromise<string> {
-  const digest: MaybePromise<string> = sha256(text)
+function hashed(content: string | Uint8Array): MaybePromise<string> {
+  const digest: MaybePromise<string> = sha256(content)
   return isPromise(digest) ? digest.then(hashText) : hashText(digest)
 }
 

@@ -59,13 +59,3 @@ function isDeeperThan(root: JsonObject, limit: number): boolean {
   }
   return false
 }
-
-/** Writes JSON with the keys of every object sorted, so that equal objects have equal texts. */
-export function canonicalJson(value: unknown): string {
-  if (!isObject(value)) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
-  return `{${members.join(',')}}`
-}

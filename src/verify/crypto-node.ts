@@ -21,8 +21,8 @@ export function hmac(
   return createHmac(algorithm, secret).update(prefix).update(content).digest(encoding)
 }
 
-/** Makes the SHA-256 of a text in UTF-8, in hex. */
-export const sha256 = (text: string): string => hash('sha256', text, 'hex')
+/** Makes the SHA-256 of bytes, or of a text in UTF-8, in hex. */
+export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
 /** Compares two texts in a time that tells nothing of where they differ. Their lengths are no secret. */
 export function equalText(text: string, expected: string): boolean {

@@ -32,9 +32,10 @@ export async function hmac(
   return encodeBytes(new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed)), encoding)
 }
 
-/** Makes the SHA-256 of a text in UTF-8, in hex. */
-export async function sha256(text: string): Promise<string> {
-  return encodeBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))), 'hex')
+/** Makes the SHA-256 of bytes, or of a text in UTF-8, in hex. */
+export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof content === 'string' ? encoder.encode(content) : content
+  return encodeBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)), 'hex')
 }
 
 /**
