@@ -26,8 +26,9 @@ export type {
   Handlers,
 } from './handlers/handler.ts'
 export type { RetryOptions } from './handlers/retry.ts'
+export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
-export type { Claim, Claims, IdempotencyStore } from './idempotency/store.ts'
+export type { Claim, Claims, ClaimsOptions, IdempotencyStore, StoreSteps } from './idempotency/store.ts'
 export type {
   Acceptance,
   AcceptedEvent,
@@ -51,6 +52,7 @@ export type {
   UnreadableDelivery,
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
+export { defineInbox } from './inbox/shared/define-inbox.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'

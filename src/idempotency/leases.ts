@@ -3,7 +3,7 @@ import { ChurnMap } from '../internal/churn-map.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { type Timer, unref, within } from '../internal/timers.ts'
-import type { Claim, Claims, IdempotencyStore } from './store.ts'
+import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 
 interface Lease {
   readonly owner: string
@@ -17,7 +17,7 @@ interface Lease {
  * answer within a lease counts as unreachable.
  */
 export class Leases implements Claims {
-  readonly #store: IdempotencyStore
+  readonly #store: StoreSteps
   readonly #leaseMs: number
   readonly #logger: Logger
   readonly #onLost: (key: string) => void
@@ -27,7 +27,7 @@ export class Leases implements Claims {
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
-  constructor(store: IdempotencyStore, leaseMs: number, logger: Logger, onLost: (key: string) => void) {
+  constructor(store: StoreSteps, { leaseMs, logger, onLost }: ClaimsOptions) {
     this.#store = store
     this.#leaseMs = leaseMs
     this.#logger = logger

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
-import type { IdempotencyStore } from './store.ts'
+import { type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 
 /** The options of `lruStore`. */
 export interface LruStoreOptions {
@@ -46,9 +46,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
     return lease === undefined ? !done.has(key) : lease.owner === owner
   }
 
-  let inboxes = 0
-
-  const store: IdempotencyStore = {
+  const steps: StoreSteps = {
     claim(key, owner, leaseMs) {
       if (done.get(key) !== undefined) return 'done'
       const lease = leases.get(key)
@@ -71,23 +69,25 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
     release(key, owner) {
       return leases.get(key)?.owner === owner && leases.delete(key)
     },
-    claims(leaseMs) {
-      const owner = `inbox ${++inboxes}`
-      return {
-        claim: (key) => store.claim(key, owner, Number.POSITIVE_INFINITY),
-        complete(key, recorded) {
-          store.complete(key, owner)
-          recorded()
-        },
-        async release(key) {
-          store.release(key, owner)
-        },
-        stop() {
-          const expiresAt = now() + leaseMs
-          for (const [, lease] of leases) if (lease.owner === owner) lease.expiresAt = expiresAt
-        },
-      }
-    },
   }
-  return store
+
+  let inboxes = 0
+  // Without leases: the store ends with the process, so no claim outlives its owner.
+  return withClaims(steps, ({ leaseMs }) => {
+    const owner = `inbox ${++inboxes}`
+    return {
+      claim: (key) => steps.claim(key, owner, Number.POSITIVE_INFINITY),
+      complete(key, recorded) {
+        steps.complete(key, owner)
+        recorded()
+      },
+      async release(key) {
+        steps.release(key, owner)
+      },
+      stop() {
+        const expiresAt = now() + leaseMs
+        for (const [, lease] of leases) if (lease.owner === owner) lease.expiresAt = expiresAt
+      },
+    }
+  })
 }

@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { checkNumbers } from '../internal/check-options.ts'
+import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
 
@@ -70,10 +71,10 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   const decide = async (script: string, key: string, ...parameters: string[]) =>
     Number(await run(script, prefix + key, ...parameters)) === 1
 
-  return {
+  return defineStore({
     claim: async (key, owner, leaseMs) => String(await run(claim, prefix + key, owner, `${leaseMs}`)) as Claim,
     renew: (key, owner, leaseMs) => decide(renew, key, owner, `${leaseMs}`),
     complete: (key, owner) => decide(complete, key, owner, `${ttlMs}`),
     release: (key, owner) => decide(release, key, owner),
-  }
+  })
 }

@@ -1,13 +1,14 @@
+import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** The answer to a claim. */
 export type Claim = 'claimed' | 'in-progress' | 'done'
 
 /**
- * Remembers which event keys were claimed and finished. Each method is one atomic step. An outage throws or rejects. It
- * never looks like "not seen", which would run handlers twice. `testing` has the contract suite that every store passes.
+ * The steps of an idempotency store, each of them atomic. An outage throws or rejects. It never looks like "not seen",
+ * which would run handlers twice. `testing` has the contract suite that the steps of every store pass.
  */
-export interface IdempotencyStore {
+export interface StoreSteps {
   /**
    * Claims a key for `leaseMs` milliseconds. `in-progress` while any owner's lease lasts, the caller's own included;
    * `done` once the key was completed. When a lease has run out, the key can be claimed again.
@@ -24,9 +25,29 @@ export interface IdempotencyStore {
   release(key: string, owner: string): MaybePromise<boolean>
   /** Frees what the store opened itself. Its maker calls it: an inbox never closes its store. */
   close?(): MaybePromise<void>
-  /** Makes claims that need no leases. Only for a store in this process's memory, which ends with the process. */
-  claims?(leaseMs: number): Claims
 }
+
+/** The inbox that claims keys in a store. */
+export interface ClaimsOptions {
+  /** How long a claim lasts after the process stopped renewing it, in ms. */
+  readonly leaseMs: number
+  readonly logger: Logger
+  /** Called with a key whose lease was lost to another process. */
+  onLost(key: string): void
+}
+
+/** Remembers which event keys were claimed and finished. `defineStore` makes one of its steps. */
+export interface IdempotencyStore extends StoreSteps {
+  /** Makes the claims of one inbox. */
+  claims(options: ClaimsOptions): Claims
+}
+
+/**
+ * Adds claims to the steps of a store. A copy by `{ ...store }` loses them: with other steps in it, the claims would go
+ * past those unnoticed.
+ */
+export const withClaims = (steps: StoreSteps, claims: IdempotencyStore['claims']): IdempotencyStore =>
+  Object.defineProperty({ ...steps } as IdempotencyStore, 'claims', { value: claims })
 
 /** The claims of one inbox in a store. They last until they are completed or released. */
 export interface Claims {

@@ -1,5 +1,4 @@
 import { WebhookError } from '../errors.ts'
-import { Leases } from '../idempotency/leases.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, largestCache } from '../internal/check-options.ts'
@@ -62,10 +61,10 @@ export interface MemoryInboxOptions {
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   const { store = lruStore(), leaseMs = 5_000, concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 1_000 } = options
-  if (typeof store?.claim !== 'function')
+  if (typeof store?.claims !== 'function')
     throw new WebhookError(
       'invalid_option',
-      'memoryInbox: store is no store (are the parentheses of lruStore() missing?)',
+      'memoryInbox: store has to come from lruStore(), redisStore() or defineStore()',
     )
   checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
   checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
@@ -80,7 +79,7 @@ class MemoryInbox implements Inbox {
   readonly #jobs = new Jobs()
   readonly #claims: Claims
   readonly #ledger: MemoryLedger
-  readonly #handling: Handling
+  readonly #handling: Handling<Job>
   readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
@@ -92,7 +91,7 @@ class MemoryInbox implements Inbox {
       (deadLetter) => this.#replay(deadLetter),
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
-    this.#claims = store.claims?.(leaseMs) ?? new Leases(store, leaseMs, logger, (key) => this.#leaseLost(key))
+    this.#claims = store.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) })
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
@@ -157,7 +156,7 @@ class MemoryInbox implements Inbox {
   /** The inbox closed while the claim was pending. The sender learns it, and its retry may go to another process. */
   #claimedTooLate({ key }: Job): never {
     void this.#claims.release(key)
-    throw new WebhookError('closing', 'the inbox closed while the event was claimed')
+    throw new WebhookError('closing', 'the inbox is closing')
   }
 
   #claimFailed(job: Job, error: unknown): never {
@@ -168,7 +167,7 @@ class MemoryInbox implements Inbox {
   #replay({ key, event, receivedAt, completed }: DeadEvent): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
     const job = this.#admit({ event, receivedAt }, false, { attempts: 0, completed })
-    if (job === undefined) throw new WebhookError('overloaded', 'the inbox is full')
+    if (job === undefined) throw new WebhookError('overloaded', 'too many events are waiting')
     this.#handling.add(job)
   }
 

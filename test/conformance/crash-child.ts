@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from '../../src/index.ts'
+import { defineStore } from '../../src/index.ts'
 import { type AdapterName, mounts } from '../adapters/mounts.ts'
 import { verify } from './sending.ts'
 import { ours, silent } from './subject.ts'
@@ -28,12 +28,12 @@ const ask = <Answer>(method: string, ...parameters: unknown[]): Promise<Answer> 
 }
 
 /** The store in the test's process. */
-const store: IdempotencyStore = {
+const store = defineStore({
   claim: (...parameters) => ask('claim', ...parameters),
   renew: (...parameters) => ask('renew', ...parameters),
   complete: (...parameters) => ask('complete', ...parameters),
   release: (...parameters) => ask('release', ...parameters),
-}
+})
 
 for (const [adapter, mount] of Object.entries(mounts)) {
   const handle = ({ mediaId }: { mediaId: string }) => {

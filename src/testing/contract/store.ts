@@ -1,11 +1,11 @@
-import type { IdempotencyStore } from '../../idempotency/store.ts'
+import type { StoreSteps } from '../../idempotency/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Runner } from './runner.ts'
 
 /** An idempotency store under test. */
 export interface StoreSubject {
   /** A fresh store that has seen no key. */
-  readonly store: IdempotencyStore
+  readonly store: StoreSteps
   /** Lets `ms` milliseconds pass for the store, by an injected clock or in real time. */
   advance(ms: number): MaybePromise<void>
   /** Cuts the connection to the place where the store keeps its keys. Leave it out if there is no connection. */

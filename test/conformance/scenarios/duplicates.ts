@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
+import { defineStore, type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { encodePayload } from '../../../src/testing/index.ts'
 import { lifecycle } from '../../emulator/media/lifecycle-payloads.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'
@@ -51,12 +51,12 @@ function slowStore(): IdempotencyStore {
     await turn()
     return answer
   }
-  return {
+  return defineStore({
     claim: async (...parameters) => later(await store.claim(...parameters)),
     renew: async (...parameters) => later(await store.renew(...parameters)),
     complete: async (...parameters) => later(await store.complete(...parameters)),
     release: async (...parameters) => later(await store.release(...parameters)),
-  }
+  })
 }
 
 export async function orderReversal(subject: Subject): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'vitest'
 import { createSender } from '../../../src/emulator/sending/sender.ts'
-import { type IdempotencyStore, lruStore } from '../../../src/index.ts'
+import { defineStore, type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { freshBody, send, textOf, verify, verifyToken, withToken } from '../sending.ts'
 import { running, type Subject, silent } from '../subject.ts'
 
@@ -128,6 +128,6 @@ function storeThatFailsToComplete() {
       throw new Error('the store is out of reach')
     }
   })
-  const store: IdempotencyStore = { ...lru, complete: (key, owner) => complete(key, owner) }
+  const store = defineStore({ ...lru, complete: (key, owner) => complete(key, owner) })
   return { store, failed }
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { WebhookError } from '../../../src/errors.ts'
+import { defineStore } from '../../../src/idempotency/define-store.ts'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { Inbox } from '../../../src/inbox/inbox.ts'
@@ -82,19 +83,11 @@ describe('an event whose claim failed', () => {
   })
 
   test('is unavailable where the store throws at once, too', async () => {
-    const definition = memoryInbox({
-      store: {
-        claim: () => {
-          throw new Error('not connected')
-        },
-        renew: () => false,
-        complete: () => false,
-        release: () => {
-          throw new Error('not connected')
-        },
-      },
-    })
-    const { inbox } = openInbox(definition)
+    const fails = () => {
+      throw new Error('not connected')
+    }
+    const store = defineStore({ claim: fails, renew: () => false, complete: () => false, release: fails })
+    const { inbox } = openInbox(memoryInbox({ store }))
     await expect((async () => inbox.accept(eventOf('one')))()).rejects.toThrow(withCode('unavailable'))
     expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
   })

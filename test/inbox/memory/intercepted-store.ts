@@ -1,3 +1,4 @@
+import { defineStore } from '../../../src/idempotency/define-store.ts'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 
@@ -22,12 +23,12 @@ export function interceptedStore(shared: IdempotencyStore = lruStore({ now: Date
       const carryOut = async () => shared[method](key, owner, leaseMs)
       return (await (intercept[method] ?? ((call) => call()))(carryOut, key)) as never
     }
-  const store: IdempotencyStore = {
+  const store = defineStore({
     claim: wrap('claim'),
     renew: wrap('renew'),
     complete: wrap('complete'),
     release: wrap('release'),
-  }
+  })
   const count = (call: string) => calls.filter((made) => made === call).length
   return { store, shared, intercept, calls, owners, count }
 }
