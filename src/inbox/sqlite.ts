@@ -17,12 +17,13 @@ import type {
 } from './inbox.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
-import { Job, Jobs } from './shared/jobs.ts'
+import { Jobs } from './shared/jobs.ts'
 import { SqliteCleanUp } from './sqlite/clean-up.ts'
 import { GroupCommit } from './sqlite/commits.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'
 import { hashKey } from './sqlite/events.ts'
 import { openFile, type SqliteFile, usable, useDatabase } from './sqlite/file.ts'
+import { SqliteJob } from './sqlite/job.ts'
 import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
 import { SqliteUpkeep } from './sqlite/upkeep.ts'
@@ -96,8 +97,8 @@ class SqliteInbox implements Inbox {
   readonly #file: SqliteFile
   readonly #commits: GroupCommit
   // Waiting events are in memory too; the file is read when it is opened, and when another process has changed it.
-  readonly #jobs = new Jobs()
-  readonly #handling: Handling
+  readonly #jobs = new Jobs<SqliteJob>()
+  readonly #handling: Handling<SqliteJob>
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
   /** The number of events on their way to the disk. */
@@ -133,11 +134,12 @@ class SqliteInbox implements Inbox {
 
   /** Adds the events of the file that are not in memory. */
   #takeUp(): void {
-    for (const stored of this.#file.events.waiting(this.#jobs.rows())) {
-      const { row, starts, event, receivedAt, dueAt } = stored
-      const job = new Job({ event, receivedAt }, { row, starts, earlier: stored })
+    const held = new Set(Array.from(this.#jobs, ({ row }) => row))
+    for (const stored of this.#file.events.waiting(held)) {
+      const { row, event, receivedAt } = stored
+      const job = new SqliteJob({ event, receivedAt }, row, stored)
       this.#jobs.add(job)
-      const delayMs = dueAt - Date.now()
+      const delayMs = stored.dueAt - Date.now()
       if (delayMs > 0) this.#handling.addLater(job, delayMs)
       else this.#handling.add(job)
     }
@@ -159,7 +161,7 @@ class SqliteInbox implements Inbox {
 
   #committed(accepted: AcceptedEvent, row: number | undefined): Acceptance {
     if (row === undefined) return 'duplicate'
-    const job = new Job(accepted, { row })
+    const job = new SqliteJob(accepted, row)
     this.#jobs.add(job)
     this.#handling.add(job)
     return 'accepted'

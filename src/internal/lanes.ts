@@ -2,10 +2,10 @@ import { ChurnMap } from './churn-map.ts'
 import { inThisRequest } from './in-this-request.ts'
 
 /** Work that belongs to a lane. */
-export interface LaneJob<Job> {
+export interface LaneJob {
   readonly lane: string
   /** The job behind it in its lane; set by the lanes. */
-  next: Job | undefined
+  next: LaneJob | undefined
   /** `true` for a job that has to run in the request that adds it. */
   readonly inItsRequest?: boolean
   /** Starts the job there; set by the lanes. */
@@ -22,7 +22,7 @@ const maxStartsPerTurn = 256
  * Runs jobs after the turn of the event loop in which they were added, so that acknowledgements are written first. The
  * jobs of one lane run one after another, in order; those of different lanes side by side, up to `concurrency`.
  */
-export class Lanes<Job extends LaneJob<Job>> {
+export class Lanes<Job extends LaneJob> {
   readonly #concurrency: number
   readonly #run: (job: Job) => Promise<void>
   /** The last job of each lane that has any. */
@@ -97,7 +97,7 @@ export class Lanes<Job extends LaneJob<Job>> {
   #end(job: Job): void {
     this.#running--
     if (job.next !== undefined) {
-      this.#ready.push(job.next)
+      this.#ready.push(job.next as Job)
       // A job that is retried comes back to the end of its lane.
       job.next = undefined
     } else if (this.#last.get(job.lane) === job) {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type LaneJob, Lanes } from '../../src/internal/lanes.ts'
 
-class Job implements LaneJob<Job> {
+class Job implements LaneJob {
   readonly lane: string
   readonly name: string
   next: Job | undefined

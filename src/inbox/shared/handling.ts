@@ -8,35 +8,35 @@ import type { Job, Jobs } from './jobs.ts'
 export type DeadResult = HandlingResult & { status: 'dead' }
 
 /** Records what becomes of events. Each `recorded` is called once the record is safe. */
-export interface Ledger {
+export interface Ledger<EachJob extends Job = Job> {
   /** Records that an attempt starts. It waits for a promise, and is not made if that resolves with a dead result. */
-  start?(job: Job): Promise<DeadResult | undefined> | undefined
-  complete(job: Job, recorded: () => void): void
-  bury(job: Job, dead: DeadResult, recorded: () => void): void
+  start?(job: EachJob): Promise<DeadResult | undefined> | undefined
+  complete(job: EachJob, recorded: () => void): void
+  bury(job: EachJob, dead: DeadResult, recorded: () => void): void
   /** Records that the one attempt of a job of `handleNow` failed. */
-  giveBack?(job: Job, completed: readonly string[], recorded: () => void): void
+  giveBack?(job: EachJob, completed: readonly string[], recorded: () => void): void
   /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` holds that attempt already. */
-  postpone?(job: Job, dueAt: number): void
+  postpone?(job: EachJob, dueAt: number): void
   /** Records that the handlers `completed` have succeeded, while others are still to run. */
-  progress?(job: Job, completed: readonly string[]): MaybePromise<void>
+  progress?(job: EachJob, completed: readonly string[]): MaybePromise<void>
 }
 
-export interface HandlingOptions {
+export interface HandlingOptions<EachJob extends Job> {
   readonly handle: Handle
-  readonly jobs: Jobs
-  readonly ledger: Ledger
+  readonly jobs: Jobs<EachJob>
+  readonly ledger: Ledger<EachJob>
   readonly concurrency: number
 }
 
 /** Handles accepted events: each waits in its lane, runs, and is completed, retried or buried. */
-export class Handling {
+export class Handling<EachJob extends Job> {
   readonly #handle: Handle
-  readonly #jobs: Jobs
-  readonly #ledger: Ledger
-  readonly #lanes: Lanes<Job>
+  readonly #jobs: Jobs<EachJob>
+  readonly #ledger: Ledger<EachJob>
+  readonly #lanes: Lanes<EachJob>
   #giveUpRetries: (() => void) | undefined
 
-  constructor({ handle, jobs, ledger, concurrency }: HandlingOptions) {
+  constructor({ handle, jobs, ledger, concurrency }: HandlingOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger
@@ -47,13 +47,13 @@ export class Handling {
     return this.#lanes.running
   }
 
-  add(job: Job): void {
+  add(job: EachJob): void {
     job.state = 'waiting'
     this.#lanes.add(job)
   }
 
   /** Adds a job whose next attempt is due in `delayMs`. */
-  addLater(job: Job, delayMs: number): void {
+  addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
@@ -69,7 +69,7 @@ export class Handling {
     this.#lanes.clear()
   }
 
-  #run(job: Job): Promise<void> {
+  #run(job: EachJob): Promise<void> {
     if (job.hasEnded) return Promise.resolve()
     job.state = 'running'
     const started = this.#ledger.start?.(job)
@@ -77,7 +77,7 @@ export class Handling {
     return started.then((dead) => (dead === undefined ? this.#attempt(job) : this.#finished(job, dead)))
   }
 
-  #attempt(job: Job): Promise<void> {
+  #attempt(job: EachJob): Promise<void> {
     // The inbox may have given up on it meanwhile.
     if (job.hasEnded) return Promise.resolve()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
@@ -85,7 +85,7 @@ export class Handling {
     return this.#handle(event, receivedAt, job).then((result) => this.#finished(job, result))
   }
 
-  #recordProgress(job: Job): void {
+  #recordProgress(job: EachJob): void {
     const completed = [...job.completed]
     job.succeeded = (handler) => {
       completed.push(handler)
@@ -93,7 +93,7 @@ export class Handling {
     }
   }
 
-  #finished(job: Job, result: HandlingResult): void {
+  #finished(job: EachJob, result: HandlingResult): void {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result
@@ -105,7 +105,7 @@ export class Handling {
     else if (status === 'dead') this.#ledger.bury(job, result, recorded)
   }
 
-  #retryLater(job: Job, { delayMs, completed }: HandlingResult & { status: 'retry' }): void {
+  #retryLater(job: EachJob, { delayMs, completed }: HandlingResult & { status: 'retry' }): void {
     job.nextAttempt(completed)
     this.addLater(job, delayMs)
     this.#ledger.postpone?.(job, Date.now() + delayMs)

@@ -18,25 +18,19 @@ export interface JobOptions {
   /** `true` for a job that gets one attempt, whose result a caller waits for. */
   readonly once?: boolean
   readonly earlier?: EarlierAttempts | undefined
-  /** The row of the file that holds the event. */
-  readonly row?: number
-  /** The number of earlier starts of its attempt, by processes that ended during it. Only for a job read from a file. */
-  readonly starts?: number
 }
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
 /** An event between its acceptance and its end, and its current attempt: it is aborted once, at its end. */
-export class Job extends LazyAbort implements LaneJob<Job>, Attempt {
+export class Job extends LazyAbort implements LaneJob, Attempt {
   readonly key: string
   readonly lane: string
-  next: Job | undefined
+  next: LaneJob | undefined
   inItsRequest: boolean
   startInRequest: (() => void) | undefined
   readonly accepted: AcceptedEvent
   readonly once: boolean
-  readonly row: number
-  starts: number | undefined
   /** `recording`: its handlers are done, and the inbox has yet to record that. */
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
   number: number
@@ -48,15 +42,13 @@ export class Job extends LazyAbort implements LaneJob<Job>, Attempt {
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
-  constructor(accepted: AcceptedEvent, { once = false, earlier = none, row = 0, starts }: JobOptions = {}) {
+  constructor(accepted: AcceptedEvent, { once = false, earlier = none }: JobOptions = {}) {
     super()
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
     this.once = once
     this.inItsRequest = once
-    this.row = row
-    this.starts = starts
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
   }
@@ -64,7 +56,6 @@ export class Job extends LazyAbort implements LaneJob<Job>, Attempt {
   nextAttempt(completed: readonly string[]): void {
     this.number++
     this.completed = completed
-    this.starts = undefined
   }
 
   /** Stops its current attempt and the next one. */
@@ -89,31 +80,28 @@ export class Job extends LazyAbort implements LaneJob<Job>, Attempt {
 }
 
 /** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
-export class Jobs {
-  readonly #byKey = new ChurnMap<string, Job>()
+export class Jobs<EachJob extends Job = Job> {
+  readonly #byKey = new ChurnMap<string, EachJob>()
   #onIdle: (() => void) | undefined
 
   get size(): number {
     return this.#byKey.size
   }
 
-  get(key: string): Job | undefined {
+  get(key: string): EachJob | undefined {
     return this.#byKey.get(key)
   }
 
-  add(job: Job): void {
+  add(job: EachJob): void {
     this.#byKey.set(job.key, job)
   }
 
-  /** Lists the rows of the file that hold the events. */
-  rows(): ReadonlySet<number> {
-    const rows = new Set<number>()
-    for (const [, { row }] of this.#byKey) rows.add(row)
-    return rows
+  *[Symbol.iterator](): IterableIterator<EachJob> {
+    for (const [, job] of this.#byKey) yield job
   }
 
   /** Ends a job, with the result that its callers wait for. */
-  end(job: Job, result: ImmediateResult): void {
+  end(job: EachJob, result: ImmediateResult): void {
     if (!job.hasEnded) this.#byKey.delete(job.key)
     job.end(result)
     if (this.#byKey.size === 0) this.#onIdle?.()
@@ -134,7 +122,7 @@ export class Jobs {
   /** Stops all jobs, or those in some states, and returns the accepted ones that were not handled. */
   giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
-    for (const [, job] of this.#byKey) {
+    for (const job of this) {
       const { state } = job
       if (states !== undefined && !states.includes(state)) continue
       job.stop(new WebhookError('closing', 'the inbox is closing'))
@@ -146,7 +134,7 @@ export class Jobs {
 
   counts(): { waiting: number; running: number; retrying: number } {
     const counts = { waiting: 0, running: 0, retrying: 0 }
-    for (const [, { state }] of this.#byKey) {
+    for (const { state } of this) {
       if (state === 'retrying') counts.retrying++
       else if (state === 'running' || state === 'recording') counts.running++
       else counts.waiting++

@@ -1,9 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
-import type { Job } from '../shared/jobs.ts'
 import type { GroupCommit } from './commits.ts'
 import type { SqliteFile } from './file.ts'
+import type { SqliteJob } from './job.ts'
 
 /** The number of times that the process may end during one attempt: an event must not crash it for ever. */
 const maxCutOffs = 10
@@ -14,14 +14,14 @@ const pauseMs = 1_000
 /** A record that has to be written. */
 interface Entry {
   readonly what: string
-  readonly job: Job
+  readonly job: SqliteJob
   readonly write: () => void
   readonly isNeeded: () => boolean
   readonly written: () => void
 }
 
 /** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
-export class SqliteLedger implements Ledger {
+export class SqliteLedger implements Ledger<SqliteJob> {
   readonly #commits: GroupCommit
   readonly #file: SqliteFile
   readonly #logger: Logger
@@ -33,7 +33,7 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Counts the starts of events that were read from the file: one of them may have made the process crash. */
-  start(job: Job): Promise<DeadResult | undefined> | undefined {
+  start(job: SqliteJob): Promise<DeadResult | undefined> | undefined {
     if (job.starts === undefined) return undefined
     if (job.starts >= maxCutOffs) return Promise.resolve(this.#cutOff(job))
     job.starts++
@@ -44,17 +44,17 @@ export class SqliteLedger implements Ledger {
       .then(() => undefined)
   }
 
-  #cutOff({ key, completed }: Job): DeadResult {
+  #cutOff({ key, completed }: SqliteJob): DeadResult {
     const message = `its handling was cut off ${maxCutOffs} times`
     this.#logger.error({ key }, `an event became a dead letter: ${message}`)
     return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
   }
 
-  complete(job: Job, recorded: () => void): void {
+  complete(job: SqliteJob, recorded: () => void): void {
     this.#end(job, () => this.#file.events.remove(job.row), recorded)
   }
 
-  bury(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
+  bury(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts, row } = job
     const { events, deadLetters } = this.#file
     const deadLetter = { ...accepted, key, attempts, completed, failures, diedAt: new Date() }
@@ -66,13 +66,13 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Ends an event. Until this is written the event is not handled again, and would be if it stayed in the file. */
-  #end(job: Job, write: () => void, recorded: () => void): void {
+  #end(job: SqliteJob, write: () => void, recorded: () => void): void {
     // Given up when the inbox closes.
     const isOpen = () => !job.hasEnded
     this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
   }
 
-  postpone(job: Job, dueAt: number): void {
+  postpone(job: SqliteJob, dueAt: number): void {
     const { number, completed } = job
     const earlier = { attempts: number - 1, completed }
     // The record of a later attempt takes its place.
@@ -91,13 +91,13 @@ export class SqliteLedger implements Ledger {
     })
   }
 
-  progress(job: Job, completed: readonly string[]): Promise<void> {
+  progress(job: SqliteJob, completed: readonly string[]): Promise<void> {
     return this.#commits
       .add(() => this.#file.events.complete(job.row, completed))
       .catch((error) => this.#failed('that a handler succeeded', job, error))
   }
 
-  #failed(what: string, { key }: Job, error: unknown): void {
+  #failed(what: string, { key }: SqliteJob, error: unknown): void {
     this.#logger.error({ key, err: error }, `the inbox could not record ${what}`)
   }
 }

@@ -51,7 +51,7 @@ export class OpenDeadLetters implements DeadLetters {
 
   async replay(key: string): Promise<boolean> {
     this.#inbox.checkOpen()
-    if (this.#inbox.isFull()) throw new WebhookError('overloaded', 'the inbox is full')
+    if (this.#inbox.isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
     const unreadable = this.#deadLetters.get(key)?.unreadable
     if (unreadable !== undefined) return this.#accept(key, unreadable, await this.#host.parse(unreadable))
     const replayed = this.#deadLetters.replay(key)
