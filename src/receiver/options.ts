@@ -120,8 +120,8 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
   if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
     throw invalid('retry is an object, such as { attempts: 3 }')
   }
-  const { maxBodyBytes = 1, ackTimeoutMs: answerMs = 1, handlerTimeoutMs = 1 } = options
-  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs: answerMs, handlerTimeoutMs })
+  const { maxBodyBytes, handlerTimeoutMs } = options
+  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)

@@ -1,4 +1,4 @@
-import type { Delivery } from '../delivery.ts'
+import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
 import { parseEvent } from '../events/parse.ts'
@@ -13,8 +13,7 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
-import { accept, acceptAndHandle, guard, readBody, verifyDelivery } from './steps.ts'
-import { keepingUnreadable, type ParseDelivery } from './unreadable.ts'
+import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
 
 /**
  * Makes a receiver, and opens its inbox.
@@ -32,7 +31,6 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const logger = safeLogger(options.logger ?? consoleLogger)
   const registry = new HandlerRegistry(options.handlers)
   const reporter = createReporter(options.hooks ?? {}, logger)
-  const parse: ParseDelivery = (delivery, body, eventId) => parseEvent(body, delivery, eventId, eventKey)
   const inbox = definition.open({
     handle: createDispatcher({
       registry,
@@ -41,24 +39,26 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       handlerTimeoutMs,
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
     }),
-    parse: ({ url, body, eventId }) => parse({ method: 'POST', url, headers: new Headers(), body }, body, eventId),
+    parse: ({ url, body, eventId }) =>
+      parseEvent(body, { method: 'POST', url, headers: new Headers(), body }, eventId, eventKey),
     logger,
   })
-  const parseDelivery = keepingUnreadable(parse, inbox, eventKey, logger)
   let closing = false
 
   /** The path of a delivery. Only promises are awaited: each await costs as much as parsing the JSON. */
   async function receive(delivery: Delivery): Promise<Acknowledgement> {
     const startedAt = performance.now()
+    let body: Uint8Array | ParsedBody | undefined
+    let eventId: string | undefined
     let event: MediaEvent | undefined
     try {
       if (closing) throw new WebhookError('closing', 'the receiver is closing')
       guard(delivery, maxBodyBytes)
       const read = readBody(delivery, maxBodyBytes)
-      const body = isPromise(read) ? await read : read
+      body = isPromise(read) ? await read : read
       const verified = verifyDelivery(verifier, delivery, body)
-      const eventId = isPromise(verified) ? await verified : verified
-      const parsed = parseDelivery(delivery, body, eventId)
+      eventId = isPromise(verified) ? await verified : verified
+      const parsed = parseEvent(body, delivery, eventId, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
       const taken = registry.handles(event.type) ? take(event, delivery) : 'ignored'
       const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
@@ -66,11 +66,17 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return acknowledgement
     } catch (thrown) {
       const error = toRejectionError(thrown)
+      // Only parsing ends with this code, so the delivery has passed verification.
+      if (error.code === 'malformed' && body !== undefined) {
+        await keepUnreadable(inbox, error, delivery, body, eventId, eventKey).catch(notKept)
+      }
       const acknowledgement = rejection(error.code, error.message)
       reporter.delivery(acknowledgement, startedAt, event, error)
       return acknowledgement
     }
   }
+
+  const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
 
   const take = (event: MediaEvent, { waitUntil }: Delivery) => {
     const accepted = { event, receivedAt: new Date() }

@@ -5,19 +5,14 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 
-// The sender's or its network's fault is worth a line; what keeps the receiver from taking deliveries needs attention.
-const deliveryLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
-  unauthorized: 'warn',
-  malformed: 'warn',
+// Rejections are warnings, with two exceptions: the network and a deployment cause harmless ones, and a receiver that cannot
+// take any delivery is an error.
+const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   method_not_allowed: 'info',
-  unsupported_media_type: 'warn',
-  too_large: 'warn',
   incomplete: 'info',
-  overloaded: 'warn',
   closing: 'info',
   in_progress: 'info',
   unavailable: 'error',
-  handler_failed: 'warn',
   body_consumed: 'error',
   internal: 'error',
 }
@@ -55,7 +50,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
   return {
     guarded,
     delivery(acknowledgement, startedAt, event, error) {
-      const level = deliveryLevels[acknowledgement.outcome] ?? 'debug'
+      const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && hooks.delivery === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)

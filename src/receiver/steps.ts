@@ -1,6 +1,7 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
+import type { EventKeySource } from '../events/parse.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
@@ -95,6 +96,28 @@ function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
 }
 
 /**
+ * Leaves a delivery that was verified and could not be parsed with the inbox, if it keeps such deliveries.
+ * @param error the reason why it could not be parsed
+ */
+export async function keepUnreadable(
+  inbox: Inbox,
+  { message: reason }: Error,
+  { url, headers }: Delivery,
+  body: Uint8Array | ParsedBody,
+  eventId: string | undefined,
+  eventKey: EventKeySource | undefined,
+): Promise<void> {
+  await inbox.keepUnreadable?.({
+    reason,
+    receivedAt: new Date(),
+    // Queries hold secrets, and so do headers: only the one header is kept that the event key is made of.
+    url: url.replace(/[?#].*/s, ''),
+    eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || eventId,
+    body: body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body.parsed)),
+  })
+}
+
+/**
  * Stores the event in the inbox.
  * @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable` when the event is not safe there
  */
@@ -126,21 +149,13 @@ export async function acceptAndHandle(
   timeoutMs: number,
   waitUntil: AcceptOptions['waitUntil'],
 ): Promise<'handled' | 'duplicate'> {
-  const handling = handleNow(inbox, accepted)
+  const handling = inbox.handleNow(accepted).catch(unavailable)
   waitUntil?.(handling.catch(() => {}))
   const result = await within(timeoutMs, handling, () => 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is still being handled')
   return result
-}
-
-async function handleNow(inbox: Required<Inbox>, accepted: AcceptedEvent): Promise<ImmediateResult> {
-  try {
-    return await inbox.handleNow(accepted)
-  } catch (error) {
-    return unavailable(error)
-  }
 }
 
 function unavailable(error: unknown): never {
