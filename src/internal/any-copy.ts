@@ -4,7 +4,7 @@
  */
 export function recogniseAnyCopy(Class: { readonly prototype: object }, name: string): void {
   const brand = Symbol.for(`media-webhooks.${name}`)
-  Object.defineProperty(Class.prototype, brand, { value: true })
+  Object.assign(Class.prototype, { [brand]: true })
   Object.defineProperty(Class, Symbol.hasInstance, {
     value(this: unknown, value: unknown) {
       if (this !== Class) return Function.prototype[Symbol.hasInstance].call(this as () => void, value)

@@ -5,13 +5,17 @@ import { longestWaitMs } from './timers.ts'
 export const largestCache = 10_000_000
 
 /**
- * Checks options that are numbers: durations, sizes and counts, all of them whole and above 0.
+ * Checks options that are numbers: durations, sizes and counts, all of them whole and above 0. `undefined` passes.
  * @param max the largest valid number; by default the longest time of a timer
  * @throws WebhookError `invalid_option`
  */
-export function checkNumbers(owner: string, options: Readonly<Record<string, number>>, max = longestWaitMs): void {
+export function checkNumbers(
+  owner: string,
+  options: Readonly<Record<string, number | undefined>>,
+  max = longestWaitMs,
+): void {
   for (const [name, value] of Object.entries(options)) {
-    if (Number.isInteger(value) && value > 0 && value <= max) continue
+    if (value === undefined || (Number.isInteger(value) && value > 0 && value <= max)) continue
     throw new WebhookError('invalid_option', `${owner}: ${name} has to be a whole number from 1 to ${max}`)
   }
 }

@@ -37,35 +37,29 @@ export const consoleLogger: Logger = {
   error: (details, message) => console.error(`media-webhooks: ${message}`, details),
 }
 
+const eachLevel = (write: (level: LogLevel) => LogMethod) => ({
+  debug: write('debug'),
+  info: write('info'),
+  warn: write('warn'),
+  error: write('error'),
+})
+
 /** Makes a logger that adds the same details to every line. */
-export function withDetails(logger: Logger, bound: object): Logger {
-  const bind =
-    (level: LogLevel): LogMethod =>
-    (details, message) =>
-      logger[level]({ ...bound, ...details }, message)
-  return { debug: bind('debug'), info: bind('info'), warn: bind('warn'), error: bind('error') }
-}
+export const withDetails = (logger: Logger, bound: object): Logger =>
+  eachLevel((level) => (details, message) => logger[level]({ ...bound, ...details }, message))
 
 /** Makes a logger whose lines are lost where the given one throws or rejects, so that nothing else is. */
 export function safeLogger(logger: Logger): SafeLogger {
-  const guard =
-    (level: LogLevel): LogMethod =>
-    (details, message) => {
-      try {
-        const written: unknown = logger[level](details, message)
-        if (isPromise(written)) written.then(undefined, () => {})
-      } catch {
-        // A logger that throws leaves nowhere to say so.
-      }
+  const lines = eachLevel((level) => (details, message) => {
+    try {
+      const written: unknown = logger[level](details, message)
+      if (isPromise(written)) written.then(undefined, () => {})
+    } catch {
+      // A logger that throws leaves nowhere to say so.
     }
-  return {
-    debug: guard('debug'),
-    info: guard('info'),
-    warn: guard('warn'),
-    error: guard('error'),
-    // Asked for every line: the level of a running logger can change.
-    isLevelEnabled: (level) => isEnabled(logger, level),
-  }
+  })
+  // Asked for every line: the level of a running logger can change.
+  return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 
 // Names that pino and winston have beside ours, by the first of our levels that they let through.

@@ -3,7 +3,9 @@ import { decodeBase64 } from './encoding.ts'
 import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
+/** The options of `basicAuth`. */
 export interface BasicAuthOptions {
+  /** The user name, without a colon. */
   readonly username: string
   /** The password, or several while it is changed. */
   readonly password: Secrets

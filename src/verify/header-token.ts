@@ -3,7 +3,9 @@ import { checkHeaderName } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
+/** The options of `headerToken`. */
 export interface HeaderTokenOptions {
+  /** The token, or several while it is changed: printable ASCII. */
   readonly secret: Secrets
   /** The header that carries the secret. */
   readonly header: string

@@ -6,6 +6,7 @@ import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
 import { notVerified, type Verifier, verified } from './verifier.ts'
 
+/** The options of `hmacSignature`. */
 export interface HmacSignatureOptions {
   /** The key, used as the bytes of its UTF-8 text. */
   readonly secret: Secrets

@@ -6,6 +6,7 @@ import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
+/** The options of `standardWebhooks`. */
 export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64; the prefix may be left out. */
   readonly secret: Secrets

@@ -3,6 +3,7 @@ import { checkChoice } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
+/** The options of `urlToken`. */
 export interface UrlTokenOptions {
   /** The token, as it is before it is written into a URL. */
   readonly secret: Secrets
