@@ -93,7 +93,7 @@ class BullmqInbox implements Inbox {
   readonly #logger: Logger
   readonly #queue: EventQueue
   readonly #handling: BullmqHandling | undefined
-  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
     const { connection, queue, handles, ttlMs, timeoutMs } = settings

@@ -80,7 +80,7 @@ class MemoryInbox implements Inbox {
   readonly #claims: Claims
   readonly #ledger: MemoryLedger
   readonly #handling: Handling<Job>
-  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
@@ -121,7 +121,7 @@ class MemoryInbox implements Inbox {
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
-    const job = new Job(accepted, { once, earlier })
+    const job = new Job(accepted, earlier, once)
     this.#jobs.add(job)
     return job
   }
@@ -174,7 +174,7 @@ class MemoryInbox implements Inbox {
   #leaseLost(key: string): void {
     const job = this.#jobs.get(key)
     if (job === undefined) return
-    this.#logger.warn({ key }, 'the lease of an event was lost; another process handles it')
+    this.#logger.warn({ key }, 'the lease of the event was lost; another process handles it')
     job.stop(new WebhookError('lease_lost', 'the lease of the event was lost'))
     this.#jobs.end(job, 'in-progress')
   }

@@ -100,7 +100,7 @@ class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #handling: Handling<SqliteJob>
   readonly #upkeep: SqliteUpkeep
-  readonly #closing = new Closing('the inbox', (timeoutMs) => this.#close(timeoutMs))
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
   /** The number of events on their way to the disk. */
   #pending = 0
 

@@ -8,7 +8,7 @@ export function recogniseAnyCopy(Class: { readonly prototype: object }, name: st
   Object.defineProperty(Class, Symbol.hasInstance, {
     value(this: unknown, value: unknown) {
       if (this !== Class) return Function.prototype[Symbol.hasInstance].call(this as () => void, value)
-      return typeof value === 'object' && value !== null && brand in value
+      return (value as Record<symbol, unknown> | undefined | null)?.[brand] === true
     },
   })
 }

@@ -2,16 +2,16 @@ import { WebhookError } from '../errors.ts'
 
 /** A shutdown that happens once, however often it is asked for. */
 export class Closing<Report> {
-  readonly #what: string
+  readonly #message: string
   readonly #run: (timeoutMs: number) => Promise<Report>
   #report: Promise<Report> | undefined
 
   /**
-   * @param what names in errors what closes
+   * @param message the message of the error once it has started
    * @param run closes it, and waits up to `timeoutMs` for running work
    */
-  constructor(what: string, run: (timeoutMs: number) => Promise<Report>) {
-    this.#what = what
+  constructor(message: string, run: (timeoutMs: number) => Promise<Report>) {
+    this.#message = message
     this.#run = run
   }
 
@@ -21,7 +21,7 @@ export class Closing<Report> {
 
   /** @throws WebhookError `closing` once it has started */
   checkOpen(): void {
-    if (this.hasStarted) throw new WebhookError('closing', `${this.#what} is closing`)
+    if (this.hasStarted) throw new WebhookError('closing', this.#message)
   }
 
   /** @throws WebhookError `invalid_option` */

@@ -11,13 +11,7 @@ export function unref(timer: Timer): void {
 /** Waits for a promise for up to `ms`. After that it returns, or throws, what `late` does. */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      try {
-        resolve(late())
-      } catch (error) {
-        reject(error)
-      }
-    }, ms)
+    const timer = setTimeout(() => resolve(Promise.resolve().then(late)), ms)
     promise.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
 }

@@ -96,8 +96,8 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
   // Without `needsBytes` a verifier of signatures would get an empty body behind a parser, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
-      'choose how deliveries are verified, for example verify: urlToken({ secret }); ' +
-        'unverified() accepts every delivery. A verifier of your own needs name, needsBytes and verify',
+      'choose how deliveries are verified, such as verify: urlToken({ secret }); ' +
+        'unverified() accepts all. One of your own has name, needsBytes and verify',
     )
   }
   if (inbox !== undefined && typeof inbox?.open !== 'function') {

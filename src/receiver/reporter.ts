@@ -54,7 +54,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && hooks.delivery === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
-      if (hooks.delivery !== undefined) guarded('the delivery hook', () => hooks.delivery?.(report))
+      guarded('the delivery hook', () => hooks.delivery?.(report))
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
@@ -62,7 +62,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && hooks.handling === undefined) return
       const report = handlingReport(outcome, run, error, retryInMs)
-      if (hooks.handling !== undefined) guarded('the handling hook', () => hooks.handling?.(report))
+      guarded('the handling hook', () => hooks.handling?.(report))
       if (isLogged) log(level, handlingLine(report), report)
     },
   }

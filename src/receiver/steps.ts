@@ -88,10 +88,10 @@ const unauthorized = (cause: unknown): WebhookError =>
 
 function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
   const need = body.parsed === undefined ? 'nothing was left of it' : `${name} needs its exact bytes`
-  return new WebhookError('body_consumed', 'the receiver is mounted behind a parser that consumed the body', {
+  return new WebhookError('body_consumed', 'a body parser ran before the receiver', {
     cause:
-      `the body was consumed before the receiver could read it, and ${need}: mount the receiver before the body ` +
-      "parser, or give its path express.raw({ type: '*/*' })",
+      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or give its path ` +
+      "express.raw({ type: '*/*' })",
   })
 }
 
@@ -154,7 +154,7 @@ export async function acceptAndHandle(
   const result = await within(timeoutMs, handling, () => 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
-  if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is still being handled')
+  if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is being handled')
   return result
 }
 

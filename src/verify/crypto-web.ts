@@ -1,4 +1,4 @@
-import { encodeBytes, type HashAlgorithm, type SignatureEncoding } from './encoding.ts'
+import { encodeBytes, type HashAlgorithm, type SignatureEncoding, toHex } from './encoding.ts'
 
 // `#crypto` where there is no node:crypto. Its counterpart is crypto-node.ts; both export the same functions.
 
@@ -35,7 +35,7 @@ export async function hmac(
 /** Makes the SHA-256 of bytes, or of a text in UTF-8, in hex. */
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof content === 'string' ? encoder.encode(content) : content
-  return encodeBytes(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)), 'hex')
+  return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 
 /**

@@ -6,9 +6,12 @@ export type SignatureEncoding = 'hex' | 'base64'
 
 /** Encodes bytes as text. */
 export function encodeBytes(bytes: Uint8Array, encoding: SignatureEncoding): string {
-  if (encoding === 'base64') return btoa(String.fromCharCode(...bytes))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return encoding === 'base64' ? btoa(String.fromCharCode(...bytes)) : toHex(bytes)
 }
+
+/** Encodes bytes as hexadecimal digits, in lower case. */
+export const toHex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** Decodes base64 of the standard alphabet, padded. `undefined` when the text is malformed or empty. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {

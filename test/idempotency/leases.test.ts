@@ -136,7 +136,7 @@ describe('an event whose lease was lost', () => {
     const { first, call } = await takeOver()
     expect(call.attempt.aborted).toBe(true)
     expect(call.attempt.signal.reason).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
-    expect(first.warnings).toContain('the lease of an event was lost; another process handles it')
+    expect(first.warnings).toContain('the lease of the event was lost; another process handles it')
   })
 
   test('is neither completed nor released when its handler ends', async () => {

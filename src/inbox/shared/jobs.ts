@@ -13,13 +13,6 @@ export interface EarlierAttempts {
   readonly completed: readonly string[]
 }
 
-/** The options of a job. */
-export interface JobOptions {
-  /** `true` for a job that gets one attempt, whose result a caller waits for. */
-  readonly once?: boolean
-  readonly earlier?: EarlierAttempts | undefined
-}
-
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
 /** An event between its acceptance and its end, and its current attempt: it is aborted once, at its end. */
@@ -42,7 +35,8 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
-  constructor(accepted: AcceptedEvent, { once = false, earlier = none }: JobOptions = {}) {
+  /** @param once `true` for a job that gets one attempt, whose result a caller waits for */
+  constructor(accepted: AcceptedEvent, earlier = none, once = false) {
     super()
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId

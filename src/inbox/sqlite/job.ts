@@ -9,7 +9,7 @@ export class SqliteJob extends Job {
   starts: number | undefined
 
   constructor(accepted: AcceptedEvent, row: number, earlier?: EarlierAttempts & { readonly starts: number }) {
-    super(accepted, { earlier })
+    super(accepted, earlier)
     this.row = row
     this.starts = earlier?.starts
   }
