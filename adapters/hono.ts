@@ -6,8 +6,8 @@ import { toDelivery } from './node.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
- * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all`, `app.use` or under a route. It
- * also works after a middleware that read the body through `c.req`.
+ * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all` or `app.use`, also under
+ * `app.route`. A middleware before it may read the body through `c.req`.
  *
  * ```ts
  * app.post('/webhooks/media', honoHandler(receiver))
@@ -25,7 +25,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
   const cached = await cachedBody(req.bodyCache)
   const incoming = context.env?.incoming
-  // On Node the underlying request is read directly: a web `Request` of it costs more than the rest of the delivery.
+  // On Node the underlying request is read directly: a web `Request` made of it costs more than the rest of the path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
   const waitUntil = findWaitUntil(() => [context.executionCtx])
@@ -33,8 +33,8 @@ async function readDelivery(context: Context): Promise<Delivery> {
 }
 
 /**
- * Says whether this is a Node request that nobody reads. A middleware that only looked at `c.req.raw.body` has made a
- * stream that takes the data, and that started to a few microtasks ago.
+ * Says whether this is a Node request that nobody reads. Even a middleware that only looked at `c.req.raw.body` has
+ * made a stream, which has begun to take the data by now.
  */
 function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
   return Array.isArray(incoming?.rawHeaders) && incoming.readableFlowing === null && !incoming.readableDidRead

@@ -4,7 +4,7 @@ import type { Payload } from '../src/testing/payload.ts'
 /** The fields that identify an event. The handlers get them from the wire, so their types are unknown. */
 type HandledPayload = { readonly [field in 'type' | 'media_id' | 'emitted_at']?: unknown }
 
-/** A record of the sender and one of the handlers. Neither record depends on the receiver. */
+/** Records what was sent and what was handled. Neither record depends on the receiver. */
 export interface Ledger {
   /** An entry for each time an event was sent, with the first delivery and its retries. */
   readonly sent: { readonly payload: Payload; readonly deliveries: readonly DeliveryRecord[] }[]
@@ -77,7 +77,7 @@ function answers(deliveries: readonly DeliveryRecord[]) {
   return { deliveries: deliveries.length, rejected, acknowledged: deliveries.length - rejected, duplicates }
 }
 
-// Not the receiver's event key, because the ledger has to find its mistakes.
+// Not the receiver's event key, because the ledger has to find the receiver's mistakes.
 const nameOf = ({ type, media_id, emitted_at }: HandledPayload): string =>
   `${type} of media ${media_id} at ${emitted_at}`
 

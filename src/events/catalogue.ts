@@ -13,10 +13,10 @@ export type EventType = (typeof eventTypes)[number]
 /** Known words autocomplete; any other word of the sender type-checks too. */
 type OpenEnum<Known extends string> = Known | (string & {})
 
-/** The state of the media. The first three are documented; the others were seen in the running service. */
+/** The state of the media. The first three are documented; the others were observed in the running service. */
 export type MediaStatus = OpenEnum<'transcoding' | 'done' | 'fail' | 'new' | 'transcribing'>
 
-/** The kind of media. `video` and `live-stream` are documented; `live_stream` and `audio` were seen. */
+/** The kind of media. `video` and `live-stream` are documented; `live_stream` and `audio` were observed. */
 export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audio'>
 
 interface EventFields {

@@ -27,8 +27,8 @@ import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
   /**
-   * Deduplicates. A store that several machines share keeps their inboxes from handling one event twice. It is not
-   * closed with the inbox.
+   * Remembers which events were claimed and handled. A store that several machines share keeps their inboxes from
+   * handling one event twice. Closing the inbox does not close the store.
    * @defaultValue `lruStore()`
    */
   readonly store?: IdempotencyStore
@@ -43,20 +43,20 @@ export interface MemoryInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * How many events may wait, those that wait for a retry included. Above it deliveries are answered 503.
+   * How many events may wait, those that wait for a retry included. Beyond that, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * How many dead letters are kept, the newest.
+   * How many dead letters are kept. The oldest are dropped first.
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number
 }
 
 /**
- * An inbox in this process's memory. It is safe against slow handlers, bursts and an orderly shutdown. A crash loses
- * the events that were acknowledged and not yet handled.
+ * An inbox in this process's memory. Slow handlers, bursts and an orderly shutdown lose no event. A crash loses the
+ * events that were acknowledged and not yet handled.
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
@@ -98,7 +98,7 @@ class MemoryInbox implements Inbox {
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
     const held = this.#jobs.get(accepted.event.key)
-    // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates share its fate.
+    // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too.
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
@@ -117,7 +117,7 @@ class MemoryInbox implements Inbox {
     return result
   }
 
-  /** Takes the event in, if there is room. Before the claim, which others could see if it had to be undone. */
+  /** Takes the event in, if there is room. Called before the claim, since other processes would see a claim undone. */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
@@ -128,7 +128,7 @@ class MemoryInbox implements Inbox {
 
   #claim(job: Job, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
-      // Before the claim, since the promise resolves at the job's end even where the claim fails.
+      // Called before the claim: the promise resolves when the job ends, even if the claim fails.
       if (waitUntil !== undefined) {
         job.inItsRequest = true
         waitUntil(job.ended())
@@ -153,7 +153,7 @@ class MemoryInbox implements Inbox {
     return claim
   }
 
-  /** The inbox closed while the claim was pending. The sender learns it, and its retry may go to another process. */
+  /** The inbox closed while the claim was pending. The sender is told, and its retry may reach another process. */
   #claimedTooLate({ key }: Job): never {
     void this.#claims.release(key)
     throw new WebhookError('closing', 'the inbox is closing')
@@ -204,7 +204,7 @@ class MemoryInbox implements Inbox {
 const duplicateOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'duplicate' : acceptanceOf(claim))
 
 function acceptanceOf(claim: Claim): Acceptance {
-  // Another process has claimed the event. It may die before it acknowledges, so the sender must not forget it yet.
-  if (claim === 'in-progress') throw new WebhookError('in_progress', 'another process is taking the event')
+  // Another process has claimed the event, and may crash before it acknowledges: the sender has to send it again.
+  if (claim === 'in-progress') throw new WebhookError('in_progress', 'another process is accepting the event')
   return claim === 'claimed' ? 'accepted' : 'duplicate'
 }

@@ -29,7 +29,7 @@ export interface ReceiverOptions {
   readonly ack?: 'accepted' | 'handled'
   /**
    * How long the answer waits for the handlers, in ms. After it the delivery is answered 503 `in_progress` while the
-   * handlers go on. Keep it below the sender's limit, which was seen to be 3 s. Only with `ack: 'handled'`.
+   * handlers go on. Keep it below the sender's limit, which was observed to be 3 s. Only with `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
@@ -50,7 +50,7 @@ export interface ReceiverOptions {
    * @defaultValue the id a verifier offers, otherwise a key made of the payload
    */
   readonly eventKey?: EventKeySource
-  /** Get a report of each delivery and of each run of a handler. */
+  /** Functions that get a report of each delivery and of each run of a handler. */
   readonly hooks?: Hooks
   /**
    * Takes log lines in pino's shape. Bodies, titles, secrets and URL queries are never logged.

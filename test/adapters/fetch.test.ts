@@ -24,8 +24,8 @@ describe('a platform that has waitUntil', () => {
   test.each<[string, (context: object) => unknown[]]>([
     ['second', (context) => [context]],
     ['third', (context) => [{ A_BINDING: 'value' }, context]],
-    ['third, after undefined', (context) => [undefined, context]],
-  ])('as its %s argument gets the handling', async (_, placed) => {
+    ['third (after undefined)', (context) => [undefined, context]],
+  ])('that comes as the %s argument is asked to wait for the handling', async (_, placed) => {
     const { receiver, handled } = watchedReceiver(bytes)
     const context = platform()
     expect((await fetchHandler(receiver)(await signed(), ...placed(context))).status).toBe(200)
@@ -34,7 +34,7 @@ describe('a platform that has waitUntil', () => {
     expect(handled).toHaveLength(1)
   })
 
-  test('gets nothing for a rejected delivery', async () => {
+  test('is not asked to wait for a rejected delivery', async () => {
     const { receiver } = watchedReceiver(bytes)
     const context = platform()
     const forged = new Request(target, { method: 'POST', body: freshBody() })
@@ -58,7 +58,7 @@ test.each<[string, unknown[]]>([
 test.each([
   ['needs bytes', bytes],
   ['needs none', url],
-])('answers 500 when the body has been read, where the verifier %s', async (_, signer) => {
+])('answers 500 when the body has already been read and the verifier %s', async (_, signer) => {
   const { receiver, handled, lines } = watchedReceiver(signer)
   const request = await signed(signer)
   await request.text()
@@ -81,7 +81,7 @@ test('rejects a request without a body', async () => {
   expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'malformed' })])
 })
 
-test('reports a body that fails as incomplete', async () => {
+test('reports a body as incomplete when reading it fails', async () => {
   const { receiver, reports } = watchedReceiver(bytes)
   let pulls = 0
   const body = new ReadableStream({

@@ -42,8 +42,8 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<number
   return (server.address() as AddressInfo).port
 }
 
-describe('The process', () => {
-  test('exits with the exit code, and one line on standard error', async () => {
+describe('the program', () => {
+  test('exits with 2 for an unknown command, and prints one line on standard error', async () => {
     const { ended } = start(['lsten'])
     expect(await ended).toEqual({
       code: 2,
@@ -53,7 +53,7 @@ describe('The process', () => {
   })
 
   test.each(['SIGINT', 'SIGTERM'] as const)(
-    'of emulate exits with 0 on %s, and prints no given secret',
+    'exits with 0 on %s from emulate, and prints no secret that it was given',
     async (signal) => {
       const secrets = { MEDIA_WEBHOOKS_SECRET_KEY: 'from-the-environment' }
       const { child, ended, line } = start(
@@ -75,14 +75,14 @@ describe('The process', () => {
     },
   )
 
-  test('of emulate says that its port is taken, and how to choose another', async () => {
+  test('says that the port of emulate is taken, and how to choose another', async () => {
     const port = await serve(() => {})
     const { ended } = start(['emulate', '--port', `${port}`])
     const errors = `media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`
     expect(await ended).toEqual({ code: 1, signal: null, errors })
   })
 
-  test('of listen exits with 0 on SIGINT, even in the middle of a delivery', async () => {
+  test('exits with 0 on SIGINT from listen, even in the middle of a delivery', async () => {
     const { child, ended, line } = start(['listen', '--port', '0', '--json'])
     const { url } = JSON.parse(await line())
     const delivery = fetch(url, {
@@ -97,7 +97,7 @@ describe('The process', () => {
     expect(await delivery).toBe('cut off')
   })
 
-  test('of trigger exits with 130 on SIGINT', async () => {
+  test('exits with 130 on SIGINT from trigger', async () => {
     let arrived = () => {}
     const delivered = new Promise<void>((resolve) => {
       arrived = resolve

@@ -16,7 +16,7 @@ const subjectOf = (wrong: Wrong<IdempotencyStore>) => () => {
 /** The fault, the store that has it, and the check that catches it. */
 const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   [
-    'looks before it claims',
+    'checks and claims in two steps',
     () => {
       const seen = new Set<string>()
       return {
@@ -30,7 +30,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
     'lets one of 50 concurrent claims win',
   ],
   [
-    'lets an owner claim again',
+    'lets an owner claim again while its lease lasts',
     (store) => ({
       claim(key, owner, leaseMs) {
         store.release(key, owner)
@@ -40,7 +40,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
     'says in-progress while a lease lasts, even to its owner',
   ],
   [
-    'lengthens a lease by a refused claim',
+    'extends a lease when a claim fails',
     (store) => ({
       async claim(key, owner, leaseMs) {
         const claim = await store.claim(key, owner, leaseMs)
@@ -61,7 +61,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
     'lets only its owner renew, complete or release a claim',
   ],
   [
-    'forgets what is done',
+    'forgets a completed key',
     (store) => ({ complete: (key, owner) => store.release(key, owner) }),
     'says done once a key was completed, for longer than a lease',
   ],
@@ -72,7 +72,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   ],
   ['does not renew', () => ({ renew: () => true }), 'renews a lease from the time of the renewal'],
   [
-    'lets a late owner renew what another has taken',
+    'lets an owner renew a lease that it has lost',
     () => ({ renew: () => true }),
     'tells an owner that its lease was lost once another took the key',
   ],
@@ -82,7 +82,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
     'distinguishes keys of any text',
   ],
   [
-    'cuts long keys',
+    'truncates long keys',
     (store) => ({
       claim: (key, owner, leaseMs) => store.claim(key.slice(0, 255), owner, leaseMs),
       complete: (key, owner) => store.complete(key.slice(0, 255), owner),
@@ -101,7 +101,7 @@ describe('the contract suite of stores', () => {
     expect(await failuresOf((runner) => storeContract(subjectOf(wrong), runner), caughtBy)).toEqual([caughtBy])
   })
 
-  test('catches a store that takes an outage for a key that it has not seen', async () => {
+  test('catches a store that mistakes an outage for an unknown key', async () => {
     const subject = () => ({ store: lruStore({ now: () => 1 }), advance() {}, breakConnection() {} })
     const caughtBy = 'throws during an outage, and never claims an unknown key'
     expect(await failuresOf((runner) => storeContract(subject, runner))).toContain(caughtBy)

@@ -57,7 +57,7 @@ test('a server of the installed package takes a real delivery', async () => {
   await expect.poll(() => server.output()).toContain('handled a-film 360p+720p')
 })
 
-test('the installed command plays the service, with its page and all that the page loads', async () => {
+test('the installed command runs the emulator, with its page and all that the page loads', async () => {
   const cwd = inject('userFolder')
   const bin = join(cwd, 'node_modules/.bin/media-webhooks')
   const emulator = await startProgram(bin, ['emulate', '--port', '0', '--json'], { cwd }, /"url":"([^"]+)"/)

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 
 /**
- * The registry that npm uses, or `undefined`, with a message, where it cannot be reached. On a CI machine it has to be
- * reachable: a test that is skipped there proves nothing.
+ * Finds the registry that npm uses. If it cannot be reached, prints a message and returns `undefined`. On a CI machine it
+ * throws, because a skipped test would prove nothing there.
  */
 export function findRegistry(): string | undefined {
   const ask = (...args: string[]) => execFileSync('npm', args, { encoding: 'utf8', stdio: 'pipe', timeout: 30_000 })

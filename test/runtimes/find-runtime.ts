@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
 
-/** Where the npm packages of the runtimes keep the binary; bun's moves its own where install scripts run. */
+/** Where the npm package of each runtime keeps its binary. Bun's install script, where it runs, moves the binary. */
 const binaries = {
   bun: ['bun/bin/bun.exe', '@oven/*/bin/bun'],
   deno: ['@deno/*/deno'],
@@ -13,8 +13,8 @@ const binaries = {
 } as const
 
 /**
- * The binary of a runtime. `undefined`, with a message, on a machine for which there is none; a CI machine has to have
- * it, since a test that is skipped there proves nothing.
+ * Finds the binary of a runtime. If none runs on this machine, prints a message and returns `undefined`. On a CI
+ * machine it throws, because a skipped test would prove nothing there.
  */
 export function findRuntime(name: keyof typeof binaries): string | undefined {
   const binary = binaries[name].flatMap(matching).find(runs)
@@ -24,7 +24,7 @@ export function findRuntime(name: keyof typeof binaries): string | undefined {
   return undefined
 }
 
-/** The files of a pattern whose star stands for the folder of one platform. */
+/** Lists the files that match a pattern, in which a star stands for the folder of a platform. */
 function matching(pattern: string): string[] {
   const [scope = '', path] = pattern.split('/*/')
   if (path === undefined) return [join(modules, pattern)]

@@ -23,7 +23,7 @@ const schemes: [what: string, options: HmacSignatureOptions][] = [
   ['a separator', { ...plain, separator: ' ' }],
   ['a signed timestamp', { ...plain, timestamp }],
   ['an unsigned timestamp', { ...plain, timestamp, signedContent: 'body' }],
-  ['all of these', { ...plain, algorithm: 'sha512', encoding: 'base64', prefix: 'v1=', separator: ';', timestamp }],
+  ['every option', { ...plain, algorithm: 'sha512', encoding: 'base64', prefix: 'v1=', separator: ';', timestamp }],
   ['a secret beyond ASCII', { ...plain, secret: 'sécrèt 密 😀' }],
   ['a secret longer than a block', { ...plain, secret: 's'.repeat(200) }],
 ]
@@ -64,7 +64,7 @@ describe('hmacSignature', () => {
     }
   })
 
-  test('signs the timestamp, a full stop and the body where the timestamp is signed', async () => {
+  test('verifies a signature of the timestamp, a full stop and the body', async () => {
     const now = () => 1_700_000_000_000
     const signature = createHmac('sha256', secret).update('1700000000.').update(body).digest('hex')
     const delivery = deliveryWith({ [header]: signature, 'x-timestamp': '1700000000' })
@@ -80,14 +80,14 @@ describe('hmacSignature', () => {
     expect(await verdict(hmacSignature({ ...plain, timestamp, now }), delivery)).toMatch(/no signature matches/)
   })
 
-  test('reads hex in either case, and base64 only as it is', async () => {
+  test('accepts hex in either case, and base64 only with its exact case', async () => {
     expect(await verdict(hmacSignature(plain), signed(hex.toUpperCase()))).toBe('verified')
     const verifier = hmacSignature({ ...plain, encoding: 'base64' })
     expect(await verdict(verifier, signed(base64))).toBe('verified')
     expect(await verdict(verifier, signed(base64.toLowerCase()))).toMatch(/no signature matches/)
   })
 
-  test.each(['x-signature', 'X-SIGNATURE'])('finds the header written %s', async (name) => {
+  test.each(['x-signature', 'X-SIGNATURE'])('finds the header when it is written %s', async (name) => {
     expect(await verdict(hmacSignature(plain), deliveryWith({ [name]: hex }))).toBe('verified')
   })
 
@@ -164,7 +164,7 @@ describe('hmacSignature cannot be built with', () => {
   test.each<[string, Partial<Record<keyof HmacSignatureOptions, unknown>>, RegExp]>([
     ['an unknown algorithm', { algorithm: 'md5' }, /algorithm has to be one of sha256, sha1, sha512/],
     ['an unknown encoding', { encoding: 'base64url' }, /encoding has to be one of hex, base64/],
-    ['an unknown content', { timestamp, signedContent: 'url' }, /signedContent has to be one of/],
+    ['an unknown signedContent', { timestamp, signedContent: 'url' }, /signedContent has to be one of/],
     ['a signed timestamp without a header for it', { signedContent: 'timestamp.body' }, /needs a timestamp header/],
     ['an empty separator', { separator: '' }, /separator/],
     ['no header', { header: undefined }, /name of a header/],

@@ -17,14 +17,14 @@ const unusable: [what: string, secret: unknown, message: RegExp][] = [
   ['null', null, /give a secret/],
   ['a number', 12_345_678, /give a secret/],
   ['an empty list', [], /give a secret/],
-  ['an empty text', '', /is empty/],
+  ['an empty string', '', /is empty/],
   ['white space', '  ', /white space/],
   ['a newline at its end', `${usable}\n`, /newline/],
   ['a space at its beginning', ` ${usable}`, /white space/],
   ['a byte order mark at its beginning', `\uFEFF${usable}`, /white space/],
   ['undefined in a list', [usable, undefined], /secret 2 of 2 is not a string/],
   ['a number in a list', [12_345_678], /not a string/],
-  ['an empty text in a list', [usable, ''], /secret 2 of 2 is empty/],
+  ['an empty string in a list', [usable, ''], /secret 2 of 2 is empty/],
   ['a newline in a list', [`${usable}\n`, usable], /secret 1 of 2 .*newline/],
 ]
 
@@ -37,7 +37,7 @@ describe.each(Object.entries(verifiers))('a secret of %s', (name, build) => {
     expect(text).not.toContain('12345678')
   })
 
-  test('can be one text or a list', () => {
+  test('can be one string or a list', () => {
     expect(build(usable).name).toBe(name)
     expect(build([usable, `${usable}MTIz`]).name).toBe(name)
   })

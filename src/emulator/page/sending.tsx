@@ -122,7 +122,7 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
 
 function whatFollows({ failure, startedAt, durationMs, retryInMs }: DeliveryRecord) {
   if (failure === undefined) return null
-  if (retryInMs === undefined) return 'The event was given up: no delivery follows.'
+  if (retryInMs === undefined) return 'The sender gave up: it does not send the event again.'
   return (
     <>
       The event is sent again {duration(retryInMs)} later, at{' '}

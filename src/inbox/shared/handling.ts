@@ -9,13 +9,13 @@ export type DeadResult = HandlingResult & { status: 'dead' }
 
 /** Records what becomes of events. Each `recorded` is called once the record is safe. */
 export interface Ledger<EachJob extends Job = Job> {
-  /** Records that an attempt starts. It waits for a promise, and is not made if that resolves with a dead result. */
+  /** Records that an attempt starts. The attempt waits for the promise, and is not made after a dead result. */
   start?(job: EachJob): Promise<DeadResult | undefined> | undefined
   complete(job: EachJob, recorded: () => void): void
   bury(job: EachJob, dead: DeadResult, recorded: () => void): void
   /** Records that the one attempt of a job of `handleNow` failed. */
   giveBack?(job: EachJob, completed: readonly string[], recorded: () => void): void
-  /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` holds that attempt already. */
+  /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` already counts that attempt. */
   postpone?(job: EachJob, dueAt: number): void
   /** Records that the handlers `completed` have succeeded, while others are still to run. */
   progress?(job: EachJob, completed: readonly string[]): MaybePromise<void>
@@ -61,7 +61,7 @@ export class Handling<EachJob extends Job> {
 
   /**
    * Starts no more attempts.
-   * @param giveUpRetries gives up the jobs that wait for a retry. Called now, and whenever a running job would wait for one
+   * @param giveUpRetries gives up the jobs that wait for a retry. Called now, and for each job that would wait later
    */
   stop(giveUpRetries: () => void): void {
     this.#giveUpRetries = giveUpRetries

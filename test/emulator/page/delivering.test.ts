@@ -75,7 +75,7 @@ describeInBrowser('a sending', () => {
     await uploadMedia(page)
     await rows(page).filter({ hasText: 'failed' }).nth(4).waitFor()
     await rows(page).filter({ hasText: 'encoding.finished' }).getByRole('link').click()
-    await page.getByText('The event was given up').waitFor()
+    await page.getByText('The sender gave up').waitFor()
 
     const { url, events } = await receive()
     await card.locator('summary', { hasText: 'Edit' }).click()

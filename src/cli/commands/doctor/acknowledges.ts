@@ -61,7 +61,7 @@ const burst = 20
 
 /** Checks that the endpoint accepts a burst of events. */
 export async function* takesBurst(endpoint: Endpoint): AsyncIterable<Finding> {
-  const check = `answers ${burst} events at once, each 200 within 1 s`
+  const check = `answers ${burst} concurrent events with 200 within 1 s each`
   const replies = await Promise.all(Array.from({ length: burst }, () => endpoint.deliver(endpoint.newEvent())))
   const wrong = replies.filter((reply) => !isPrompt(reply))
   const [example] = wrong
