@@ -25,7 +25,9 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
 
 /** Writes the help of a command. */
 export function commandHelp(path: string, command: Command): string {
-  const { positionals = [], morePositionals, flags, summary, details, json, examples } = command
+  const { positionals: named = [], morePositionals, positionalFlag, flags, summary, details, json, examples } = command
+  const bare = positionalFlag === undefined ? undefined : flags[positionalFlag]?.takes
+  const positionals = bare === undefined ? named : [bare, ...named]
   const needed = Object.entries(flags).filter(([, { required, env }]) => required && env === undefined)
   const arguments_ = morePositionals === undefined ? positionals : [...positionals, morePositionals]
   const usage = [path, ...arguments_, ...needed.map(([name, flag]) => flagText(name, flag)), '[options]'].join(' ')
@@ -55,8 +57,14 @@ const flagText = (name: string, { takes }: Flag): string =>
 
 const flagRow = (name: string, flag: Flag): [string, string] => [
   flagText(name, flag),
-  `${flag.help}${flag.env === undefined ? '' : ` (or ${flag.env})`}`,
+  `${flag.help}${orElsewhere(flag)}`,
 ]
+
+/** Names the other places that a flag's value is read from. */
+function orElsewhere({ env, stdin }: Flag): string {
+  const places = [env, stdin && '- for standard input'].filter((place) => place !== undefined)
+  return places.length === 0 ? '' : ` (or ${places.join(', or ')})`
+}
 
 const column = 30
 

@@ -11,4 +11,13 @@ for (const output of [process.stdout, process.stderr]) {
 }
 
 const { stdout, stderr, env } = process
-process.exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: interrupted.signal })
+process.exitCode = await run(process.argv.slice(2), {
+  stdout,
+  stderr,
+  // Opened only by a command that reads it.
+  get stdin() {
+    return process.stdin
+  },
+  env,
+  signal: interrupted.signal,
+})

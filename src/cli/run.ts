@@ -58,7 +58,7 @@ async function runOneOf(
     return 0
   }
   try {
-    return await chosen.run(readArguments(chosen, rest, context.env), screen)
+    return await chosen.run(await readArguments(chosen, rest, context), screen)
   } catch (error) {
     if (!isWrongUsage(error)) throw error
     throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })

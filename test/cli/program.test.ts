@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands/index.ts'
 import { run } from '../../src/cli/run.ts'
@@ -124,7 +125,7 @@ describe('The program', () => {
       let output = ''
       const stdout = { isTTY, write: (text: string) => (output += text) }
       const { signal } = new AbortController()
-      await run(['doctor', 'http://127.0.0.1:1/'], { stdout, stderr: stdout, env, signal })
+      await run(['doctor', 'http://127.0.0.1:1/'], { stdout, stderr: stdout, stdin: Readable.from([]), env, signal })
       return output
     }
     expect(await outputOf(true)).toContain('\u001b[31m')

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { afterEach } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 
@@ -26,8 +27,11 @@ afterEach(async () => {
   }
 })
 
-/** Starts the program. The end of the test interrupts it. */
-export function start(args: readonly string[], env: Environment = {}): Running {
+/**
+ * Starts the program. The end of the test interrupts it.
+ * @param stdin its standard input, empty by default
+ */
+export function start(args: readonly string[], env: Environment = {}, stdin: Readable = Readable.from([])): Running {
   const interrupted = new AbortController()
   const written = { stdout: '', stderr: '' }
   const waiting = new Set<() => void>()
@@ -37,7 +41,8 @@ export function start(args: readonly string[], env: Environment = {}): Running {
       for (const look of waiting) look()
     },
   })
-  const code = run(args, { stdout: stream('stdout'), stderr: stream('stderr'), env, signal: interrupted.signal })
+  const { signal } = interrupted
+  const code = run(args, { stdout: stream('stdout'), stderr: stream('stderr'), stdin, env, signal })
 
   const program: Running = {
     output: () => written.stdout,
@@ -65,8 +70,8 @@ export function start(args: readonly string[], env: Environment = {}): Running {
 }
 
 /** Runs the program to its end. */
-export async function finish(args: readonly string[], env?: Environment) {
-  const program = start(args, env)
+export async function finish(args: readonly string[], env?: Environment, stdin?: Readable) {
+  const program = start(args, env, stdin)
   const code = await program.code
   return { code, output: program.output(), errors: program.errors() }
 }

@@ -8,13 +8,14 @@ import { Changes } from '../../emulator/shared/changes.ts'
 import { systemClock } from '../../emulator/shared/clock.ts'
 import { eventTypes } from '../../index.ts'
 import { type CommandInput, defineCommand } from '../shared/command.ts'
-import { choice, list, required, text, timeScale, toggle, UsageError, url } from '../shared/flags.ts'
+import { choice, list, required, text, timeScale, toggle, UsageError } from '../shared/flags.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
+import { receiverUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { suggestion } from '../shared/suggestion.ts'
 import { createDeliveryPrinter } from './trigger/print.ts'
 
 const flags = {
-  to: required(url('the receiver')),
+  to: required(receiverUrl('the receiver')),
   format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
   fault: choice(faults, 'a fault that happens to each event once'),
   profile: choice(profiles, 'how events are retried (default: documented)'),
@@ -34,7 +35,7 @@ const stepMs = Number(eventIntervalNs) / 1e6
 export const trigger = defineCommand({
   name: 'trigger',
   summary: 'sends an event, or all events in the life of a media, to a receiver',
-  details: `The types are ${eventTypes.join(', ')}.`,
+  details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
   positionals: ['<type|lifecycle>'],
   flags,
   json: 'print one JSON object per delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',

@@ -2,8 +2,9 @@ import type { Webhook } from '../../client/index.ts'
 import { eventTypes } from '../../index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
-import { choice, type Flag, list as listOf, required, text, toggle, UsageError, url } from '../shared/flags.ts'
+import { choice, type Flag, list as listOf, required, text, toggle, UsageError } from '../shared/flags.ts'
 import { maskedUrl, maskingHelp } from '../shared/mask.ts'
+import { receiverUrl, secretUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { plain, table } from '../shared/text.ts'
 
 type Events = readonly (typeof eventTypes)[number][]
@@ -17,7 +18,7 @@ const events = (help: string): Flag<Events> => {
   return { ...words, read }
 }
 const name = text('<text>', 'the name of the webhook')
-const target = url('the URL that receives the deliveries; it can contain a secret')
+const targetHelp = 'the URL that receives the deliveries'
 const reveal = toggle('print URLs in full, with the secrets in them')
 
 /** Subscribes to the chosen event types and to no others. */
@@ -74,8 +75,12 @@ const get = apiCommand({
 const create = apiCommand({
   name: 'create',
   summary: 'creates a webhook',
-  details: maskingHelp,
-  flags: { url: required(target), events: required(events('the event types to send')), name },
+  details: `${secretUrlHelp}\n${maskingHelp}`,
+  flags: {
+    url: required(receiverUrl(targetHelp)),
+    events: required(events('the event types to send')),
+    name,
+  },
   examples: ["webhooks create --url 'https://example.com/webhooks/media?token=secret' --events all --name production"],
   async ask(client, { values: { url, name, events } }, options) {
     const { data } = await client.webhook.create({ url, name, ...subscription(events) }, options)
@@ -88,7 +93,8 @@ const update = apiCommand({
   name: 'update',
   summary: 'changes the URL, the name or the event types of a webhook',
   positionals: ['<id>'],
-  flags: { url: target, events: events('the event types to send from now on'), name },
+  // The environment is not read here: a URL in it would move the webhook although only its name is to change.
+  flags: { url: secretUrl(targetHelp), events: events('the event types to send from now on'), name },
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
   async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
     if ((url ?? name ?? events) === undefined) throw new UsageError('give what to change: --url, --events or --name')

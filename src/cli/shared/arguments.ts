@@ -1,25 +1,34 @@
 import { parseArgs } from 'node:util'
 import type { Command, CommandInput } from './command.ts'
 import { type Flag, type Flags, flagName, toggle, UsageError } from './flags.ts'
+import type { ProgramContext } from './screen.ts'
+import { readLine } from './stdin.ts'
 import { suggestion } from './suggestion.ts'
 
 /** The flags that every command has. */
 export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this help') })
 
 /**
- * Reads the command line of a command.
+ * Reads the command line of a command, and the values that it leaves to the environment and to standard input.
  * @throws UsageError that names the wrong flag or argument, and never its value
  */
-export function readArguments(
+export async function readArguments(
   command: Command,
   args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): CommandInput {
+  context: ProgramContext,
+): Promise<CommandInput> {
   const flags: Flags = { ...command.flags, ...commonFlags('') }
-  const { texts, positionals } = split(flags, args)
-  const values: Record<string, unknown> = {}
-  for (const [name, flag] of Object.entries(flags)) values[name] = readValue(name, flag, texts.get(name), env)
+  const { texts, positionals: given } = split(flags, args)
+  const { positionalFlag: bare } = command
+  const positionals = bare === undefined || texts.has(bare) ? given : given.slice(1)
+  const [first] = given
+  if (bare !== undefined && positionals !== given && first !== undefined) texts.set(bare, first)
   checkPositionals(command, positionals)
+  const values: Record<string, unknown> = {}
+  for (const [name, flag] of Object.entries(flags)) {
+    const label = name === bare ? (flag.takes as string) : flagName(name)
+    values[name] = await readValue({ label, flag, text: texts.get(name) }, context)
+  }
   return { values: values as CommandInput['values'], given: new Set(texts.keys()), positionals }
 }
 
@@ -52,13 +61,13 @@ function split(flags: Flags, args: readonly string[]) {
 const unknownFlag = (given: string, names: readonly string[]): UsageError =>
   new UsageError(`there is no flag ${given}${suggestion(given, names)}`)
 
-function textOf({ takes }: Flag, { rawName, value, inlineValue }: GivenFlag): string {
+function textOf({ takes, stdin }: Flag, { rawName, value, inlineValue }: GivenFlag): string {
   if (takes === undefined) {
     if (value === undefined) return ''
     throw new UsageError(`${rawName} takes no value`)
   }
   if (value === undefined) throw new UsageError(`${rawName} takes ${takes}`)
-  if (!inlineValue && value.startsWith('-')) {
+  if (!inlineValue && value.startsWith('-') && !(stdin && value === '-')) {
     throw new UsageError(`${rawName} takes ${takes}; write a value that begins with a dash as ${rawName}=-…`)
   }
   return value
@@ -70,32 +79,39 @@ interface GivenFlag {
   readonly inlineValue?: boolean | undefined
 }
 
-function readValue(
-  name: string,
-  flag: Flag,
-  text: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-) {
+interface GivenValue {
+  /** The name of the flag or argument in messages. */
+  readonly label: string
+  readonly flag: Flag
+  /** The value on the command line. */
+  readonly text: string | undefined
+}
+
+async function readValue({ label, flag, text }: GivenValue, context: ProgramContext): Promise<unknown> {
   // A variable that is set to the empty text counts as unset.
-  const fromEnvironment = flag.env === undefined ? undefined : env[flag.env] || undefined
-  const source = text === undefined && fromEnvironment !== undefined ? flag.env : flagName(name)
+  const fromEnvironment = flag.env === undefined ? undefined : context.env[flag.env] || undefined
+  const source = text === undefined && fromEnvironment !== undefined ? flag.env : label
   const given = text ?? fromEnvironment
   if (given === undefined) {
     if (flag.required !== true) return undefined
-    throw new UsageError(`${source} ${flag.takes} is missing${flag.env === undefined ? '' : ` (or ${flag.env})`}`)
+    const name = label === flag.takes ? label : `${label} ${flag.takes}`
+    throw new UsageError(`${name} is missing${flag.env === undefined ? '' : ` (or ${flag.env})`}`)
   }
+  const value = flag.stdin && text === '-' ? await readLine(context) : given
   try {
-    return flag.read(given)
+    return flag.read(value)
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(`${source} ${error.message}`) : error
   }
 }
 
-function checkPositionals({ positionals: names = [], morePositionals }: Command, given: readonly string[]): void {
+function checkPositionals(command: Command, given: readonly string[]): void {
+  const { positionals: names = [], morePositionals, positionalFlag, flags } = command
   const missing = names[given.length]
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
   if (given.length <= names.length || morePositionals !== undefined) return
   // The message does not quote the argument: it may be the rest of a secret.
-  const taken = names.length === 0 ? 'none' : names.join(' ')
+  const bare = positionalFlag === undefined ? undefined : flags[positionalFlag]?.takes
+  const taken = [...(bare === undefined ? [] : [bare]), ...names].join(' ') || 'none'
   throw new UsageError(`too many arguments: the command takes ${taken} (put quotes around a text with spaces)`)
 }

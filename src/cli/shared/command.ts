@@ -21,6 +21,8 @@ export interface Command<Of extends Flags = Flags> {
   readonly details?: string
   /** The names of the required arguments, such as `<url>`. */
   readonly positionals?: readonly string[]
+  /** The name in code of a flag whose value can also be given as the only argument, without the name of the flag. */
+  readonly positionalFlag?: keyof Of & string
   /** The name of any number of further arguments, such as `[key…]`. */
   readonly morePositionals?: string
   readonly flags: Of

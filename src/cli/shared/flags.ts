@@ -10,6 +10,8 @@ export interface Flag<Value = unknown> {
   readonly takes?: string
   /** The environment variable that is used if the flag is not given. */
   readonly env?: string
+  /** `true` if a dash in place of the value reads the value from standard input. */
+  readonly stdin?: true
   readonly required?: boolean
   /** @throws UsageError with a message that continues after the name of the flag */
   readonly read: (text: string) => Value

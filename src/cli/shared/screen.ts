@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type Paint, paintIf } from './text.ts'
 
 /** A stream that a command writes to. */
@@ -10,6 +11,7 @@ interface Output {
 export interface ProgramContext {
   readonly stdout: Output
   readonly stderr: Output
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted when the user interrupts the program. */
   readonly signal: AbortSignal
