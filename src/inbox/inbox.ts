@@ -11,8 +11,8 @@ export interface AcceptedEvent {
 /** An inbox's answer to an event. `overloaded`: it is full. */
 export type Acceptance = 'accepted' | 'duplicate' | 'overloaded'
 
-/** The answer of {@link Inbox.handleNow}. `in-progress`: another process is handling the event. */
-export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress' | 'overloaded'
+/** The answer of {@link Inbox.handleNow}. `in-progress`: another process has the event. `closing`: it was cut off. */
+export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress' | 'overloaded' | 'closing'
 
 /** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
@@ -22,9 +22,9 @@ export interface Attempt {
   readonly completed: readonly string[]
   /** `true` once the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
   readonly aborted: boolean
-  /** Aborted at the same moment. It is read only when a handler asks for it, so that it can be made then. */
+  /** Aborted at the same moment. It is read only when a handler asks for it, so an inbox can create it then. */
   readonly signal: AbortSignal
-  /** Records that a handler succeeded while others are still to run, where an inbox can keep that through a crash. */
+  /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
 }
 
@@ -53,20 +53,18 @@ export type HandlingResult =
 /** Runs the handlers of an event. Never rejects. */
 export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => Promise<HandlingResult>
 
-/** A delivery that passed verification and could not be parsed. */
+/** A delivery that passed verification and could not be parsed. Neither URL nor headers are kept: they hold secrets. */
 export interface UnreadableDelivery {
   /** The reason why it could not be parsed. */
   readonly reason: string
   readonly receivedAt: Date
-  /** The URL without its query, which may hold a secret. */
-  readonly url: string
-  /** The id that the verifier vouches for, or that of the header which makes the event key. */
+  /** The id that the verifier vouches for, or the value of the header that `eventKey` names. */
   readonly eventId: string | undefined
-  /** The bytes as sent; the JSON of them where another parser had consumed the body. */
+  /** The bytes as sent, or JSON written from the parsed body where another parser had consumed them. */
   readonly body: Uint8Array
 }
 
-/** Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, while it cannot. */
+/** Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, if it still cannot be parsed. */
 export type ParseUnreadable = (unreadable: UnreadableDelivery) => MaybePromise<MediaEvent>
 
 /** An event that could not be handled, or a delivery that could not be parsed. */
@@ -139,7 +137,7 @@ export interface CloseOptions {
 
 /** The options of {@link Inbox.accept}. */
 export interface AcceptOptions {
-  /** Called with the promise of the event's end by an inbox that would lose the event if the runtime stopped. */
+  /** Keeps the runtime alive until the promise resolves. Called by an inbox that would lose the event otherwise. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
@@ -152,12 +150,12 @@ export interface Inbox {
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
    * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile shares it. After a
-   * failure the event is forgotten, so that the sender's retry is handled. `ack: 'handled'` needs it.
+   * failure the event's key is released, so that the sender's retry is handled. `ack: 'handled'` needs it.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**
    * Keeps an unreadable delivery among the dead letters, so that nothing is lost until a version that can parse it is
-   * deployed. Only where the inbox outlives the process.
+   * deployed. Absent if the inbox does not outlive the process.
    */
   keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
   /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
@@ -166,7 +164,7 @@ export interface Inbox {
   readonly deadLetters: DeadLetters
 }
 
-/** The receiver, as the inbox that it opens sees it. */
+/** What an inbox gets from the receiver that opens it. */
 export interface InboxHost {
   /** Runs the handlers of an event. */
   readonly handle: Handle

@@ -16,7 +16,7 @@ const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
  * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
  */
 export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {
-  if (method !== 'POST') throw new WebhookError('method_not_allowed', 'a delivery is a POST')
+  if (method !== 'POST') throw new WebhookError('method_not_allowed', 'the method has to be POST')
   const type = headers.get('content-type')
   if (type && !jsonType.test(type)) {
     throw new WebhookError('unsupported_media_type', 'the content type has to be application/json')
@@ -25,7 +25,7 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
   if (typeof body !== 'function') return
   const encoding = headers.get('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') {
-    throw new WebhookError('unsupported_media_type', 'a content encoding is not accepted')
+    throw new WebhookError('unsupported_media_type', 'the body has to be sent without a content encoding')
   }
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
 }
@@ -87,22 +87,22 @@ const unauthorized = (cause: unknown): WebhookError =>
   new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
 
 function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
-  const need = body.parsed === undefined ? 'nothing was left of it' : `${name} needs its exact bytes`
+  const need = body.parsed === undefined ? 'left no body' : `${name} needs its exact bytes`
   return new WebhookError('body_consumed', 'a body parser ran before the receiver', {
     cause:
-      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or give its path ` +
+      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or parse its path with ` +
       "express.raw({ type: '*/*' })",
   })
 }
 
 /**
- * Leaves a delivery that was verified and could not be parsed with the inbox, if it keeps such deliveries.
+ * Gives the inbox a delivery that was verified but could not be parsed, if the inbox keeps such deliveries.
  * @param error the reason why it could not be parsed
  */
 export async function keepUnreadable(
   inbox: Inbox,
   { message: reason }: Error,
-  { url, headers }: Delivery,
+  { headers }: Delivery,
   body: Uint8Array | ParsedBody,
   eventId: string | undefined,
   eventKey: EventKeySource | undefined,
@@ -110,8 +110,6 @@ export async function keepUnreadable(
   await inbox.keepUnreadable?.({
     reason,
     receivedAt: new Date(),
-    // Queries hold secrets, and so do headers: only the one header is kept that the event key is made of.
-    url: url.replace(/[?#].*/s, ''),
     eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || eventId,
     body: body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body.parsed)),
   })
@@ -119,7 +117,7 @@ export async function keepUnreadable(
 
 /**
  * Stores the event in the inbox.
- * @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable` when the event is not safe there
+ * @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable` when the event was not stored
  */
 export function accept(
   inbox: Inbox,
@@ -140,7 +138,7 @@ function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
 }
 
 /**
- * Has the event handled, and waits for the result for up to `timeoutMs`.
+ * Makes the inbox handle the event at once, and waits up to `timeoutMs` for the result.
  * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable` when it is not handled
  */
 export async function acceptAndHandle(
@@ -153,6 +151,7 @@ export async function acceptAndHandle(
   waitUntil?.(handling.catch(() => {}))
   const result = await within(timeoutMs, handling, () => 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
+  if (result === 'closing') throw new WebhookError('closing', 'the receiver is closing')
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is being handled')
   return result

@@ -8,7 +8,6 @@ export interface UnreadableData {
   readonly key: string
   readonly unreadable: {
     readonly reason: string
-    readonly url: string
     readonly eventId?: string | undefined
     readonly receivedAt: string
     /** In base64. */
@@ -42,8 +41,8 @@ export async function toUnreadableData({ body, receivedAt, ...rest }: Unreadable
 }
 
 export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery {
-  const { reason, url, eventId, receivedAt, body } = unreadable
-  return { reason, url, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
+  const { reason, eventId, receivedAt, body } = unreadable
+  return { reason, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
 /** Reads the progress of a job. BullMQ gives 0 for a job that has none. */

@@ -58,7 +58,6 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       inbox.keepUnreadable?.({
         reason: 'no',
         receivedAt: new Date(),
-        url: '/',
         eventId: undefined,
         body: new TextEncoder().encode(`${n}`),
       })
@@ -70,7 +69,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(await knownKeys(prefix)).toHaveLength(1_000)
   }, 20_000)
 
-  test('handles an unreadable delivery once that another program, such as Bull Board, has retried', async () => {
+  test('handles an unreadable delivery once after another program, such as Bull Board, has retried it', async () => {
     const { receiver, deadLetters, handled, prefix, job } = await inQueue()
     await upgraded(async () => {
       await (await job())?.retry()
@@ -92,7 +91,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   test.each(['replayed', 'retried by another program'])(
-    'does not handle an event again that was delivered anew when its unreadable delivery is %s',
+    'does not handle an event a second time if it was delivered anew before its unreadable delivery is %s',
     async (how) => {
       const { receiver, deadLetters, handled, prefix, job, key } = await inQueue()
       await upgraded(async () => {
@@ -108,7 +107,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     },
   )
 
-  test('keeps the event of an unreadable delivery as a dead letter when a process ends halfway through its replay', async () => {
+  test('keeps the event of an unreadable delivery as a dead letter if a process ends during its replay', async () => {
     const { queue, deadLetters, handled, prefix, key } = await inQueue()
     const unreadableKey = await key()
     const ended = new EventQueue(queue, server.url, 1_000)

@@ -1,5 +1,4 @@
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
-import { maskedUrl } from '../../shared/mask.ts'
 import { type Paint, plain, table } from '../../shared/text.ts'
 
 const columns = ['died', 'type', 'media', 'attempts', 'key']
@@ -27,15 +26,14 @@ function errorLines({ unreadable, failures }: DeadLetter): string[] {
 
 const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
 
-/** Formats a dead letter for machines: everything but what may be a secret. */
+/** Formats a dead letter for machines. */
 export const deadLetterJson = ({ unreadable, ...deadLetter }: DeadLetter) => ({
   ...deadLetter,
   ...(unreadable && { unreadable: unreadableJson(unreadable) }),
 })
 
-const unreadableJson = ({ url, body, ...unreadable }: UnreadableDelivery) => ({
+const unreadableJson = ({ body, ...unreadable }: UnreadableDelivery) => ({
   ...unreadable,
-  url: maskedUrl(url),
   ...bodyJson(Buffer.from(body)),
 })
 
