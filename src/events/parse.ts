@@ -15,18 +15,19 @@ export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string)
 /**
  * Parses the event of a delivery.
  * @param body its bytes, or what another parser made of them
+ * @param delivery `undefined` for an unreadable delivery that is parsed again: its URL and headers were not kept
  * @param eventId the id that the verifier vouches for
  * @throws WebhookError `malformed`
  */
 export function parseEvent(
   body: Uint8Array | ParsedBody,
-  delivery: Delivery,
+  delivery: Delivery | undefined,
   eventId: string | undefined,
   source: EventKeySource | undefined,
 ): MaybePromise<MediaEvent> {
   const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
   const wire = readWireEvent(payload)
-  const id = (typeof source === 'object' && delivery.headers.get(source.header)) || eventId
+  const id = (typeof source === 'object' && delivery?.headers.get(source.header)) || eventId
   const key = id ? givenKey(id) : payloadKey(wire, body)
   const event = isPromise(key)
     ? key.then((each) => toMediaEvent(wire, each, payload))
@@ -37,10 +38,16 @@ export function parseEvent(
 async function withKeyFrom(
   source: (event: MediaEvent, delivery: Delivery) => string,
   parsed: MaybePromise<MediaEvent>,
-  delivery: Delivery,
+  delivery: Delivery | undefined,
 ): Promise<MediaEvent> {
   const event = await parsed
-  return { ...event, key: await givenKey(source(event, delivery)) }
+  try {
+    return { ...event, key: await givenKey(source(event, delivery as Delivery)) }
+  } catch (error) {
+    // A function that reads the delivery cannot make the key. Any constant in its place would make one event of many.
+    if (delivery === undefined) return event
+    throw error
+  }
 }
 
 /** The longest key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */

@@ -39,8 +39,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       handlerTimeoutMs,
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
     }),
-    parse: ({ url, body, eventId }) =>
-      parseEvent(body, { method: 'POST', url, headers: new Headers(), body }, eventId, eventKey),
+    parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
   })
   let closing = false
@@ -66,7 +65,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return acknowledgement
     } catch (thrown) {
       const error = toRejectionError(thrown)
-      // Only parsing ends with this code, so the delivery has passed verification.
+      // Only parsing throws this code, so the delivery has passed verification.
       if (error.code === 'malformed' && body !== undefined) {
         await keepUnreadable(inbox, error, delivery, body, eventId, eventKey).catch(notKept)
       }
@@ -89,7 +88,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return withRegistration(registry, {
     inbox,
     receive,
-    // Async, so that an invalid option is a rejection, as every failure of closing is.
+    // Async, so that an invalid option rejects the promise, as every other failure to close does.
     async close(options) {
       const closed = inbox.close(options)
       closing = true

@@ -1,7 +1,26 @@
 import { describe, expect, test } from 'vitest'
-import { type MediaEvent, type Receiver, type ReceiverOptions, urlToken } from '../../src/index.ts'
+import {
+  anyOf,
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  type MediaEvent,
+  type Receiver,
+  type ReceiverOptions,
+  standardWebhooks,
+  urlToken,
+  type Verifier,
+} from '../../src/index.ts'
 import { until } from '../../src/testing/contract/handling.ts'
-import { deliver } from '../../src/testing/index.ts'
+import {
+  deliver,
+  type Signer,
+  signWithBasicAuth,
+  signWithHeaderToken,
+  signWithHmac,
+  signWithStandardWebhooks,
+  signWithUrlToken,
+} from '../../src/testing/index.ts'
 
 const secret = 'url-token-4b81'
 export const url = `/webhooks/media?token=${secret}`
@@ -36,6 +55,37 @@ export async function opened(open: OpenReceiver, options: Partial<ReceiverOption
   return { receiver, deadLetters: receiver.inbox.deadLetters, handled }
 }
 
+const hmac = { secret, header: 'x-signature' }
+const standard = { secret: `whsec_${btoa('a-standard-webhooks-secret-81c2')}` }
+const password = 'basic-password-5e0d'
+const header = 'header-token-77aa'
+
+/** Every verifier, with a signer that it verifies and the secrets that must not leave it. */
+const verifiers: [string, Verifier, Signer, string[]][] = [
+  ['urlToken in the query', urlToken({ secret }), signWithUrlToken({ secret }), [secret]],
+  ['urlToken in the path', urlToken({ secret, in: 'path' }), signWithUrlToken({ secret, in: 'path' }), [secret]],
+  [
+    'headerToken',
+    headerToken({ secret: header, header: 'x-token' }),
+    signWithHeaderToken({ secret: header, header: 'x-token' }),
+    [header],
+  ],
+  [
+    'basicAuth',
+    basicAuth({ username: 'media', password }),
+    signWithBasicAuth({ username: 'media', password }),
+    [password, btoa(`media:${password}`)],
+  ],
+  ['hmacSignature', hmacSignature(hmac), signWithHmac(hmac), [secret]],
+  ['standardWebhooks', standardWebhooks(standard), signWithStandardWebhooks(standard), [standard.secret.slice(6)]],
+  [
+    'anyOf',
+    anyOf(hmacSignature(hmac), urlToken({ secret: header, in: 'path' })),
+    signWithUrlToken({ secret: header, in: 'path' }),
+    [secret, header],
+  ],
+]
+
 /** Tests what every inbox does that keeps unreadable deliveries. */
 export function checkUnreadable(open: OpenReceiver): void {
   describe('an unreadable delivery', () => {
@@ -49,7 +99,7 @@ export function checkUnreadable(open: OpenReceiver): void {
         attempts: 0,
         completed: [],
         failures: [{ handler: 'none', message: 'field title: expected a string' }],
-        unreadable: { reason: 'field title: expected a string', url: '/webhooks/media' },
+        unreadable: { reason: 'field title: expected a string' },
       })
       expect(deadLetter?.unreadable?.body).toEqual(bytes(future))
       expect(deadLetter?.receivedAt.getTime()).toBeGreaterThanOrEqual(before)
@@ -117,6 +167,42 @@ export function checkUnreadable(open: OpenReceiver): void {
       await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))
       await until(async () => handled.length === 1)
       expect(handled[0]?.key).toBe('id-1')
+    })
+
+    test.each(verifiers)('holds no secret of %s, and neither do logs and reports', async (_, verify, sign, secrets) => {
+      const seen: unknown[] = []
+      const log = (...line: unknown[]) => void seen.push(line)
+      const logger = { debug: log, info: log, warn: log, error: log }
+      const hooks = { delivery: (report: object) => void seen.push(report) }
+      const { receiver, deadLetters } = await opened(open, { verify, logger, hooks })
+      expect((await deliver(receiver, future, { url: '/webhooks/media', sign })).status).toBe(400)
+      const kept = await deadLetters.list()
+      expect(kept).toHaveLength(1)
+      const text = JSON.stringify([kept, seen], (_key, value) => (value instanceof Error ? `${value}` : value))
+      for (const each of secrets) expect(text).not.toContain(each)
+    })
+
+    test('is handled with the key of its payload where eventKey is a function that reads headers', async () => {
+      const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => `${headers.get('x-event-id')}`
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
+      for (const id of ['m1', 'm2']) {
+        await deliver(receiver, future.replace('"m1"', `"${id}"`), { url, headers: { 'x-event-id': id } })
+      }
+      const kept = await deadLetters.list()
+      expect(kept).toHaveLength(2)
+      for (const { key } of kept) expect(await upgraded(async () => deadLetters.replay(key))).toBe(true)
+      await until(async () => handled.length === 2)
+      expect(handled.map(({ mediaId }) => mediaId).toSorted()).toEqual(['m1', 'm2'])
+      expect(await deadLetters.list()).toEqual([])
+    })
+
+    test('is handled where eventKey is a function that returns a header, which is missing then', async () => {
+      const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => headers.get('x-event-id') as string
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
+      await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })
+      const [deadLetter] = await deadLetters.list()
+      expect(await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))).toBe(true)
+      await until(async () => handled.length === 1)
     })
 
     test('can be discarded', async () => {

@@ -23,6 +23,18 @@ describe("ack: 'handled'", () => {
     expect(order).toEqual(['first', 'second', 'handled'])
   })
 
+  test('answers 503 closing, and no failure, for an event that closing cuts off', async () => {
+    const started = signalled()
+    const receiver = receiverWith({ ack: 'handled' }).onAny(() => {
+      started.resolve()
+      return new Promise(() => {})
+    })
+    const answer = deliver(receiver, payload)
+    await started.promise
+    await receiver.close({ timeoutMs: 1 })
+    expect(await answer).toMatchObject({ status: 503, outcome: 'closing' })
+  })
+
   test('calls an event a duplicate that was handled before', async () => {
     let runs = 0
     const receiver = receiverWith({ ack: 'handled' }).onAny(() => runs++)

@@ -121,7 +121,7 @@ export class Jobs<EachJob extends Job = Job> {
       if (states !== undefined && !states.includes(state)) continue
       job.stop(new WebhookError('closing', 'the inbox is closing'))
       if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
-      this.end(job, 'failed')
+      this.end(job, 'closing')
     }
     return unfinished
   }
