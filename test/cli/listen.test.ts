@@ -118,6 +118,12 @@ describe('listen without a secret', () => {
     ['/0f8fad5b-d9cb-469f-a165-70867728950e', '/hook/…', 'the end of the path', "in: 'path' })"],
     ['?token=abc', '/hook?token=…', 'the query parameter token', 'process.env.MEDIA_WEBHOOKS_SECRET! })'],
     ['?t=0123456789abcdef', '/hook?t=…', 'the query parameter t', "parameter: 't' })"],
+    [
+      '?0123456789abcdef',
+      '/hook?…',
+      'the query, which lacks the name of a parameter (write it as ?token=…)',
+      'process.env.MEDIA_WEBHOOKS_SECRET! })',
+    ],
   ])('says that the end of %s may be a token', async (end, shown, where, line) => {
     const { url, deliveries } = await listen()
     await post(`${url}${end}`)
@@ -133,6 +139,14 @@ describe('listen without a secret', () => {
     const { url, deliveries } = await listen()
     await post(`${url}/media-webhooks?tenant=5`)
     expect((await deliveries(1))[0].advice).toContain('Nothing is signed')
+  })
+
+  test('masks a secret in the URL that a proxy repeats in a header', async () => {
+    const { program, url, deliveries } = await listen()
+    const uri = '/hook?9f86d081884c7d659a2feaa0c55ad015'
+    await post(url, { 'x-forwarded-uri': uri, referer: `https://example.com${uri}` })
+    expect((await deliveries(1))[0].headers).toContainEqual(['x-forwarded-uri', '/hook?…'])
+    expect(program.output()).not.toContain('9f86d081884c7d659a2feaa0c55ad015')
   })
 
   test('asks for the secret of a delivery that may be signed, and masks its credentials', async () => {

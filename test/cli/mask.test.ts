@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maskedUrl } from '../../src/cli/shared/mask.ts'
+import { maskedUrl, secretsIn, withoutSecret } from '../../src/cli/shared/mask.ts'
 
 test.each([
   [
@@ -15,6 +15,13 @@ test.each([
   ['/webhooks/jvkzqpwmxtrnbchg', '/webhooks/…'],
   ['/webhooks/media-encoding-finished/media_webhooks', '/webhooks/media-encoding-finished/media_webhooks'],
   ['/webhooks/s3cret', '/webhooks/s3cret'],
+  ['/webhooks?0123456789abcdef', '/webhooks?…'],
+  ['/webhooks?s3cret', '/webhooks?…'],
+  ['/webhooks?c2VjcmV0IQ==', '/webhooks?…'],
+  ['/webhooks?0123456789abcdef=1&tenant=5', '/webhooks?…&tenant=…'],
+  ['/webhooks?=s3cret', '/webhooks?…'],
+  ['/webhooks?token=s3cret?x&&b=', '/webhooks?token=…&…'],
+  ['/webhooks?', '/webhooks?'],
 ])('%s is printed as %s', (url, shown) => {
   expect(maskedUrl(url)).toBe(shown)
 })
@@ -22,4 +29,14 @@ test.each([
 test('The end of the path is masked if it is known to be a token, whatever it looks like', () => {
   expect(maskedUrl('https://example.com/webhooks/s3cret?a=b', true)).toBe('https://example.com/webhooks/…?a=…')
   expect(maskedUrl('https://example.com/', true)).toBe('https://example.com/')
+})
+
+test('A receiver that repeats parts of its URL reveals none of them', () => {
+  const url = 'https://media:pass%20word@example.com/a1b2c3d4e5f6a7b8/x?token=s3%2Fcr+et&a=1&0123456789abcdef'
+  const repeated = [
+    ...['media', 'pass word', 'pass%20word', Buffer.from('media:pass word').toString('base64'), 'a1b2c3d4e5f6a7b8'],
+    ...['s3/cr et', 's3%2Fcr+et', 's3%2Fcr%20et', '0123456789abcdef'],
+  ]
+  for (const part of repeated) expect(withoutSecret(`Cannot POST ${part}`, ...secretsIn(url))).toBe('Cannot POST …')
+  expect(withoutSecret('answer 1', ...secretsIn(url))).toBe('answer 1')
 })

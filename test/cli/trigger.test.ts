@@ -115,6 +115,18 @@ describe('trigger', () => {
     expect(code).toBe(1)
   })
 
+  test('prints no secret of the URL that the receiver repeats', async () => {
+    const url = await open((request, response) => void response.writeHead(404).end(`Cannot POST ${request.url}`))
+    for (const query of ['?token=s3cret', '?0123456789abcdef']) {
+      const { code, deliveries } = await trigger('file.received', `${url}${query}`, '--profile', 'observed')
+      expect({ code, answer: deliveries[0].answer }).toEqual({
+        code: 1,
+        answer: expect.stringMatching(/^Cannot POST .*…$/),
+      })
+      expect(deliveries[0].answer).not.toMatch(/s3cret|0123456789abcdef/)
+    }
+  })
+
   test('does not retry after an answer with the profile observed', async () => {
     const url = await open((_, response) => void response.writeHead(500).end())
     const { code, deliveries } = await trigger('file.received', url, '--profile', 'observed')

@@ -1,17 +1,34 @@
 /**
- * Masks the parts of a URL that may be secret: credentials, the values of the query, and tokens in the path.
+ * Masks the parts of a URL that may be secret: credentials, tokens in the path, the values of the query, and whatever in
+ * the query has no name.
  * @param url a whole URL, or only its path and query
  * @param tokenInPath `true` masks the last segment of the path, whatever it looks like
  */
 export function maskedUrl(url: string, tokenInPath = false): string {
-  const [, origin = '', path = '', query] = /^(\w+:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
-  const segments = path.split('/').map((segment, index, { length }) => {
+  const { origin, segments, query } = partsOf(url)
+  const path = segments.map((segment, index, { length }) => {
     const isToken = looksSecret(segment) || (tokenInPath && index === length - 1 && segment !== '')
     return isToken ? '…' : segment
   })
-  const address = `${origin.replace(/\/\/.*@/, '//…@')}${segments.join('/')}`
+  const address = `${origin.replace(/\/\/.*@/, '//…@')}${path.join('/')}`
   if (query === undefined) return address
-  return `${address}?${[...new URLSearchParams(query).keys()].map((name) => `${name}=…`).join('&')}`
+  return `${address}?${queryEntries(query)
+    .map(({ name }) => (name === undefined ? '…' : `${name}=…`))
+    .join('&')}`
+}
+
+/** Lists the parts of a URL that {@link maskedUrl} masks, as a receiver could repeat them. */
+export function secretsIn(url: string): string[] {
+  const { origin, segments, query = '' } = partsOf(url)
+  const [, credentials = ''] = /\/\/(.*)@/.exec(origin) ?? []
+  const [user = '', password = ''] = credentials.split(/:(.*)/s).map(decoded)
+  const secrets = [
+    ...[user, password, Buffer.from(`${user}:${password}`).toString('base64')],
+    ...segments.filter(looksSecret).flatMap((segment) => [segment, decoded(segment)]),
+    ...queryEntries(query).flatMap(({ value, raw }) => [value, raw]),
+  ]
+  // A shorter text is no secret, and masking it would garble the output.
+  return secrets.filter((each) => each.length >= 4)
 }
 
 /** The part of a command's help that describes how URLs are printed. */
@@ -19,13 +36,45 @@ export const maskingHelp =
   'Printed URLs leave out the user, the password, the values of the query, and long path segments that are not words.\n' +
   'A short secret in the path looks like a name and is printed.'
 
+/** An entry of a query. Without a name, the whole entry may be a secret. */
+interface QueryEntry {
+  readonly name?: string
+  readonly value: string
+  /** The value as it is written in the URL. */
+  readonly raw: string
+}
+
+/** Reads the entries of a query. An equals sign at the end is no separator: secrets in base64 end with it. */
+export const queryEntries = (query: string): QueryEntry[] =>
+  query.split('&').flatMap((entry) => {
+    const [, name = '', raw = ''] = /^([^=]+)=(.*[^=].*)$/s.exec(entry) ?? []
+    if (name !== '' && !looksSecret(name)) return [{ name: plusDecoded(name), value: plusDecoded(raw), raw }]
+    return entry === '' ? [] : [{ value: plusDecoded(entry), raw: entry }]
+  })
+
 const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
 
 /** `true` if a segment of a path may be a secret: it is long, and not just words in lower case. */
 export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
-/** Masks a secret in a text, plain or URL-encoded. */
-export function withoutSecret(text: string, secret: string | undefined): string {
-  if (secret === undefined) return text
-  return text.replaceAll(secret, '…').replaceAll(encodeURIComponent(secret), '…')
+/** Masks secrets in a text, plain or URL-encoded. */
+export function withoutSecret(text: string, ...secrets: readonly (string | undefined)[]): string {
+  const forms = secrets.flatMap((secret) => (secret === undefined ? [] : [secret, encodeURIComponent(secret)]))
+  // The longest first, because one can contain another.
+  return forms.sort((a, b) => b.length - a.length).reduce((rest, form) => rest.replaceAll(form, '…'), text)
 }
+
+function partsOf(url: string) {
+  const [, origin = '', path = '', query] = /^(\w+:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
+  return { origin, segments: path.split('/'), query }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const plusDecoded = (text: string): string => decoded(text.replaceAll('+', ' '))

@@ -1,5 +1,5 @@
 import type { SigningOptions } from '../../../emulator/sending/signing.ts'
-import { looksSecret } from '../../shared/mask.ts'
+import { looksSecret, queryEntries } from '../../shared/mask.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
 // Headers that any client sends. None of them is a credential.
@@ -37,11 +37,16 @@ type UrlToken = Extract<SigningOptions, { scheme: 'url-token' }>
 
 /** Lists the places in a delivery's URL that may contain a token, each with its scheme. */
 export function urlTokens({ url }: Pick<ReceivedDelivery, 'url'>) {
-  const [path = '', query] = url.split(/[?#]/, 2)
-  const parameters = [...new Map(new URLSearchParams(query))].filter(
-    ([name, value]) => suspicious.test(name) || looksSecret(value),
-  )
-  const found = parameters.map(([name]) => ({ where: `the query parameter ${name}`, scheme: inQuery(name) }))
+  const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url) ?? []
+  const places = new Map<string, UrlToken>()
+  for (const { name, value } of queryEntries(query)) {
+    if (name !== undefined && (suspicious.test(name) || looksSecret(value))) {
+      places.set(`the query parameter ${name}`, inQuery(name))
+    } else if (name === undefined && looksSecret(value)) {
+      places.set('the query, which lacks the name of a parameter (write it as ?token=…)', inQuery('token'))
+    }
+  }
+  const found = [...places].map(([where, scheme]) => ({ where, scheme }))
   if (!looksSecret(path.slice(path.lastIndexOf('/') + 1))) return found
   const inPath: UrlToken = { scheme: 'url-token', secret: '', in: 'path' }
   return [...found, { where: 'the end of the path', scheme: inPath }]

@@ -26,11 +26,15 @@ export function describe({ delivery, method, report, event }: ReportedDelivery, 
     status: report.status,
     ...(report.reason !== undefined && { reason: report.reason }),
     headers: delivery.fields.map(([name, value]) => {
-      return [name, hide(isCredential(name, value) ? masked(value) : value)] as const
+      if (isCredential(name, value)) return [name, hide(masked(value))] as const
+      // Proxies repeat the URL in headers such as X-Forwarded-Uri.
+      return [name, hide(isUrl.test(value) ? maskedUrl(value, tokenInPath) : value)] as const
     }),
     ...(event && { event }),
   }
 }
+
+const isUrl = /^(\w+:\/)?\//
 
 /** Prints a delivery: a line for its outcome, a line for its event, then its headers. */
 export function printDelivery(described: Described, { print, paint }: Screen): void {

@@ -1,6 +1,6 @@
 import type { Outbox } from '../../../emulator/sending/outbox.ts'
 import type { DeliveryRecord, Sending } from '../../../emulator/sending/sending.ts'
-import { withoutSecret } from '../../shared/mask.ts'
+import { secretsIn, withoutSecret } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { align, plain } from '../../shared/text.ts'
 
@@ -19,21 +19,23 @@ export interface DeliveryPrinter {
 
 interface PrintOptions {
   readonly json?: true | undefined
-  /** Secrets that must not be printed. */
+  /** The receiver's URL. Its secrets must not be printed, nor those below. */
+  readonly to: string
   readonly secret?: string | undefined
   readonly password?: string | undefined
 }
 
 export function createDeliveryPrinter(
   outbox: Outbox,
-  { json, secret, password }: PrintOptions,
+  { json, to, secret, password }: PrintOptions,
   screen: Screen,
 ): DeliveryPrinter {
+  const secrets = [secret, password, ...secretsIn(to)]
   const printed = new Map<string, number>()
   const count = (wanted: Sending['state']) => outbox.list().filter(({ state }) => state === wanted).length
 
   function print(sending: Sending, delivery: DeliveryRecord): void {
-    const body = delivery.answer && withoutSecret(withoutSecret(delivery.answer.body, secret), password)
+    const body = delivery.answer && withoutSecret(delivery.answer.body, ...secrets)
     if (json) screen.json(deliveryJson(sending, delivery, body))
     else printDelivery(sending, delivery, body, screen)
   }
