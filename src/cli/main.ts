@@ -5,9 +5,13 @@ const interrupted = new AbortController()
 // `once`, so that a second signal ends the program immediately.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
 
-// The reader of the output has closed it, as `head` does. Nothing is left to do.
+// A reader that closes the output, as `head` does, does not change the exit code.
+const outputClosed = new AbortController()
 for (const output of [process.stdout, process.stderr]) {
-  output.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exit(1)
+    outputClosed.abort()
+  })
 }
 
 const { stdout, stderr, env } = process
@@ -20,4 +24,5 @@ process.exitCode = await run(process.argv.slice(2), {
   },
   env,
   signal: interrupted.signal,
+  outputClosed: outputClosed.signal,
 })

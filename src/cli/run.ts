@@ -58,12 +58,19 @@ async function runOneOf(
     return 0
   }
   try {
-    return await chosen.run(await readArguments(chosen, rest, context), screen)
+    const input = await readArguments(chosen, rest, context)
+    return await chosen.run(input, chosen.serves ? endingWithOutput(screen, context) : screen)
   } catch (error) {
     if (!isWrongUsage(error)) throw error
     throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })
   }
 }
+
+/** Makes a screen whose signal also aborts when the reader of the output has closed it. */
+const endingWithOutput = (screen: Screen, { signal, outputClosed }: ProgramContext): Screen => ({
+  ...screen,
+  signal: outputClosed === undefined ? signal : AbortSignal.any([signal, outputClosed]),
+})
 
 function unknownCommand(path: string, name: string | undefined, commands: CommandLevel['commands']): UsageError {
   const names = commands.map((each) => each.name)

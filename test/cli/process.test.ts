@@ -110,6 +110,29 @@ describe('the program', () => {
     expect(await ended).toEqual({ code: 130, signal: null, errors })
   })
 
+  test.each([
+    ['doctor, which finds a fault', ['doctor', 'http://127.0.0.1:<port>/'], 1],
+    [
+      'trigger, which is not acknowledged',
+      ['trigger', 'lifecycle', '--time-scale', '0', '--to', 'http://127.0.0.1:<port>/failing'],
+      1,
+    ],
+    [
+      'trigger, which is acknowledged',
+      ['trigger', 'lifecycle', '--time-scale', '0', '--to', 'http://127.0.0.1:<port>/ok'],
+      0,
+    ],
+  ])('of %s keeps its exit code when the reader of its output disconnects after a line', async (_, args, expected) => {
+    const port = await serve((request, response) => {
+      response.writeHead(request.url === '/failing' ? 500 : request.url === '/ok' ? 200 : 204)
+      request.resume().on('end', () => setTimeout(() => response.end(), 20))
+    })
+    const { child, ended, line } = start(args.map((each) => each.replace('<port>', `${port}`)))
+    await line()
+    child.stdout.destroy()
+    expect(await ended).toEqual({ code: expected, signal: null, errors: '' })
+  })
+
   test('does not crash when the reader of its output disconnects', async () => {
     const { child, ended, line } = start(['listen', '--port', '0', '--json'])
     const { url } = JSON.parse(await line())

@@ -21,6 +21,7 @@ export const emulate = defineCommand({
   },
   json: 'print one JSON object: url, api, page, profile, and the generated credentials',
   exitCodes: servingExitCodes,
+  serves: true,
   examples: ['emulate', 'emulate --port 0 --profile observed --time-scale 0.1'],
   async run({ values: { port = standardPort, profile = 'documented', json, ...values } }, screen) {
     // Loaded only here: the emulator is most of the code, and the other commands start faster without it.

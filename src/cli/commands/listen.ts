@@ -25,6 +25,7 @@ export const listen = defineCommand({
   },
   json: 'print a line with the URL, then one JSON object per delivery: outcome, status, headers, event, advice, lines',
   exitCodes: servingExitCodes,
+  serves: true,
   examples: ['listen', 'listen --port 0 --secret s3cret'],
   async run({ values, given }, screen) {
     const scheme = readScheme('--verify', values.verify, { values, given }, ['secret'])

@@ -15,6 +15,8 @@ export interface ProgramContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted when the user interrupts the program. */
   readonly signal: AbortSignal
+  /** Aborted when the reader of the output has closed it. It ends a command that serves. */
+  readonly outputClosed?: AbortSignal
 }
 
 /** The output of a command, and the signal that ends it. */
