@@ -3,12 +3,12 @@ import { explainPort } from '../src/cli/shared/serving.ts'
 import { paintIf } from '../src/cli/shared/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
 import { createEmulator } from '../src/emulator/index.ts'
-import { createReceiver, type Logger, urlToken } from '../src/index.ts'
+import { createReceiver, type Handler, type Logger, type ReceiverOptions, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
 import { inboxEmpty, prepareStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
-import { createPrinter, summaryText } from './print.ts'
+import { createPrinter, type Printer, summaryText } from './print.ts'
 import { play } from './scenario.ts'
 import { startServer } from './server.ts'
 
@@ -31,7 +31,7 @@ if (options.help) console.log(usage)
 else await main(options).catch(fail)
 
 async function main(options: Arguments): Promise<void> {
-  const { port, emulatorPort, exit } = options
+  const { exit } = options
   // With --exit, only the verdict sets status 0. An interruption before it is a failure.
   process.exitCode = exit ? 1 : 0
   const paint = paintIf(process.stdout.isTTY && !NO_COLOR)
@@ -42,14 +42,15 @@ async function main(options: Arguments): Promise<void> {
     print.finished(event, work, durationMs)
   })
   const verify = orUsage(() => urlToken({ secret }))
-  const { inbox, place, remove } = await prepareStorage(options)
-  const receiver = createReceiver({ verify, inbox, handlers, hooks: print, logger })
-  receiver.onAny(others, { name: 'others' })
-
-  const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
-  const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
-    throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
-  })
+  const storage = await prepareStorage(options)
+  const { place, remove } = storage
+  const receiverOptions = { verify, inbox: storage.inbox, handlers, hooks: print, logger }
+  const { receiver, server, emulator } = await start({ receiverOptions, others, options, print }).catch(
+    async (error) => {
+      await remove()
+      throw error
+    },
+  )
   const close = async () => {
     await emulator.close()
     const { unfinished } = await receiver.close()
@@ -86,6 +87,29 @@ async function main(options: Arguments): Promise<void> {
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
     console.log(`\nStill running (Ctrl-C stops it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
+  }
+}
+
+interface Parts {
+  readonly receiverOptions: ReceiverOptions
+  readonly others: Handler
+  readonly options: Arguments
+  readonly print: Printer
+}
+
+/** Starts the receiver, its server and the emulator. If one cannot start, the receiver is closed. */
+async function start({ receiverOptions, others, options: { port, emulatorPort }, print }: Parts) {
+  const receiver = createReceiver(receiverOptions)
+  receiver.onAny(others, { name: 'others' })
+  try {
+    const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
+    const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
+      throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
+    })
+    return { receiver, server, emulator }
+  } catch (error) {
+    await receiver.close()
+    throw error
   }
 }
 

@@ -1,5 +1,8 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, test, vi } from 'vitest'
@@ -55,6 +58,17 @@ describe('npm start -- --inbox sqlite', () => {
     expect(stdout).toContain(verdict)
     const done = eventsIn([...before, ...lines], handled)
     expect(done).toEqual(expect.arrayContaining(eventsIn(before, accepted)))
+  })
+
+  test.each(['--port', '--emulator-port'])('leaves no temporary folder when %s is taken', async (flag) => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const folder = dirname(await freshPath())
+    const { status, stderr } = await run(['--inbox', 'sqlite', flag, `${port}`, '--exit'], { TMPDIR: folder })
+    taken.close()
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/^port \d+ is taken: [^\n]+\n$/) })
+    expect((await readdir(folder)).filter((name) => name.startsWith('media-webhooks-'))).toEqual([])
   })
 
   test('exits with status 1 and one line with the reason when the file cannot be used', async () => {
