@@ -33,13 +33,32 @@ type SqliteDatabaseClass = new (path: string) => SqliteDatabase
 
 function databaseClass(): SqliteDatabaseClass {
   // Node has it from 22.13 on.
-  const builtIn = process.getBuiltinModule('node:sqlite') as { DatabaseSync: SqliteDatabaseClass } | undefined
+  const builtIn = withoutWarning(() => process.getBuiltinModule('node:sqlite')) as
+    | { DatabaseSync: SqliteDatabaseClass }
+    | undefined
   if (builtIn !== undefined) return builtIn.DatabaseSync
   try {
     return loadLibsql()
   } catch (cause) {
     const fix = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
     throw new WebhookError('invalid_option', `the inbox needs SQLite: ${fix}`, { cause })
+  }
+}
+
+/**
+ * Runs `load` without the warning that Node 22 writes to standard error when node:sqlite is first loaded: "SQLite is an
+ * experimental feature". It does not concern the user, since the inbox is tested on that version. Other warnings pass.
+ */
+function withoutWarning<T>(load: () => T): T {
+  const { emitWarning } = process
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (rest[0] === 'ExperimentalWarning' && `${warning}`.startsWith('SQLite')) return
+    Reflect.apply(emitWarning, process, [warning, ...rest])
+  }
+  try {
+    return load()
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 
