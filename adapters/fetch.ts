@@ -2,8 +2,8 @@ import type { Receiver } from '../src/index.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
- * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. Where the runtime's
- * context has `waitUntil`, it keeps the runtime alive until the event has been handled.
+ * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. If the runtime's
+ * context has `waitUntil`, the runtime stays alive until the event has been handled.
  *
  * ```ts
  * export const POST = fetchHandler(receiver) // Next.js

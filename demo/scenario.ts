@@ -55,7 +55,7 @@ const uploadWith =
 
 const check: Act = ({ client, webhook }) => client.webhook.check(webhook.id)
 
-/** Sent directly, because the emulator emits only the types that the service has. */
+/** Sends the event itself, because the emulator emits only the types that the service has. */
 const sendUnknownType: Act = async ({ webhook, ledger }) => {
   const payload = { ...freshPayload(), type: 'captions.finished' }
   ledger.sent.push({ payload, deliveries: [await deliver(webhook.url, flatBody(payload))] })

@@ -3,7 +3,7 @@ import { recogniseAnyCopy } from './internal/any-copy.ts'
 /**
  * Every code a {@link WebhookError} can carry. The set is closed: callers branch on the code and never read messages.
  *
- * - `invalid_option`: an option or a registration makes no sense; thrown when it is given.
+ * - `invalid_option`: an option or a registration is invalid; thrown when it is given.
  * - `method_not_allowed`, `unsupported_media_type`, `too_large`, `incomplete`, `body_consumed`, `unauthorized`,
  *   `malformed`: the delivery was rejected.
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.

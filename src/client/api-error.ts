@@ -3,7 +3,7 @@ import { recogniseAnyCopy } from '../internal/any-copy.ts'
 /**
  * Every code of an {@link ApiError}. The set is closed: branch on the code, and never on the message.
  *
- * - `invalid_params`: a parameter makes no sense. Nothing was sent.
+ * - `invalid_params`: a parameter is invalid. Nothing was sent.
  * - `unauthorized` (401), `forbidden` (403), `not_found` (404), `rate_limited` (429), `server` (5xx): the service's answer.
  * - `rejected`: any other answer by which the service rejects the call, such as 400 or 409.
  * - `timeout`, `connection`: no answer arrived. The service may or may not have carried out the call.

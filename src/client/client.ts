@@ -19,7 +19,7 @@ export interface Client {
  * const { data } = await client.webhook.create({ url, name: 'production', encodingFinished: true })
  * for await (const webhook of client.webhook.listAll()) console.log(webhook.id, webhook.name)
  * ```
- * @throws WebhookError `invalid_option` for credentials or options that make no sense
+ * @throws WebhookError `invalid_option` for invalid credentials or options
  */
 export const createClient = (credentials: ClientCredentials, options: ClientOptions): Client =>
   clientOver(createCall(readConfig(credentials, options)))

@@ -40,7 +40,7 @@ export interface RegistrationReport {
  * ```ts
  * await registerWebhook(client, receiver, { url: 'https://example.com/webhooks/media?token=…', name: 'production' })
  * ```
- * @throws WebhookError `invalid_option` if a parameter makes no sense or the receiver has no handlers
+ * @throws WebhookError `invalid_option` if a parameter is invalid or the receiver has no handlers
  * @throws ApiError if a call of the API fails
  */
 export async function registerWebhook(

@@ -119,7 +119,7 @@ describe('doctor, given a receiver of this package', () => {
     const { receiver } = watchedReceiver({ verify: unverified(), handlers })
     const url = await open(nodeHandler(receiver))
     const { code, failed, findings } = await examine(url)
-    expect({ code, failed }).toEqual({ code: 1, failed: ['rejects a delivery that nobody signed'] })
+    expect({ code, failed }).toEqual({ code: 1, failed: ['rejects a delivery without credentials'] })
     expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('urlToken({ secret: process.env.')
 
     const meant = await examine(url, '--verify', 'unverified')
@@ -144,7 +144,7 @@ describe('doctor, given a receiver of this package', () => {
         reason: '200 each time, 1 as duplicate',
       },
       {
-        check: 'acknowledges 5 duplicates at once, and handles an event once',
+        check: 'acknowledges 5 concurrent duplicates, and handles an event once',
         verdict: 'ok',
         reason: '200 each time, 4 as duplicate',
       },
@@ -212,7 +212,7 @@ describe('doctor, given a receiver of this package', () => {
     const { receiver } = watchedReceiver({ verify: urlToken({ secret: token, in: 'path' }), handlers })
     const url = await open(nodeHandler(receiver))
     const { failed, findings } = await examine(`${url}/${token}`)
-    expect(failed).toEqual(['rejects a delivery that nobody signed'])
+    expect(failed).toEqual(['rejects a delivery without credentials'])
     expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('give --verify url-token --in path')
     expect((await examine(url, '--verify', 'url-token', '--in', 'path', '--secret', token)).failed).toEqual([])
   })
@@ -283,7 +283,7 @@ describe('doctor, given a hand-written receiver', () => {
     [
       '204',
       (_, rejection = 204) => rejection,
-      [/exactly 200/, /a duplicate/, /duplicates at once/, /20 events/, /still/],
+      [/exactly 200/, /a duplicate/, /concurrent duplicates/, /20 concurrent events/, /still/],
     ],
     [
       'forged deliveries',
@@ -319,7 +319,7 @@ describe('doctor, given a hand-written receiver', () => {
         if (rejection !== undefined) return rejection
         return seen.has(text) ? 409 : seen.add(text) && 200
       },
-      [/a duplicate/, /duplicates at once/],
+      [/a duplicate/, /concurrent duplicates/],
     ],
   ])('finds the fault: %s', async (_, answer, checks) => {
     const { code, failed } = await examineOne(answer)
@@ -335,7 +335,7 @@ describe('doctor, given a hand-written receiver', () => {
       response.writeHead(status).end('{"status":"accepted"}')
     })
     const { failed, findings } = await examine(`${url}?token=s3cret`)
-    expect(failed).toEqual([expect.stringMatching(/a duplicate/), expect.stringMatching(/duplicates at once/)])
+    expect(failed).toEqual([expect.stringMatching(/a duplicate/), expect.stringMatching(/concurrent duplicates/)])
     expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('claim each event by its key')
   })
 
@@ -365,7 +365,7 @@ describe('doctor, given a hand-written receiver', () => {
 
   test('does not blame the deliveries in between if the first one failed in the same way', async () => {
     const { findings } = await examineOne((_, rejection = 204) => rejection)
-    const fixes = findings.filter(({ check }) => /exactly|20 events|still/.test(check)).map(({ fix }) => fix)
+    const fixes = findings.filter(({ check }) => /exactly|20 concurrent|still/.test(check)).map(({ fix }) => fix)
     expect(fixes).toEqual(Array(3).fill('answer 200: the test delivery counts no other status as success'))
   })
 
@@ -378,9 +378,9 @@ describe('doctor, given a hand-written receiver', () => {
       if (!wasTextPlain) isSlow = wasTextPlain = request.type === 'text/plain'
       return accepted(request, rejection)
     })
-    const checks = [/exactly 200/, /^answers 20 events/, /^still answers/]
+    const checks = [/exactly 200/, /^answers 20 concurrent events/, /^still answers/]
     expect(failed).toEqual(checks.map((check) => expect.stringMatching(check)))
-    const burst = findings.find(({ check }) => check.startsWith('answers 20 events'))
+    const burst = findings.find(({ check }) => check.startsWith('answers 20 concurrent'))
     expect(burst?.reason).toMatch(/^\d+ did not, for example: 200 in 1\d{3} ms$/)
     expect(burst?.fix).toContain('acknowledge first')
   })

@@ -21,7 +21,7 @@ const sentences: Record<Scenario, string> = {
   staleSignature: 'rejects a delivery that was signed too long ago, or in the future',
   alteredBody: 'rejects a body that was altered after it was signed',
   malformedBody: 'rejects a malformed body',
-  unsupportedContentType: 'rejects other content types',
+  unsupportedContentType: 'rejects a content type other than JSON',
   nothingSensitive: 'writes nothing sensitive anywhere',
 }
 

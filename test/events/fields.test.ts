@@ -25,19 +25,19 @@ describe.each(optional)('the field %s', (wire, property, camelCase) => {
   const sent = wire === 'emitted_at' ? '2026-03-01T12:00:00Z' : `${marker} 😀`
   const read = wire === 'emitted_at' ? new Date(sent) : sent
 
-  test('is read in both formats, in the envelope in either case', async () => {
+  test('is read in both formats, and in an envelope in snake case and in camel case', async () => {
     for (const payload of [{ ...flat, [wire]: sent }, envelope({ [wire]: sent }), envelope({ [camelCase]: sent })]) {
       expect(await eventOf(payload)).toHaveProperty(property, read)
     }
   })
 
-  test.each([null, '', undefined])('is absent as %o', async (value) => {
+  test.each([null, '', undefined])('is absent when it is sent as %o', async (value) => {
     for (const payload of [{ ...flat, [wire]: value }, envelope({ [wire]: value }), envelope({ [camelCase]: value })]) {
       expect(await eventOf(payload)).toHaveProperty(property, undefined)
     }
   })
 
-  test.each(wrongTypes)('is malformed as %s', async (_, value) => {
+  test.each(wrongTypes)('is malformed when it is %s', async (_, value) => {
     expect(await rejectionOf({ ...flat, [wire]: value })).toBe(malformedField(wire, 'a string'))
     expect(await rejectionOf(envelope({ [wire]: value }))).toBe(malformedField(`data.${wire}`, 'a string'))
     expect(await rejectionOf(envelope({ [camelCase]: value }))).toBe(malformedField(`data.${camelCase}`, 'a string'))
@@ -60,7 +60,7 @@ describe('the field qualities', () => {
     expect((await eventOf(envelope({ qualities }))).qualities).toEqual(read)
   })
 
-  test.each(wrongTypes)('is malformed as %s', async (_, qualities) => {
+  test.each(wrongTypes)('is malformed when it is %s', async (_, qualities) => {
     expect(await rejectionOf({ ...flat, qualities })).toBe(malformedField('qualities', 'a string'))
     expect(await rejectionOf(envelope({ qualities }))).toBe(malformedField('data.qualities', 'a string'))
   })
@@ -88,7 +88,7 @@ describe('the field qualities', () => {
 })
 
 describe('a required field', () => {
-  test.each(['type', 'media_id'])('%s is malformed where it is absent or not text', async (field) => {
+  test.each(['type', 'media_id'])('%s is malformed when it is absent or not a string', async (field) => {
     for (const value of [undefined, null, '', ...wrongTypes.map(([, value]) => value)]) {
       expect(await rejectionOf({ ...flat, [field]: value })).toBe(malformedField(field, 'a non-empty string'))
     }
@@ -118,7 +118,7 @@ describe('a required field', () => {
     }
   })
 
-  test('may be any text, white space included', async () => {
+  test('may be any string, white space included', async () => {
     expect(await eventOf({ type: ' ', media_id: ' ' })).toMatchObject({ type: ' ', mediaId: ' ' })
   })
 })
@@ -133,14 +133,14 @@ describe('a payload with unknown parts', () => {
     expect((await eventOf(envelope({ alpha: 1 }))).payload).toEqual(envelope({ alpha: 1 }))
   })
 
-  test('keeps unknown words as they are', async () => {
+  test('keeps unknown values as they are', async () => {
     const words = { status: 'paused', media_type: 'hologram', qualities: '16k' }
     const event = await eventOf({ ...flat, ...words })
     expect(event).toMatchObject({ status: 'paused', mediaType: 'hologram', qualities: ['16k'] })
   })
 
   test.each(['video.deleted', 'encoding_finished', 'ENCODING.FINISHED', '__proto__', 'constructor', 'π'])(
-    'an unknown type %s is an event all the same',
+    'becomes an event of the unknown type %s',
     async (type) => {
       expect(await eventOf({ ...flat, type })).toMatchObject({ type, mediaId })
     },

@@ -58,7 +58,7 @@ describe('a level that is off', () => {
     expect(asked.toSorted()).toEqual(['debug', 'debug', 'warn', 'warn'])
   })
 
-  test('reads nothing of an event or a run to build a line', () => {
+  test('reads no field of an event or a run', () => {
     const { logger } = recording('silent')
     const reporter = createReporter({}, safeLogger(logger))
     const { event, run, read } = watched()
@@ -70,7 +70,7 @@ describe('a level that is off', () => {
     expect(read).toEqual([])
   })
 
-  test('is the only reason to build none', () => {
+  test('is why no field was read: a level that is on reads them', () => {
     const { logger, lines } = recording('debug')
     const reporter = createReporter({}, safeLogger(logger))
     const { event, run, read } = watched()
@@ -88,7 +88,7 @@ describe('a level that is off', () => {
     ])
   })
 
-  test('does not keep hooks from their reports', async () => {
+  test('does not stop the reports to hooks', async () => {
     const { logger, lines } = recording('silent')
     const deliveries: string[] = []
     const handlings: string[] = []

@@ -27,9 +27,12 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** The differences of a delivery from what the service does. */
+/** How a delivery differs from what the service sends. */
 export interface DeliverOptions {
-  /** @defaultValue none */
+  /**
+   * Signs the delivery.
+   * @defaultValue none
+   */
   readonly sign?: Signer | undefined
   /** @defaultValue none */
   readonly fault?: WireFault | undefined
@@ -37,11 +40,16 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The differences of sending an event from what the service does. */
+/** How the deliveries of an event differ from what the service sends. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
+  /**
+   * No delivery begins once it has aborted. A delivery in progress ends.
+   * @defaultValue `signal`
+   */
+  readonly stop?: AbortSignal | undefined
   /** @defaultValue none */
   readonly fault?: EventFault | undefined
-  /** Waits for permission to make the next delivery. Resolves with a function that is called after the delivery. */
+  /** Waits for permission to make the next delivery. Resolves with the function to call after the delivery. */
   readonly turn?: () => Promise<() => void>
   /** Called with the deliveries so far whenever another delivery follows. */
   readonly onProgress?: (deliveries: readonly DeliveryRecord[]) => void
@@ -83,7 +91,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   return {
     deliver: (url, body, options = {}) => deliver(1, url, body, options),
 
-    async send(url, body, { fault, sign, signal, turn = atOnce, onProgress = () => {} } = {}) {
+    async send(url, body, { fault, sign, signal, stop = signal, turn = atOnce, onProgress = () => {} } = {}) {
       const deliverInTurn = async (attempt: number, twice = false) => {
         const endTurn = await turn()
         const options = { sign, signal, fault: attempt === 1 ? wireFault(fault) : undefined }
@@ -94,16 +102,16 @@ export function createSender(options: SenderOptions = {}): Sender {
       }
 
       const deliveries: DeliveryRecord[] = []
-      if (fault === 'delay') await pause(delayMs * timeScale, undefined, { signal })
+      if (fault === 'delay') await pause(delayMs * timeScale, undefined, { signal: stop })
       for (let attempt = 1; ; attempt++) {
         const [first, copy] = await deliverInTurn(attempt, attempt === 1 && fault === 'concurrent-duplicate')
-        const delivery = withRetry(first)
+        const delivery = stop?.aborted ? first : withRetry(first)
         deliveries.push(delivery, ...(copy === undefined ? [] : [asCopy(copy)]))
         if (delivery.retryInMs === undefined) break
         onProgress([...deliveries])
-        await pause(delivery.retryInMs, undefined, { signal })
+        await pause(delivery.retryInMs, undefined, { signal: stop })
       }
-      if (fault === 'duplicate' && deliveries.at(-1)?.failure === undefined) {
+      if (fault === 'duplicate' && deliveries.at(-1)?.failure === undefined && !stop?.aborted) {
         onProgress([...deliveries])
         const [copy] = await deliverInTurn(deliveries.length)
         deliveries.push(asCopy(copy))

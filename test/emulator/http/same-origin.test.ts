@@ -9,7 +9,7 @@ import { ask } from '../ask.ts'
 
 let server: ListeningServer
 let url: string
-/** Replaces `:port` in the headers of a case by the server's port. */
+/** Replaces `:port` in the headers of a case with the server's port. */
 let portIn: (headers: Record<string, string>) => Record<string, string>
 
 beforeAll(async () => {

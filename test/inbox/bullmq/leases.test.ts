@@ -26,7 +26,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
   })
 
   const definitionOf = (handles = true) => bullmqInbox({ connection: server.url, queue, leaseMs, handles })
-  /** Opens an inbox that is closed with the test. */
+  /** Opens an inbox that is closed after the test. */
   const open = (handles?: boolean) => {
     const opened = openInbox(definitionOf(handles))
     inboxes.push(opened.inbox)
@@ -47,14 +47,14 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     return held
   }
 
-  test('is taken over when the process is killed, without the handler that succeeded', async () => {
+  test('is taken over when the process is killed, and skips the handler that had succeeded', async () => {
     const process = await holding('one')
     await process.kill()
     const { inbox: other, calls } = open()
     const call = await calls.next()
     expect(call.event.key).toBe('one')
     expect(call.attempt.completed).toEqual(['first'])
-    // Its attempt was cut off and did not fail.
+    // The attempt was cut off, so it does not count as failed.
     expect(call.attempt.number).toBe(1)
     call.finish()
     await until(async () => (await other.stats()).running === 0)
@@ -84,7 +84,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await sleep(leaseMs)
     expect(await other.stats()).toMatchObject({ running: 1 })
     expect(call.attempt.aborted).toBe(false)
-    // Otherwise it would take the retry.
+    // Otherwise the process that was paused could take the retry.
     await process.kill()
     call.finish({ status: 'retry', delayMs: 10, completed: ['first'] })
     const again = await calls.next()
@@ -148,7 +148,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     hanging.finishAll()
   }, 20_000)
 
-  test('is retried when it is due, although the inbox was closed and opened meanwhile', async () => {
+  test('is retried when it is due, even if the inbox was closed and opened in between', async () => {
     const { inbox: first, calls: failing } = open()
     await first.accept(eventOf('one'))
     const failed = await failing.next()
@@ -164,7 +164,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     calls.finishAll()
   }, 20_000)
 
-  test('is handled once although inboxes close and open under load', async () => {
+  test('is handled once even if inboxes close and open under load', async () => {
     const runs = new Map<string, number>()
     const openCounting = () =>
       openHandling(async ({ key }) => {

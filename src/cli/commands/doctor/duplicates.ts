@@ -27,7 +27,7 @@ export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Find
 }
 
 async function handlesConcurrentDuplicates(endpoint: Endpoint, event: TestEvent): Promise<Finding> {
-  const check = `acknowledges ${atOnce} duplicates at once`
+  const check = `acknowledges ${atOnce} concurrent duplicates`
   const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(event)))
   const rejected = replies.find((reply) => reply.status !== 200 && !isInProgress(reply))
   if (rejected !== undefined) return failed(check, inWords(rejected), 'answer every duplicate with 200')
@@ -45,10 +45,13 @@ async function deliverHandled(endpoint: Endpoint): Promise<{ event: TestEvent; f
   return undefined
 }
 
-/** `true` if another process that shares the store is handling the event. It is not safe yet, so 503 is right. */
+/** `true` if another process that shares the store is handling the event. It may still be lost, so 503 is right. */
 const isInProgress = ({ outcome }: Reply): boolean => outcome === 'in_progress'
 
-/** @param once outcomes that at most one of the deliveries may have */
+/**
+ * Judges the answers to all deliveries of one event.
+ * @param once outcomes that at most one of the deliveries may have
+ */
 function judge(check: string, replies: readonly Reply[], once: readonly string[]): Finding {
   const outcomes = replies.map(({ outcome = '' }) => outcome)
   const taken = outcomes.filter((outcome) => once.includes(outcome)).length

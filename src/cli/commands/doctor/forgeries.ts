@@ -9,7 +9,7 @@ import { type Finding, mustReject } from './finding.ts'
 export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
   for (const { what, variation, fix } of forgeries(endpoint)) {
     const reply = await endpoint.deliver(endpoint.newEvent(), variation)
-    // The user has said that the endpoint is open on purpose.
+    // `open`: the user has said that the endpoint accepts unsigned deliveries on purpose.
     yield mustReject(`rejects a delivery ${what}`, reply, fix, endpoint.open ? 'warning' : 'failed')
   }
 }
@@ -24,13 +24,13 @@ interface Forgery {
 const tokenFix =
   'anyone who knows the URL can forge events. Set verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
 
-// The end of the path may also be a name: an open endpoint must not pass for one with a secret path.
+// The end of the path may be a name and no secret: an open endpoint must not pass for one with a secret path.
 const pathFix = '. If the end of the path is the secret, leave it out of the URL and give --verify url-token --in path'
 
 function forgeries({ url, scheme }: Endpoint): Forgery[] {
   if (scheme === undefined) {
     const bare = withoutCredentials(url)
-    const what = bare === url ? 'that nobody signed' : 'without the credentials in its URL'
+    const what = bare === url ? 'without credentials' : 'without the credentials in its URL'
     const end = new URL(url).pathname.split('/').at(-1) ?? ''
     return [{ what, variation: { url: bare }, fix: looksSecret(end) ? tokenFix + pathFix : tokenFix }]
   }
