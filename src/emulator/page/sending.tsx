@@ -48,7 +48,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
 
 /** The details of a sending: its deliveries, and a form to repeat it. */
 export function SendingDetail({ page, sending }: { page: PageState; sending: Sending }) {
-  const { id, payload, behaviour, url, deliveries } = sending
+  const { id, payload, behaviour, url, state, deliveries } = sending
   const action = `sendings/${id}/repeat`
   return (
     <tr id={`detail-${id}`} class="detail">
@@ -78,7 +78,9 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
           />
           <button type="submit">Repeat</button>
         </ActionForm>
-        {deliveries.length === 0 && <p class="quiet">No delivery yet.</p>}
+        {deliveries.length === 0 && (
+          <p class="quiet">{state === 'failed' ? 'No delivery was made.' : 'No delivery yet.'}</p>
+        )}
         <ol>
           {deliveries.map((delivery) => (
             <Delivery delivery={delivery} />

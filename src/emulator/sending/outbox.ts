@@ -88,9 +88,9 @@ export class Outbox {
       const options = { sign: signer, signal }
       return [needing200(await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(endTurn))]
     })
-    // The outbox closed before it was this delivery's turn.
-    if (checked.deliveries.length === 0) throw closing()
-    return checked
+    if (checked.deliveries.length > 0) return checked
+    // It was never this delivery's turn.
+    throw this.#closed ? closing() : new WebhookError('invalid_option', 'the webhook was deleted')
   }
 
   get(id: string): Sending | undefined {
@@ -105,6 +105,11 @@ export class Outbox {
   /** Resolves when no sending is unfinished. */
   idle(): Promise<void> {
     return this.#records.idle()
+  }
+
+  /** Gives up the unfinished sendings to a webhook, such as one that was deleted. Deliveries in progress end. */
+  stop(webhookId: string): void {
+    this.#runs.stop(webhookId)
   }
 
   /** Gives up unfinished sendings, and cuts off deliveries in progress. */
@@ -129,7 +134,7 @@ export class Outbox {
 
     const overtaken = this.#holds.overtake(webhookId)
     void this.#runs.run(sending, webhookId, async (run) => {
-      if (fault === 'reorder' && overtaken === undefined) await this.#holds.hold(webhookId, run.signal)
+      if (fault === 'reorder' && overtaken === undefined) await this.#holds.hold(webhookId, run.stop)
       const turn = async () => {
         const endTurn = await run.turn()
         return () => {

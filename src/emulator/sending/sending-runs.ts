@@ -6,11 +6,22 @@ import { Turns } from './turns.ts'
 
 /** Connects the deliveries of a sending with its record. */
 export interface SendingRun {
+  /** Cuts off a delivery in progress when it aborts. */
   readonly signal: AbortSignal
+  /** No delivery begins once it has aborted. */
+  readonly stop: AbortSignal
   /** Waits until a delivery may be made. Resolves with a function to call after the delivery. */
   readonly turn: () => Promise<() => void>
   /** Records the deliveries so far, when another one follows. */
   readonly onProgress: (deliveries: readonly DeliveryRecord[]) => void
+}
+
+interface UnfinishedRun {
+  readonly webhookId: string
+  /** Cuts off the delivery in progress. */
+  readonly cut: AbortController
+  /** Keeps another delivery from beginning. */
+  readonly stop: AbortController
 }
 
 /** The most deliveries that are made at once. A sending that waits for a retry does not count. */
@@ -22,7 +33,7 @@ export class SendingRuns {
   readonly #clock: Clock
   readonly #acknowledged: (sending: Sending) => void
   readonly #turns = new Turns(deliveriesAtOnce)
-  readonly #unfinished = new Set<AbortController>()
+  readonly #unfinished = new Set<UnfinishedRun>()
 
   constructor(records: Records<Sending>, clock: Clock, acknowledged: (sending: Sending) => void) {
     this.#records = records
@@ -46,37 +57,45 @@ export class SendingRuns {
    * @param deliver makes the deliveries
    */
   async run(
-    { id }: Sending,
+    { id, webhookId }: Sending,
     lane: string,
     deliver: (run: SendingRun) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
-    const abort = new AbortController()
-    const { signal } = abort
+    const run = { webhookId, cut: new AbortController(), stop: new AbortController() }
     const deliveriesSoFar = (error: unknown) => {
-      if (!signal.aborted) throw error
-      return (this.#records.get(id) as Sending).deliveries
+      if (!run.stop.signal.aborted) throw error
+      return withoutRetry((this.#records.get(id) as Sending).deliveries)
     }
-    this.#unfinished.add(abort)
+    this.#unfinished.add(run)
     try {
-      const deliveries = await deliver(this.#runOf(id, lane, signal)).catch(deliveriesSoFar)
+      const deliveries = await deliver(this.#runOf(id, lane, run)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
       if (sending.state === 'acknowledged') this.#acknowledged(sending)
       return sending
     } finally {
-      this.#unfinished.delete(abort)
+      this.#unfinished.delete(run)
     }
   }
 
-  /** Aborts every unfinished sending. */
+  /** Gives up every unfinished sending, and cuts off the deliveries in progress. */
   abort(): void {
-    for (const each of this.#unfinished) each.abort()
+    for (const { cut, stop } of this.#unfinished) {
+      cut.abort()
+      stop.abort()
+    }
   }
 
-  #runOf(id: string, lane: string, signal: AbortSignal): SendingRun {
+  /** Gives up the unfinished sendings to a webhook. The deliveries in progress end. */
+  stop(webhookId: string): void {
+    for (const run of this.#unfinished) if (run.webhookId === webhookId) run.stop.abort()
+  }
+
+  #runOf(id: string, lane: string, { cut, stop }: UnfinishedRun): SendingRun {
     return {
-      signal,
+      signal: cut.signal,
+      stop: stop.signal,
       turn: async () => {
-        const endTurn = await this.#turns.take(lane, signal)
+        const endTurn = await this.#turns.take(lane, stop.signal)
         this.#change(id, { state: 'delivering' })
         return endTurn
       },
@@ -93,6 +112,12 @@ export class SendingRuns {
     return sending
   }
 }
+
+/** Removes the retry that was to follow the last delivery. */
+const withoutRetry = (deliveries: readonly DeliveryRecord[]): readonly DeliveryRecord[] =>
+  deliveries.map(({ retryInMs, ...delivery }, index) =>
+    retryInMs === undefined || index === deliveries.length - 1 ? delivery : { ...delivery, retryInMs },
+  )
 
 const isAcknowledged = (deliveries: readonly DeliveryRecord[]): boolean =>
   deliveries.some(({ failure, copy }) => failure === undefined && !copy)

@@ -45,6 +45,9 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { behave, behaviourOf } = createBehaviours(workspace, changes)
   const acknowledged = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
   const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged })
+  changes.subscribe(({ kind, id }) => {
+    if (kind === 'webhooks' && webhooks.get(id) === undefined) outbox.stop(id)
+  })
 
   function emit(payload: Payload): readonly string[] {
     const subscribed = webhooks.subscribedTo(payload.type.replace('.', '_') as SubscriptionFlag)
