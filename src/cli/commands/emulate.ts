@@ -10,7 +10,9 @@ const standardPort = 4010
 export const emulate = defineCommand({
   name: 'emulate',
   summary: 'runs an emulator of the service: its API, its sender, and a page to watch them',
-  details: 'It generates and prints the credentials that you do not give. The documentation explains the two profiles.',
+  details:
+    'It generates, prints and shows on its page the credentials that you do not give, and only those. The documentation\n' +
+    'explains the two profiles.',
   flags: {
     port: port(standardPort),
     profile: choice(profiles, 'how events are sent: as the service documents it (default), or as it was observed'),

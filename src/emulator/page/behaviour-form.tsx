@@ -79,18 +79,18 @@ const encodings = [['hex'], ['base64']] as const
 export const faultChoices = faults.map((fault) => [fault] as const)
 
 /** The fields of each signing scheme. */
-const fieldsOf: Readonly<Record<string, readonly string[]>> = {
-  'url-token': ['secret', 'in', 'parameter'],
-  'header-token': ['secret', 'header', 'prefix'],
-  'basic-auth': ['username', 'password'],
-  'hmac-signature': ['secret', 'header', 'prefix', 'algorithm', 'encoding', 'timestampHeader'],
-  'standard-webhooks': ['secret'],
-}
+const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([
+  ['url-token', ['secret', 'in', 'parameter']],
+  ['header-token', ['secret', 'header', 'prefix']],
+  ['basic-auth', ['username', 'password']],
+  ['hmac-signature', ['secret', 'header', 'prefix', 'algorithm', 'encoding', 'timestampHeader']],
+  ['standard-webhooks', ['secret']],
+])
 
 /** Reads the behaviour from a form, without validating it. A blank field counts as left out. */
 export function readBehaviourForm(form: URLSearchParams): Behaviour {
   const scheme = form.get('scheme') ?? ''
-  const sign = scheme === '' ? {} : { sign: { scheme, ...filled(form, fieldsOf[scheme] ?? []) } }
+  const sign = scheme === '' ? {} : { sign: { scheme, ...filled(form, fieldsOf.get(scheme) ?? []) } }
   return { ...filled(form, ['format', 'fault']), ...sign } as Behaviour
 }
 

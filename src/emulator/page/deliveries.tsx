@@ -1,6 +1,6 @@
 import { type Sending, sendingStates } from '../sending/sending.ts'
 import { Choice } from './forms.tsx'
-import type { PageState } from './page-state.ts'
+import { type PageState, webhookName } from './page-state.ts'
 import { Pager, pageOf, Section } from './section.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
@@ -85,8 +85,12 @@ function countsOf(sendings: readonly Sending[]): string {
 }
 
 /** The filter of the sendings. With the script it needs no button. */
-function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
-  const webhooks = service.workspace.webhooks.list({ limit: 100, order_by: 'desc' }).items
+function DeliveryFilter({ page }: { page: PageState }) {
+  const { view, service } = page
+  const { items } = service.workspace.webhooks.list({ limit: Number.POSITIVE_INFINITY, order_by: 'desc' })
+  const names = new Map(items.map(({ id, name }) => [id, name]))
+  // The chosen webhook may have been deleted. Its deliveries are still shown.
+  if (view.webhook !== undefined) names.set(view.webhook, webhookName(page, view.webhook))
   return (
     <form method="get" action="/" id="delivery-filter" class="filter inline">
       <Choice
@@ -95,12 +99,7 @@ function DeliveryFilter({ page: { view, service } }: { page: PageState }) {
         value={view.state}
         options={[['', 'any'], ...sendingStates.map((state) => [state] as const)]}
       />
-      <Choice
-        label="Webhook"
-        name="webhook"
-        value={view.webhook}
-        options={[['', 'any'], ...webhooks.map(({ id, name }) => [id, name] as const)]}
-      />
+      <Choice label="Webhook" name="webhook" value={view.webhook} options={[['', 'any'], ...names]} />
       <button type="submit">Filter</button>
     </form>
   )

@@ -1,3 +1,5 @@
+import type { EmulatedService } from '../service/service.ts'
+import type { Credentials } from '../workspace/workspace.ts'
 import { ApiKeys } from './api-keys.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { Copyable, Fact, Facts } from './elements.tsx'
@@ -50,7 +52,6 @@ export function Document({ page }: { page: PageState }) {
 
 /** The base URL, settings and credentials of the emulator. */
 function Header({ page: { origin, service } }: { page: PageState }) {
-  const { publicKey, secretKey, accessToken } = service.credentials
   return (
     <header>
       <div class="row">
@@ -67,17 +68,30 @@ function Header({ page: { origin, service } }: { page: PageState }) {
       <details id="credentials">
         <summary>Credentials</summary>
         <Facts>
-          <Fact name="Public key">
-            <Copyable text={publicKey} label="public key" />
-          </Fact>
-          <Fact name="Secret key">
-            <Copyable text={secretKey} label="secret key" />
-          </Fact>
-          <Fact name="Access token">
-            <Copyable text={accessToken} label="access token" />
-          </Fact>
+          <Credential service={service} name="publicKey" label="Public key" />
+          <Credential service={service} name="secretKey" label="Secret key" />
+          <Credential service={service} name="accessToken" label="Access token" />
         </Facts>
       </details>
     </header>
+  )
+}
+
+interface CredentialProps {
+  readonly service: EmulatedService
+  readonly name: keyof Credentials
+  readonly label: string
+}
+
+/** A credential of the account. Any user of this machine can open the page, so it shows only what was generated. */
+function Credential({ service, name, label }: CredentialProps) {
+  return (
+    <Fact name={label}>
+      {service.givenCredentials.has(name) ? (
+        'as given'
+      ) : (
+        <Copyable text={service.credentials[name]} label={label.toLowerCase()} />
+      )}
+    </Fact>
   )
 }

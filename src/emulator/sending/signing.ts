@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { WebhookError } from '../../errors.ts'
 import { flatBody, type Payload } from '../../testing/payload.ts'
 import {
   type Signer,
@@ -42,6 +43,7 @@ export type SigningOptions =
  * Creates the signer of a scheme.
  * @param eventId the event's id, for schemes that send one
  * @param now the clock, in ms since 1970
+ * @throws WebhookError `invalid_option`
  */
 export function signerFor(options: SigningOptions, eventId: string, now: () => number = Date.now): Signer {
   switch (options.scheme) {
@@ -81,8 +83,13 @@ export function verifierFor(options: SigningOptions): Verifier {
   }
 }
 
-const hmacOptions = ({
+function hmacOptions({
   timestampHeader,
   ...options
-}: SigningOptions & { readonly scheme: 'hmac-signature' }): HmacSignatureOptions =>
-  timestampHeader === undefined ? options : { ...options, timestamp: { header: timestampHeader } }
+}: SigningOptions & { readonly scheme: 'hmac-signature' }): HmacSignatureOptions {
+  if (timestampHeader === undefined) return options
+  if (timestampHeader.toLowerCase() !== options.header.toLowerCase()) {
+    return { ...options, timestamp: { header: timestampHeader } }
+  }
+  throw new WebhookError('invalid_option', 'hmacSignature: timestamp.header has to differ from header')
+}

@@ -35,11 +35,15 @@ export function checkEmulatorOptions(options: EmulatorOptions): void {
     throw invalid('timeScale has to be a number from 0 to 1000')
   }
   checkNumbers(owner, { maxWaiting, maxRecords }, largestCache)
-  if (clock !== undefined && typeof clock !== 'function') {
-    throw invalid('clock has to be a function that returns nanoseconds')
+  if (clock !== undefined && !(typeof clock === 'function' && isTime(clock()))) {
+    throw invalid('clock has to be a function that returns the nanoseconds since 1970, as a bigint')
   }
   for (const name of ['publicKey', 'secretKey', 'accessToken'] as const) checkCredential(name, options[name])
 }
+
+/** `true` for a time that a timestamp can state: until the year 9999. */
+const isTime = (value: unknown): boolean =>
+  typeof value === 'bigint' && value >= 0n && value < 253_402_300_800_000_000_000n
 
 function checkCredential(name: string, value: unknown): void {
   if (value === undefined) return

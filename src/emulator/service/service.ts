@@ -9,7 +9,7 @@ import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
 import type { SubscriptionFlag, Webhook } from '../workspace/webhooks.ts'
-import { Workspace } from '../workspace/workspace.ts'
+import { type Credentials, Workspace } from '../workspace/workspace.ts'
 import { readBehaviour } from './behaviour.ts'
 import type { Emulator, EmulatorOptions } from './options.ts'
 import { settled } from './settled.ts'
@@ -21,6 +21,8 @@ import { settled } from './settled.ts'
 export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
   readonly profile: Profile
   readonly timeScale: number
+  /** The names of the credentials that the options give. They may be real ones, so the page does not show them. */
+  readonly givenCredentials: ReadonlySet<keyof Credentials>
   readonly workspace: Workspace
   readonly outbox: Outbox
   readonly studio: Studio
@@ -39,6 +41,8 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
   const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options
   const credentials = { publicKey, secretKey, accessToken }
+  const names = Object.keys(credentials) as (keyof Credentials)[]
+  const givenCredentials = new Set(names.filter((name) => options[name] !== undefined))
   const changes = new Changes()
   const workspace = new Workspace({ clock, changes, credentials })
   const { webhooks, userId } = workspace
@@ -74,6 +78,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     profile,
     timeScale,
     credentials,
+    givenCredentials,
     workspace,
     outbox,
     studio,

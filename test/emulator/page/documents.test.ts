@@ -65,7 +65,7 @@ test('a rejected action shows the error and keeps the input', async () => {
   expect(html).toContain('value="A &quot;title&quot;"')
 })
 
-test.each([
+test.each<[Record<string, string>, string]>([
   [{ scheme: 'hmac-signature', header: 'x-signature' }, 'Secret is missing'],
   [{ scheme: 'basic-auth', username: 'a' }, 'Password is missing'],
   [{ scheme: 'hmac-signature', secret: 's', header: 'x y' }, 'Header has to be the name of a header'],
@@ -76,6 +76,12 @@ test.each([
   [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix has to be printable ASCII'],
   [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],
   [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret is base64 after'],
+  [
+    { scheme: 'hmac-signature', secret: 's', header: 'x-signature', timestampHeader: 'X-Signature' },
+    'Timestamp header has to differ from header',
+  ],
+  [{ scheme: '__proto__' }, 'Scheme has to be one of'],
+  [{ scheme: 'toString' }, 'Scheme has to be one of'],
 ])('the error of a behaviour such as %j uses the labels of the form', async (form, message) => {
   const emulator = await emulate()
   const { id } = await subscribe(emulator, 'http://127.0.0.1:9/')
@@ -105,6 +111,35 @@ test('a form that is too large is rejected', async () => {
   const response = await send(`${emulator.url}/page/webhooks`, { url: `http://127.0.0.1:9/${'x'.repeat(100_000)}` })
   expect(response.status).toBe(413)
   expect((await api(emulator, 'GET', '/webhooks')).body.data.total).toBe(0)
+})
+
+test('the credentials that were given are not on the page, and the generated ones are', async () => {
+  const given = { publicKey: 'given-public', secretKey: 'given-secret', accessToken: 'given-token' }
+  const html = await read((await emulate(given)).url)
+  expect(html.includes('given-')).toBe(false)
+  expect(html.match(/as given/g)).toHaveLength(3)
+
+  const { url, credentials } = await emulate({ secretKey: 'given-secret' })
+  const mixed = await read(url)
+  expect(mixed.includes('given-')).toBe(false)
+  expect([credentials.publicKey, credentials.accessToken].every((each) => mixed.includes(each))).toBe(true)
+})
+
+test('the filter of the deliveries names every webhook, and the deleted one that it shows', async () => {
+  const emulator = await emulate()
+  const url = await serve(answering(200))
+  for (let index = 0; index < 120; index++) await subscribe(emulator, url, ['encoding_failed'])
+  const { id } = await subscribe(emulator, url, ['file_received'])
+  emulator.addMedia()
+  await emulator.settled()
+  const chosen = async () => {
+    const html = await read(`${emulator.url}/?webhook=${id}`)
+    const [, select = ''] = /<select name="webhook">(.*?)<\/select>/s.exec(html) ?? []
+    return { options: select.split('<option').length - 1, selected: /selected=""[^>]*>([^<]*)/.exec(select)?.[1] }
+  }
+  expect(await chosen()).toEqual({ options: 122, selected: 'default-name-webhook' })
+  await api(emulator, 'DELETE', `/webhooks/${id}`)
+  expect(await chosen()).toEqual({ options: 122, selected: 'deleted webhook' })
 })
 
 test('no cache keeps the page, because it may hold a secret', async () => {

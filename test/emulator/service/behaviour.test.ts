@@ -67,6 +67,12 @@ describe('a behaviour', () => {
       'hmacSignature: timestamp.header has to be the name of a header',
     ],
     [
+      { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },
+      'hmacSignature: timestamp.header has to differ from header',
+    ],
+    [{ sign: { scheme: '__proto__', secret } }, 'behaviour.sign.scheme has to be one of url-token, '],
+    [{ fault: '__proto__' }, 'behaviour.fault has to be one of duplicate, '],
+    [
       { sign: { scheme: 'hmac-signature', secret, header: 'x', algorithm: 'md5' } },
       'behaviour.sign.algorithm has to be one of sha1, sha256, sha512',
     ],
