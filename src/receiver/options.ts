@@ -46,6 +46,11 @@ export interface ReceiverOptions {
    */
   readonly maxBodyBytes?: number
   /**
+   * How long the body of a delivery may take to arrive, in ms. After it the delivery is answered 400 `incomplete`.
+   * @defaultValue 10_000
+   */
+  readonly bodyTimeoutMs?: number
+  /**
    * Replaces the event key. A delivery without the named header gets the default key.
    * @defaultValue the id a verifier offers, otherwise a key made of the payload
    */
@@ -81,7 +86,10 @@ export interface Receiver {
   handles(type: EventType): boolean
   /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver
-  /** Rejects new deliveries with 503 and closes the inbox. Safe to call again. */
+  /**
+   * Rejects new deliveries with 503, accepts those in flight, and closes the inbox. Close the server first: `closeServer`
+   * of `media-webhooks/node` does both. Safe to call again.
+   */
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
@@ -120,8 +128,8 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
   if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
     throw invalid('retry is an object, such as { attempts: 3 }')
   }
-  const { maxBodyBytes, handlerTimeoutMs } = options
-  checkNumbers('createReceiver', { maxBodyBytes, ackTimeoutMs, handlerTimeoutMs })
+  const { maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs } = options
+  checkNumbers('createReceiver', { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, handlerTimeoutMs })
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)

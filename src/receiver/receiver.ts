@@ -1,15 +1,17 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
-import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
 import { parseEvent } from '../events/parse.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { CloseReport, Inbox } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
+import { Closing } from '../internal/closing.ts'
+import { Deadlines } from '../internal/deadlines.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
+import { longestWaitMs, within } from '../internal/timers.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
@@ -27,7 +29,7 @@ import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDeliver
 export function createReceiver(options: ReceiverOptions): Receiver {
   checkReceiverOptions(options)
   const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
-  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000 } = options
+  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
   const registry = new HandlerRegistry(options.handlers)
   const reporter = createReporter(options.hooks ?? {}, logger)
@@ -42,7 +44,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
   })
-  let closing = false
+  const bodyDeadlines = new Deadlines(bodyTimeoutMs)
+  const closing = new Closing('the receiver is closing', close)
+  let inFlight = 0
+  let onIdle = () => {}
 
   /** The path of a delivery. Only promises are awaited: each await costs as much as parsing the JSON. */
   async function receive(delivery: Delivery): Promise<Acknowledgement> {
@@ -50,12 +55,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     let body: Uint8Array | ParsedBody | undefined
     let eventId: string | undefined
     let event: MediaEvent | undefined
+    inFlight++
     try {
-      if (closing) throw new WebhookError('closing', 'the receiver is closing')
+      closing.checkOpen()
       guard(delivery, maxBodyBytes)
-      const read = readBody(delivery, maxBodyBytes)
+      // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
+      const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, delivery)
+      eventId = isPromise(early) ? await early : early
+      const read = readBody(delivery, maxBodyBytes, bodyDeadlines)
       body = isPromise(read) ? await read : read
-      const verified = verifyDelivery(verifier, delivery, body)
+      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, body) : eventId
       eventId = isPromise(verified) ? await verified : verified
       const parsed = parseEvent(body, delivery, eventId, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
@@ -72,6 +81,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const acknowledgement = rejection(error.code, error.message)
       reporter.delivery(acknowledgement, startedAt, event, error)
       return acknowledgement
+    } finally {
+      if (--inFlight === 0) onIdle()
     }
   }
 
@@ -85,15 +96,21 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
+  /** Lets the deliveries in flight be accepted before it closes the inbox. */
+  async function close(timeoutMs: number): Promise<CloseReport> {
+    const startedAt = performance.now()
+    const idle = new Promise<void>((resolve) => {
+      onIdle = resolve
+    })
+    if (inFlight > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
+    return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
+  }
+
   return withRegistration(registry, {
     inbox,
     receive,
     // Async, so that an invalid option rejects the promise, as every other failure to close does.
-    async close(options) {
-      const closed = inbox.close(options)
-      closing = true
-      return closed
-    },
+    close: async (options) => closing.start(options),
   })
 }
 

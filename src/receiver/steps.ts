@@ -2,6 +2,7 @@ import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventKeySource } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
+import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
@@ -32,11 +33,25 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
 
 /**
  * Reads the body: its bytes, or what another parser left of it.
- * @throws WebhookError `too_large` or `incomplete`
+ * @param deadlines limit the time
+ * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
  */
-export function readBody({ body }: Delivery, maxBodyBytes: number): MaybePromise<Uint8Array | ParsedBody> {
+export function readBody(
+  { body }: Delivery,
+  maxBodyBytes: number,
+  deadlines: Deadlines,
+): MaybePromise<Uint8Array | ParsedBody> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
-  return isPromise(read) ? read.then((result) => checkBody(result, maxBodyBytes)) : checkBody(read, maxBodyBytes)
+  if (!isPromise(read)) return checkBody(read, maxBodyBytes)
+  return new Promise((resolve, reject) => {
+    const expire = () => reject(new WebhookError('incomplete', 'the body did not arrive in time'))
+    const run = { startedAt: performance.now(), expire }
+    deadlines.add(run)
+    read
+      .finally(() => deadlines.remove(run))
+      .then((result) => checkBody(result, maxBodyBytes))
+      .then(resolve, reject)
+  })
 }
 
 function checkBody(
@@ -45,30 +60,39 @@ function checkBody(
 ): Uint8Array | ParsedBody {
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
-  if (read instanceof Uint8Array && read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  if (!(read instanceof Uint8Array)) {
+    if (read.parsed === undefined) throw bodyConsumed('nothing was left of it')
+  } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return read
 }
 
 const tooLarge = (maxBodyBytes: number): WebhookError =>
   new WebhookError('too_large', `the body is larger than ${maxBodyBytes} bytes`)
 
+const bodyConsumed = (need: string): WebhookError =>
+  new WebhookError('body_consumed', 'a body parser ran before the receiver', {
+    cause:
+      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or give its path ` +
+      "express.raw({ type: '*/*' })",
+  })
+
 const noBytes = new Uint8Array()
 
 /**
  * Asks the verifier, and returns the event id it vouches for, if any. The sender gets the same message for every
  * failure; the reason is the error's cause.
+ * @param body left out before it was read
  * @throws WebhookError `unauthorized` or `body_consumed`
  */
 export function verifyDelivery(
   verifier: Verifier,
   { url, headers }: Delivery,
-  body: Uint8Array | ParsedBody,
+  body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<string | undefined> {
-  const isBytes = body instanceof Uint8Array
-  if (!isBytes && (verifier.needsBytes || body.parsed === undefined)) throw bodyConsumed(verifier, body)
+  if (!(body instanceof Uint8Array)) throw bodyConsumed(`${verifier.name} needs its exact bytes`)
   let verification: MaybePromise<Verification>
   try {
-    verification = verifier.verify({ url, headers, body: isBytes ? body : noBytes })
+    verification = verifier.verify({ url, headers, body })
   } catch (error) {
     throw unauthorized(error)
   }
@@ -85,15 +109,6 @@ function eventIdOf(verification: Verification): string | undefined {
 
 const unauthorized = (cause: unknown): WebhookError =>
   new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
-
-function bodyConsumed({ name }: Verifier, body: ParsedBody): WebhookError {
-  const need = body.parsed === undefined ? 'left no body' : `${name} needs its exact bytes`
-  return new WebhookError('body_consumed', 'a body parser ran before the receiver', {
-    cause:
-      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or parse its path with ` +
-      "express.raw({ type: '*/*' })",
-  })
-}
 
 /**
  * Gives the inbox a delivery that was verified but could not be parsed, if the inbox keeps such deliveries.

@@ -5,7 +5,7 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 export interface SignedDelivery {
   readonly url: string
   readonly headers: DeliveryHeaders
-  /** The exact bytes; empty when another parser consumed them and the verifier needs none. */
+  /** The exact bytes; empty for a verifier that needs none, which is asked before the body is read. */
   readonly body: Uint8Array
 }
 
