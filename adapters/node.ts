@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Acknowledgement, Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
 import { Bytes } from './bytes.ts'
 
+export { type CloseServerOptions, closeServer } from './close-server.ts'
+
 /**
- * Mounts a receiver in a `node:http` server, or in anything that passes on its requests and responses.
+ * Mounts a receiver in a `node:http` or `node:http2` server, or in anything that passes on their requests and responses.
  *
  * ```ts
  * createServer(nodeHandler(receiver)).listen(3000)
@@ -11,9 +14,13 @@ import { Bytes } from './bytes.ts'
  * @returns a function that resolves once the delivery is acknowledged, and never rejects
  */
 export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
-  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const acknowledgement = await receiver.receive(toDelivery(request))
-    write(acknowledgement, request, response)
+  return async (
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+  ): Promise<void> => {
+    // The part of HTTP/2's requests and responses that is used is the same.
+    const [http1Request, http1Response] = [request as IncomingMessage, response as ServerResponse]
+    write(await receiver.receive(toDelivery(http1Request)), http1Request, http1Response)
   }
 }
 
@@ -81,7 +88,11 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
       if (bytes.size + piece.byteLength > limit) finish('too_large')
       else bytes.add(piece)
     }
-    const onEnd = () => finish(bytes.all())
+    const onEnd = () => {
+      // HTTP/2 ends the stream of a request that was reset, too.
+      const declared = Number(request.headers['content-length'] ?? bytes.size)
+      finish(request.aborted || bytes.size < declared ? 'incomplete' : bytes.all())
+    }
     // When the sender disconnects, the stream closes without an end.
     const onClose = () => finish('incomplete')
     const finish = (result: Uint8Array | 'too_large' | 'incomplete') => {
@@ -96,10 +107,12 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
 /** How long a sender may go on with an oversized body before the connection ends, in ms. */
 const lingerMs = 500
 
-function write({ status, headers, body }: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
+function write(acknowledgement: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
+  const { outcome, status, headers, body } = acknowledgement
   if (response.headersSent || response.destroyed) return
-  // Node discards the unread part of any other body, and the connection stays usable.
-  if (status !== 413 || request.complete) response.writeHead(status, headers).end(body)
+  const goesOn = !request.complete && (outcome === 'too_large' || outcome === 'incomplete')
+  // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each request.
+  if (!goesOn || request.httpVersionMajor > 1) response.writeHead(status, headers).end(body)
   else {
     response.writeHead(status, { ...headers, connection: 'close' }).write(body)
     endAfterBody(request, response)
