@@ -7,6 +7,7 @@ import { Redis } from 'ioredis'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
 import { bullmqInbox } from 'media-webhooks/inbox/bullmq'
+import { closeServer } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', REDIS_URL = 'redis://127.0.0.1:6379', PORT = '3000', BOARD_PORT = '3001' } = process.env
 
@@ -36,10 +37,9 @@ const board = express()
   })
 
 process.once('SIGTERM', async () => {
-  server.close()
   board.close()
   // Finishes the running handlers. Waiting events stay in Redis, for another process or the next start.
-  await receiver.close()
+  await closeServer(server, receiver)
   await queue.close()
   redis.disconnect()
   process.exit(0)

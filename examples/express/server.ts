@@ -1,6 +1,7 @@
 import express from 'express'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
+import { closeServer } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', PORT = '3000' } = process.env
 
@@ -23,9 +24,8 @@ const server = app.listen(Number(PORT), () => {
 })
 
 process.once('SIGTERM', async () => {
-  server.close()
-  // Handles the acknowledged events, for at most 10 s, and returns the ones that are left.
-  const { unfinished } = await receiver.close()
+  // Answers the deliveries in flight, and handles the accepted events, in at most 10 s. Returns the ones that are left.
+  const { unfinished } = await closeServer(server, receiver)
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
-  process.exit(unfinished.length === 0 ? 0 : 1)
+  process.exit()
 })

@@ -2,6 +2,7 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { createReceiver, hmacSignature } from 'media-webhooks'
 import { honoHandler } from 'media-webhooks/hono'
+import { closeServer } from 'media-webhooks/node'
 
 const { WEBHOOK_SECRET = '', PORT = '3000' } = process.env
 
@@ -22,9 +23,8 @@ app.post('/webhooks/media', honoHandler(receiver))
 const server = serve({ fetch: app.fetch, port: Number(PORT) }, ({ port }) => console.log(`listening on ${port}`))
 
 process.once('SIGTERM', async () => {
-  server.close()
-  // Handles the acknowledged events, for at most 10 s, and returns the ones that are left.
-  const { unfinished } = await receiver.close()
+  // Answers the deliveries in flight, and handles the accepted events, in at most 10 s. Returns the ones that are left.
+  const { unfinished } = await closeServer(server, receiver)
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
-  process.exit(unfinished.length === 0 ? 0 : 1)
+  process.exit()
 })

@@ -64,7 +64,9 @@ test('the exported names grow only where somebody has looked at them', () => {
         "sqliteInbox",
       ],
       "/node": [
+        "closeServer",
         "nodeHandler",
+        "toDelivery",
       ],
       "/testing": [
         "adapterContract",

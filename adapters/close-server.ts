@@ -1,0 +1,54 @@
+import type { Server } from 'node:http'
+import type { CloseReport, Receiver } from '../src/index.ts'
+
+/** The options of `closeServer`. */
+export interface CloseServerOptions {
+  /**
+   * How long to wait for requests and handlers together, in ms. Requests get half of it at most.
+   * @defaultValue 10_000
+   */
+  readonly timeoutMs?: number
+}
+
+/** The part of a server of `node:http`, `node:https` or `node:http2` that is used. */
+type ClosableServer = { close(callback: () => void): unknown } & Partial<
+  Pick<Server, 'closeIdleConnections' | 'closeAllConnections'>
+>
+
+/** The interval at which idle connections are closed, in ms. */
+const idleCheckMs = 20
+
+/**
+ * Closes a server and its receiver without losing a delivery: it stops listening, lets the requests in flight be
+ * answered, closes connections that are kept alive, and then closes the receiver.
+ *
+ * ```ts
+ * process.once('SIGTERM', async () => {
+ *   await closeServer(server, receiver)
+ *   process.exit()
+ * })
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export async function closeServer(
+  server: ClosableServer,
+  receiver: Pick<Receiver, 'close'>,
+  { timeoutMs = 10_000 }: CloseServerOptions = {},
+): Promise<CloseReport> {
+  const startedAt = performance.now()
+  // A connection that is kept alive becomes idle when its last request has been answered.
+  const idleCheck = setInterval(() => server.closeIdleConnections?.(), idleCheckMs)
+  let limit: NodeJS.Timeout | undefined
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections?.()
+    limit = setTimeout(resolve, timeoutMs / 2)
+  })
+  clearInterval(idleCheck)
+  clearTimeout(limit)
+  try {
+    return await receiver.close({ timeoutMs: timeoutMs - Math.min(timeoutMs, performance.now() - startedAt) })
+  } finally {
+    server.closeAllConnections?.()
+  }
+}
