@@ -17,17 +17,41 @@ export interface Draft {
 /** Signs a delivery as the sender would, so that the verifier with the same options accepts it. It returns a new draft. */
 export type Signer = (draft: Draft) => Promise<Draft>
 
-/** Creates a signer for the verifier `urlToken` with the same options. */
+/** Creates a signer for the verifier `urlToken` with the same options. It replaces a token that the URL already holds. */
 export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
-  const token = encodeURIComponent(firstOf(secret))
+  const tokens = readSecrets('signer', secret)
+  const token = encodeURIComponent(tokens[0] as string)
   return async (draft) => {
-    const [path = '', query] = draft.url.split('?')
-    if (place === 'path') return { ...draft, url: `${path}/${token}${query === undefined ? '' : `?${query}`}` }
-    return {
-      ...draft,
-      url: `${path}?${query === undefined ? '' : `${query}&`}${encodeURIComponent(parameter)}=${token}`,
-    }
+    const [, path = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(draft.url) ?? []
+    if (place === 'path') return { ...draft, url: `${pathWithToken(path, token, tokens)}${query}${hash}` }
+    return { ...draft, url: `${path}?${queryWithToken(query.slice(1), token, parameter)}${hash}` }
   }
+}
+
+/** Appends a token, unless the last segment of the path is one of the tokens: then it replaces that segment. */
+function pathWithToken(path: string, token: string, tokens: readonly string[]): string {
+  const slash = path.lastIndexOf('/')
+  return `${tokens.some((each) => encodesAs(path.slice(slash + 1), each)) ? path.slice(0, slash) : path}/${token}`
+}
+
+function encodesAs(segment: string, text: string): boolean {
+  try {
+    return decodeURIComponent(segment) === text
+  } catch {
+    return false
+  }
+}
+
+/** Puts a token in the place of the parameter, or at the end. The rest of the query stays as it is written. */
+function queryWithToken(query: string, token: string, parameter: string): string {
+  const entry = `${encodeURIComponent(parameter)}=${token}`
+  if (query === '') return entry
+  const entries = query.split('&')
+  // An ampersand keeps URLSearchParams from removing a question mark, which it does at the start of a query only.
+  const isToken = (each: string, index: number) => new URLSearchParams(index === 0 ? each : `&${each}`).has(parameter)
+  const at = entries.findIndex(isToken)
+  if (at === -1) return `${query}&${entry}`
+  return entries.flatMap((each, index) => (index === at ? [entry] : isToken(each, index) ? [] : [each])).join('&')
 }
 
 /** Creates a signer for the verifier `headerToken` with the same options. */
@@ -79,7 +103,9 @@ const firstOf = (secrets: Secrets): string => readSecrets('signer', secrets)[0] 
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))
 
-const withHeaders = (draft: Draft, headers: Record<string, string>): Draft => ({
-  ...draft,
-  headers: { ...draft.headers, ...headers },
-})
+/** Sets header fields. A field replaces one of the same name, however that is spelled. */
+function withHeaders(draft: Draft, headers: Record<string, string>): Draft {
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  const others = Object.entries(draft.headers).filter(([name]) => !names.includes(name.toLowerCase()))
+  return { ...draft, headers: { ...Object.fromEntries(others), ...headers } }
+}

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
 import { verifierFor } from '../../src/emulator/sending/signing.ts'
-import { type MediaEvent, unverified } from '../../src/index.ts'
+import { type MediaEvent, unverified, urlToken } from '../../src/index.ts'
 import { open } from '../adapters/opened.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
 import { finish, start } from './program.ts'
@@ -65,6 +65,15 @@ describe('trigger', () => {
     const { code, output } = await finish(args, env)
     expect({ code, outcomes: reports.map(({ outcome }) => outcome) }).toEqual({ code: 0, outcomes: ['accepted'] })
     expect(output).not.toContain(env.MEDIA_WEBHOOKS_SECRET)
+  })
+
+  test('signs a URL that holds the token already, or another one', async () => {
+    const { url, reports } = await receive(urlToken({ secret: 's3cret' }))
+    for (const query of ['?token=s3cret', '?a=b?c&token=other']) {
+      const args = ['file.received', `${url}${query}`, '--sign', 'url-token', '--secret', 's3cret'] as const
+      expect((await trigger(...args)).code).toBe(0)
+    }
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
   })
 
   /** The outcomes at the receiver, and the number of printed deliveries. */

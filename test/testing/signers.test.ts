@@ -71,6 +71,41 @@ describe('the signers', () => {
     expect(Buffer.from(authorization.replace('Basic ', ''), 'base64').toString()).toBe('media:pä:ss')
   })
 
+  test.each([
+    ['/hook?token=old', '/hook?token=s3'],
+    ['/hook?a=1&token=old&b=%7E&token=older#top', '/hook?a=1&token=s3&b=%7E#top'],
+    ['/hook?tok%65n=old&b', '/hook?token=s3&b'],
+    ['/hook?a=b?c=d', '/hook?a=b?c=d&token=s3'],
+    ['/hook?a=b?token=c', '/hook?a=b?token=c&token=s3'],
+    ['/hook??token=old', '/hook?token=s3'],
+    ['/hook?a&?token=b', '/hook?a&?token=b&token=s3'],
+    ['/hook?', '/hook?token=s3'],
+    ['/hook#a?token=b', '/hook?token=s3#a?token=b'],
+    ['https://example.com/hook?x&token=old', 'https://example.com/hook?x&token=s3'],
+  ])('put one token into the URL %s', async (url, signed) => {
+    const { headers } = draft
+    expect((await signWithUrlToken({ secret: 's3' })({ ...draft, url })).url).toBe(signed)
+    const delivery = { url: signed, headers: new Headers(headers), body }
+    expect(await urlToken({ secret: 's3' }).verify(delivery)).toEqual({ verified: true })
+  })
+
+  test.each([
+    ['/hook/a%2Fb?a=b?c', '/hook/a%2Fb?a=b?c'],
+    ['/hook/old#top', '/hook/a%2Fb#top'],
+    ['/hook/other', '/hook/other/a%2Fb'],
+    ['/hook/%', '/hook/%/a%2Fb'],
+  ])('put one token at the end of the path of %s', async (url, signed) => {
+    const sign = signWithUrlToken({ secret: ['a/b', 'old'], in: 'path' })
+    expect((await sign({ ...draft, url })).url).toBe(signed)
+  })
+
+  test('replace a header field of the same name', async () => {
+    const old = { ...draft, headers: { 'x-token': 'old', 'X-SIGNATURE': 'old', Authorization: 'old' } }
+    expect(new Headers((await signWithHeaderToken(header)(old)).headers).get('x-token')).toBe('Bearer bmV3')
+    expect(new Headers((await signWithHmac(hmac)(old)).headers).get('x-signature')).toMatch(/^[0-9a-f]{64}$/)
+    expect(new Headers((await signWithBasicAuth(basic)(old)).headers).get('authorization')).toMatch(/^Basic \S+$/)
+  })
+
   test('write the time of their clock in whole seconds', async () => {
     const { headers } = await signWithHmac(hmac)(draft)
     expect(headers['X-Timestamp']).toBe('1700000000')
