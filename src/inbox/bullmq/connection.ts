@@ -4,15 +4,47 @@ import type { Logger } from '../../internal/logger.ts'
 // BullMQ needs these: it does not repeat what it does at start-up, and it blocks for as long as it likes.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
 
+/** The pauses between two attempts to connect, in ms. */
+const leastPauseMs = 50
+const longestPauseMs = 1_000
+
 /** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
 export function connect(connection: string | RedisOptions): Redis {
-  const retryStrategy = (times: number) => Math.min(times * 50, 1_000)
+  const retries = new Retries()
+  const options = { retryStrategy: (times: number) => retries.pauseMs(times) }
+  const reconnectOnError = (error: Error) => retries.reconnects(error)
   const client =
     typeof connection === 'string'
-      ? new Redis(connection, { retryStrategy, ...required })
-      : new Redis({ retryStrategy, ...connection, ...required })
+      ? new Redis(connection, { ...options, reconnectOnError, ...required })
+      : new Redis({ ...options, reconnectOnError, ...connection, ...required })
   // Every failed attempt to reconnect emits one; `reach` reports the outage to its callers.
   return client.on('error', () => {})
+}
+
+/** The reconnections of the client, and of those that BullMQ makes of it. */
+class Retries {
+  /** How often in a row the server was a replica, and when it last was. */
+  #asReplica = 0
+  #foundAt = Number.NEGATIVE_INFINITY
+
+  /**
+   * Connects again where the server has become a replica: after a failover an open connection leads to the former master
+   * for ever.
+   */
+  reconnects(error: Error): boolean {
+    const sinceMs = performance.now() - this.#foundAt
+    // A connection that is being closed gives the same answer to every command that was on its way.
+    if (!/\bREADONLY\b/.test(error.message) || sinceMs < leastPauseMs) return false
+    this.#asReplica = sinceMs > 5 * longestPauseMs ? 1 : this.#asReplica + 1
+    this.#foundAt = performance.now()
+    return true
+  }
+
+  /** A connection to a replica succeeds, so that ioredis counts no failure. */
+  pauseMs(times: number): number {
+    const recent = performance.now() - this.#foundAt < longestPauseMs ? this.#asReplica : 0
+    return Math.min(Math.max(times, recent) * leastPauseMs, longestPauseMs)
+  }
 }
 
 /** Logs when the connection is lost and restored, and settings of Redis that can lose events. */
