@@ -1,25 +1,34 @@
 import { WebhookError } from '../errors.ts'
-import { redisReach } from '../internal/reach-redis.ts'
+import { type ReachRedis, redisReach } from '../internal/reach-redis.ts'
 
 /** The part of an ioredis client that is used, of one server or of a cluster. */
 export interface IoredisClient {
   readonly status: string
-  once(event: 'ready', listener: () => void): unknown
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
 /** The part of a node-redis client that is used, of one server or of a cluster. */
 export interface NodeRedisClient {
   readonly isReady: boolean
-  once(event: 'ready', listener: () => void): unknown
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
+
+/** The shortest time between two reconnections, in ms: a server can stay a replica. */
+const reconnectMs = 250
 
 /** A connected client of the user's. The store never closes it. */
 export type RedisClient = IoredisClient | NodeRedisClient
 
-/** Runs a script on one key, by which a cluster finds the node. */
-export type RunScript = (script: string, key: string, ...parameters: string[]) => Promise<unknown>
+/**
+ * Runs a script on one key, by which a cluster finds the node. The script can run twice, when its answer is lost.
+ * @param late called with an answer that comes after the time limit
+ */
+export type RunScript = (
+  script: string,
+  key: string,
+  parameters: readonly string[],
+  late?: (answer: unknown) => void,
+) => Promise<unknown>
 
 /**
  * Makes a function that runs scripts on either kind of client, within {@link redisReach}.
@@ -28,11 +37,40 @@ export type RunScript = (script: string, key: string, ...parameters: string[]) =
 export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript {
   if (typeof client?.eval !== 'function' || !('status' in client || 'isReady' in client))
     throw new WebhookError('invalid_option', 'redisStore: client has to be a client of ioredis or of node-redis')
-  if ('status' in client) {
-    // One that connects lazily waits for its first command.
-    const reach = redisReach(client, () => client.status === 'ready' || client.status === 'wait', timeoutMs)
-    return (script, key, ...parameters) => reach(() => client.eval(script, 1, key, ...parameters))
+  const reach = reachOf(client, timeoutMs)
+  if ('status' in client)
+    return (script, key, parameters, late) => reach(() => client.eval(script, 1, key, ...parameters), late)
+  return (script, key, parameters, late) =>
+    reach(() => client.eval(script, { keys: [key], arguments: [...parameters] }), late)
+}
+
+function reachOf(client: RedisClient, timeoutMs: number): ReachRedis {
+  const isReady =
+    'status' in client
+      ? // One that connects lazily waits for its first command.
+        () => client.status === 'ready' || client.status === 'wait'
+      : () => client.isReady
+  let reconnectedAt = Number.NEGATIVE_INFINITY
+  const reconnect = () => {
+    const now = performance.now()
+    if (now - reconnectedAt < reconnectMs) return
+    reconnectedAt = now
+    leaveServer(client)
   }
-  const reach = redisReach(client, () => client.isReady, timeoutMs)
-  return (script, key, ...parameters) => reach(() => client.eval(script, { keys: [key], arguments: parameters }))
+  return redisReach({ isReady, timeoutMs, reconnect })
+}
+
+/**
+ * Makes the client connect again: after a failover its connection can lead to a server that is a replica now. A cluster's
+ * client is led to the new master by the servers' answers.
+ */
+function leaveServer(client: object): void {
+  const { isCluster, disconnect } = client as { isCluster?: boolean; disconnect?(reconnect: boolean): void }
+  if ('status' in client) {
+    if (isCluster !== true) disconnect?.call(client, true)
+    return
+  }
+  const { sendCommand, slots } = client as { sendCommand?(command: string[]): Promise<unknown>; slots?: unknown }
+  // node-redis connects again by itself when the server ends the connection, and can be told to by no other means.
+  if (slots === undefined) void sendCommand?.call(client, ['QUIT']).catch(() => {})
 }

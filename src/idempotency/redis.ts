@@ -2,7 +2,7 @@ import { WebhookError } from '../errors.ts'
 import { checkNumbers } from '../internal/check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
-import type { Claim, IdempotencyStore } from './store.ts'
+import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'
 
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts'
 
@@ -21,34 +21,37 @@ export interface RedisStoreOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may wait for Redis, in ms. Keep it below the time that the sender gives a delivery.
+   * How long a step may take in Redis, a reconnection included, in ms. Keep it below the time that the sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
 }
 
-// A key holds `claim:<owner>` until its lease has run out by the server's clock, or `done:<owner>` for the ttl.
-const held = "local held, mine = redis.call('GET', KEYS[1]), 'claim:' .. ARGV[1]"
-
-const claim = `${held}
-if not held then redis.call('SET', KEYS[1], mine, 'PX', ARGV[2]) return 'claimed' end
+// A key holds `claim:<nonce>:<owner>` until its lease has run out by the server's clock, or `done:<owner>` for the ttl. The
+// nonce is that of one call: a client sends a claim again whose answer was lost, and that claim must not meet itself.
+const claim = `local held, mine = redis.call('GET', KEYS[1]), 'claim:' .. ARGV[3] .. ':' .. ARGV[1]
+if not held or held == mine then redis.call('SET', KEYS[1], mine, 'PX', ARGV[2]) return 'claimed' end
 if held:sub(1, 5) == 'done:' then return 'done' end
 return 'in-progress'`
 
+const held = `local held = redis.call('GET', KEYS[1])
+local isMine = held and held:match('^claim:[^:]*:(.*)$') == ARGV[1]
+`
+
 const renew = `${held}
-if held and held ~= mine then return 0 end
-redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
+if held and not isMine then return 0 end
+redis.call('SET', KEYS[1], held or 'claim::' .. ARGV[1], 'PX', ARGV[2])
 return 1`
 
 const complete = `${held}
 local done = 'done:' .. ARGV[1]
 if held == done then return 1 end
-if held and held ~= mine then return 0 end
+if held and not isMine then return 0 end
 redis.call('SET', KEYS[1], done, 'PX', ARGV[2])
 return 1`
 
 const release = `${held}
-if held ~= mine then return 0 end
+if not isMine then return 0 end
 return redis.call('DEL', KEYS[1])`
 
 /**
@@ -59,7 +62,7 @@ return redis.call('DEL', KEYS[1])`
  * import { Redis } from 'ioredis'
  * const inbox = memoryInbox({ store: redisStore({ client: new Redis(process.env.REDIS_URL!) }) })
  * ```
- * Its steps reject with a WebhookError `unavailable` while Redis is disconnected, after `timeoutMs` at the latest.
+ * Its steps wait up to `timeoutMs` for a Redis that is disconnected, and reject with a WebhookError `unavailable` then.
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
@@ -69,12 +72,23 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   const run = scriptRunner(client, timeoutMs)
   // ioredis can be told to write numbers as strings.
   const decide = async (script: string, key: string, ...parameters: string[]) =>
-    Number(await run(script, prefix + key, ...parameters)) === 1
+    Number(await run(script, prefix + key, parameters)) === 1
+  let claims = 0
+  let noncePrefix: string | undefined
 
-  return defineStore({
-    claim: async (key, owner, leaseMs) => String(await run(claim, prefix + key, owner, `${leaseMs}`)) as Claim,
-    renew: (key, owner, leaseMs) => decide(renew, key, owner, `${leaseMs}`),
-    complete: (key, owner) => decide(complete, key, owner, `${ttlMs}`),
-    release: (key, owner) => decide(release, key, owner),
-  })
+  const steps = {
+    async claim(key: string, owner: string, leaseMs: number) {
+      // Made at the first claim: Workers give out no random numbers at start-up.
+      noncePrefix ??= crypto.randomUUID().slice(0, 8)
+      const nonce = `${noncePrefix}${(claims++).toString(36)}`
+      const giveBack = (answer: unknown) => {
+        if (answer === 'claimed') steps.release(key, owner).catch(() => {})
+      }
+      return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], giveBack)) as Claim
+    },
+    renew: (key: string, owner: string, leaseMs: number) => decide(renew, key, owner, `${leaseMs}`),
+    complete: (key: string, owner: string) => decide(complete, key, owner, `${ttlMs}`),
+    release: (key: string, owner: string) => decide(release, key, owner),
+  } satisfies StoreSteps
+  return defineStore(steps)
 }

@@ -1,44 +1,141 @@
 import { WebhookError } from '../errors.ts'
 import { within } from './timers.ts'
 
-/** Runs one step that waits for Redis. */
-export type ReachRedis = <T>(step: () => Promise<T>) => Promise<T>
+/**
+ * Runs one step in Redis, in time or not at all.
+ * @param late called with the answer of a step that Redis gives after its time
+ */
+export type ReachRedis = <T>(step: () => Promise<T>, late?: (answer: T) => void) => Promise<T>
 
-/** A client that emits an event when it has connected. */
-interface Connecting {
-  once(event: 'ready', listener: () => void): unknown
+export interface ReachOptions {
+  /** Says whether the client is connected, so that commands are sent at once. */
+  readonly isReady: () => boolean
+  /** How long a step may take in all, in ms. */
+  readonly timeoutMs: number
+  /** Connects again after an answer that another server would not give: this one has become a replica. */
+  readonly reconnect?: (() => void) | undefined
 }
 
-/** The interval at which a client that connects for the first time is checked, in ms. */
-const lookMs = 20
+/** The most steps that are sent and not answered. A Redis that hangs keeps them in memory until it answers. */
+const maxUnanswered = 500
+
+/** The most steps that wait for a connection or for the answers to others. */
+const maxWaiting = 10_000
+
+/** The interval at which a client that connects is checked, and at which a step is repeated, in ms. */
+const lookMs = 10
+
+/** Answers after which nothing was done: Redis fails over, or starts. */
+const notNow = /\bREADONLY\b|^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
 
 /**
- * Limits how long a step may wait for Redis: clients queue commands for as long as they are disconnected. A step waits up
- * to `timeoutMs` for the first connection; after a disconnection it fails at once. Steps reject with a WebhookError
- * `unavailable`.
+ * Limits how long a step may wait for Redis, and how many do: clients queue commands for as long as they are
+ * disconnected. A step waits up to `timeoutMs` for the connection, and is repeated within that time when the connection
+ * breaks, so that a step has to bear repetition. Steps reject with a WebhookError `unavailable`.
  */
-export function redisReach(client: Connecting, isReady: () => boolean, timeoutMs: number): ReachRedis {
-  let wasReady = false
-  client.once('ready', () => {
-    wasReady = true
-  })
-
-  const ready = async (deadline: number) => {
-    while (!isReady()) {
-      if (wasReady || performance.now() > deadline) throw new Error('there is no connection to Redis')
-      await new Promise((resolve) => setTimeout(resolve, lookMs))
-    }
-    wasReady = true
+export function redisReach(options: ReachOptions): ReachRedis {
+  const { isReady, timeoutMs } = options
+  const line = new Line(isReady)
+  const tooLate = (): never => {
+    throw new Error(isReady() ? `no answer from Redis within ${timeoutMs} ms` : 'there is no connection to Redis')
   }
 
-  return async (step) => {
+  return async (step, late) => {
+    const turn = new Turn()
+    const answered = tries(step, turn, line, options)
+    answered.then(
+      (answer) => turn.isOver && late?.(answer),
+      () => {},
+    )
     try {
-      if (!wasReady || !isReady()) await ready(performance.now() + timeoutMs)
-      return await within(timeoutMs, step(), () => {
-        throw new Error(`no answer from Redis within ${timeoutMs} ms`)
-      })
+      return await within(timeoutMs, answered, tooLate)
     } catch (error) {
       throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: error })
+    } finally {
+      turn.isOver = true
+      line.leave(turn)
     }
+  }
+}
+
+async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options: ReachOptions): Promise<T> {
+  for (;;) {
+    if (!line.enter()) await line.wait(turn)
+    try {
+      return await step()
+    } catch (error) {
+      const canRepeat = !options.isReady() || notNow.test(String((error as Error | undefined)?.message))
+      if (!canRepeat || turn.isOver) throw error
+      if (options.isReady()) options.reconnect?.()
+    } finally {
+      line.answered()
+    }
+    await new Promise((resolve) => setTimeout(resolve, lookMs))
+  }
+}
+
+/** A step on its way to Redis. */
+class Turn {
+  /** `true` once its caller has stopped waiting. */
+  isOver = false
+  start: () => void = () => {}
+}
+
+/** Steps in order of arrival: each is sent when Redis is connected and few enough others are unanswered. */
+class Line {
+  readonly #isReady: () => boolean
+  readonly #waiting = new Set<Turn>()
+  #unanswered = 0
+  #isLooking = false
+
+  constructor(isReady: () => boolean) {
+    this.#isReady = isReady
+  }
+
+  /** Takes a place among the unanswered steps. `false`: the step has to wait. */
+  enter(): boolean {
+    if (this.#waiting.size > 0 || this.#unanswered >= maxUnanswered || !this.#isReady()) return false
+    this.#unanswered++
+    return true
+  }
+
+  /** Waits for a place. A step whose caller leaves is forgotten. */
+  wait(turn: Turn): Promise<void> {
+    if (this.#waiting.size >= maxWaiting) throw new Error(`${maxWaiting} steps wait for Redis already`)
+    return new Promise((resolve) => {
+      turn.start = resolve
+      if (turn.isOver) return
+      this.#waiting.add(turn)
+      this.#look()
+    })
+  }
+
+  leave(turn: Turn): void {
+    this.#waiting.delete(turn)
+  }
+
+  answered(): void {
+    this.#unanswered--
+    this.#startNext()
+  }
+
+  #startNext(): void {
+    for (const turn of this.#waiting) {
+      if (this.#unanswered >= maxUnanswered || !this.#isReady()) break
+      this.#unanswered++
+      this.#waiting.delete(turn)
+      turn.start()
+    }
+  }
+
+  /** Looks for the connection for as long as steps wait. Clients differ in the events that they emit. */
+  #look(): void {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    setTimeout(() => {
+      this.#isLooking = false
+      this.#startNext()
+      if (this.#waiting.size > 0) this.#look()
+    }, lookMs)
   }
 }

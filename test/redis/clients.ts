@@ -1,7 +1,12 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import type { RedisClient } from '../../src/idempotency/redis.ts'
-import type { RedisServer } from './redis-server.ts'
+
+/** A server, or a proxy in front of it. */
+export interface RedisAddress {
+  readonly port: number
+  readonly url: string
+}
 
 export interface ConnectedClient {
   readonly client: RedisClient
@@ -12,11 +17,11 @@ const ignoreErrors = () => {}
 
 /** Connects each client that the store takes. */
 export const clients = {
-  async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
+  async ioredis({ port }: RedisAddress): Promise<ConnectedClient> {
     const client = new Redis(port).on('error', ignoreErrors)
     return { client, end: () => client.disconnect() }
   },
-  async 'node-redis'({ url }: RedisServer): Promise<ConnectedClient> {
+  async 'node-redis'({ url }: RedisAddress): Promise<ConnectedClient> {
     const client = createClient({ url }).on('error', ignoreErrors)
     await client.connect()
     return { client, end: () => client.destroy() }
@@ -25,11 +30,11 @@ export const clients = {
 
 /** Connects the cluster client of each library. */
 export const clusterClients = {
-  async ioredis({ port }: RedisServer): Promise<ConnectedClient> {
+  async ioredis({ port }: RedisAddress): Promise<ConnectedClient> {
     const client = new Cluster([{ host: '127.0.0.1', port }]).on('error', ignoreErrors)
     return { client, end: () => client.disconnect() }
   },
-  async 'node-redis'({ url }: RedisServer): Promise<ConnectedClient> {
+  async 'node-redis'({ url }: RedisAddress): Promise<ConnectedClient> {
     const client = createCluster({ rootNodes: [{ url }] }).on('error', ignoreErrors)
     await client.connect()
     return { client, end: () => client.destroy() }

@@ -82,6 +82,16 @@ export class RedisServer {
     await exit
   }
 
+  /** Sends one command and returns its answer as text. */
+  async command(name: string, ...parameters: string[]): Promise<string> {
+    const redis = new Redis(this.port)
+    try {
+      return String(await redis.call(name, ...parameters))
+    } finally {
+      redis.disconnect()
+    }
+  }
+
   /** Suspends the server: connections stay open and get no answers. */
   pause(): void {
     this.#process?.kill('SIGSTOP')

@@ -40,12 +40,12 @@ export class EventQueue {
 
   constructor(name: string, connection: string | RedisOptions, timeoutMs: number) {
     this.client = connect(connection)
-    this.#reach = redisReach(this.client, () => this.client.status === 'ready', timeoutMs)
+    this.#reach = redisReach({ isReady: () => this.client.status === 'ready', timeoutMs })
     this.jobs = new Queue(name, { connection: this.client, streams: { events: { maxLen: 1_000 } } })
     this.jobs.on('error', () => {})
   }
 
-  /** Runs a step, which fails instead of waiting while Redis is disconnected. */
+  /** Runs a step, which fails instead of waiting for a Redis that stays disconnected. */
   reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
     return this.#reach(() => step(this.jobs))
   }

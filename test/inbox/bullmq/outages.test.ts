@@ -83,10 +83,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await server?.remove()
   })
 
-  test('is unavailable at once without Redis, and closes soon, where it has handled events and accepted none', async () => {
+  test('is unavailable within timeoutMs without Redis, and closes soon, where it has handled events and accepted none', async () => {
     const lines: string[] = []
     const error = (_: object, line: string) => void lines.push(line)
-    const { inbox, runs } = open({ leaseMs }, { ...silent, error })
+    const { inbox, runs } = open({ leaseMs, timeoutMs: 200 }, { ...silent, error })
     const { inbox: front } = openCounting({ connection: server.url, handles: false })
     await front.accept(eventOf('one'))
     await front.close()
@@ -96,22 +96,25 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
     const startedAt = performance.now()
     await expect(inbox.accept(eventOf('late'))).rejects.toEqual(unavailable)
-    expect(performance.now() - startedAt).toBeLessThan(200)
+    expect(performance.now() - startedAt).toBeLessThan(500)
     await inbox.close()
     expect(performance.now() - startedAt).toBeLessThan(4_000)
   }, 20_000)
 
-  test('is unavailable at once while Redis is down, and recovers by itself when it is back', async () => {
-    const { inbox, runs } = open({ leaseMs })
+  test('is unavailable within timeoutMs while Redis is down, and recovers by itself when it is back', async () => {
+    const { inbox, runs } = open({ leaseMs, timeoutMs: 300 })
     await inbox.accept(eventOf('before'))
     await becomesEmpty(inbox)
     await server.stop('SIGTERM')
-    await expect(inbox.accept(eventOf('during'))).rejects.toEqual(unavailable)
     const startedAt = performance.now()
-    for (let i = 0; i < 100; i++) await expect(inbox.accept(eventOf('during'))).rejects.toEqual(unavailable)
-    await expect(inbox.stats()).rejects.toEqual(unavailable)
-    await expect(inbox.deadLetters.list()).rejects.toEqual(unavailable)
-    expect(performance.now() - startedAt).toBeLessThan(200)
+    const steps = [
+      ...Array.from({ length: 100 }, async () => inbox.accept(eventOf('during'))),
+      inbox.stats(),
+      inbox.deadLetters.list(),
+    ]
+    for (const step of await Promise.allSettled(steps))
+      expect(step).toEqual({ status: 'rejected', reason: unavailable })
+    expect(performance.now() - startedAt).toBeLessThan(600)
     await server.restart()
     await vi.waitUntil(() => accepts(inbox, 'after'), { timeout: 5_000 })
     await becomesEmpty(inbox)
