@@ -21,11 +21,12 @@ import { Jobs } from './shared/jobs.ts'
 import { SqliteCleanUp } from './sqlite/clean-up.ts'
 import { GroupCommit } from './sqlite/commits.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'
-import { hashKey } from './sqlite/events.ts'
-import { openFile, type SqliteFile, usable, useDatabase } from './sqlite/file.ts'
+import { hashKey, type StoredEvent } from './sqlite/events.ts'
+import { type OwnedFile, ownDatabase, ownFile, usable } from './sqlite/file.ts'
 import { SqliteJob } from './sqlite/job.ts'
 import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
+import { chooseSuspects, Suspects } from './sqlite/suspects.ts'
 import { SqliteUpkeep } from './sqlite/upkeep.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
@@ -82,67 +83,121 @@ export function sqliteInbox(options: SqliteInboxOptions): InboxDefinition {
   return defineInbox({ name: 'sqliteInbox', open: (host) => new SqliteInbox(host, open(), limits) })
 }
 
-function opener(path: string | undefined, database: SqliteDatabase | undefined): () => SqliteFile {
-  if (path === undefined && typeof database?.prepare === 'function') return () => useDatabase(database)
+function opener(path: string | undefined, database: SqliteDatabase | undefined): () => OwnedFile {
+  if (path === undefined && typeof database?.prepare === 'function') return () => ownDatabase(database)
   // SQLite keeps a database with one of these names in memory.
   const isFile = typeof path === 'string' && path !== '' && path !== ':memory:'
-  if (database === undefined && isFile) return () => openFile(path, { exclusive: true })
+  if (database === undefined && isFile) return () => ownFile(path)
   throw new WebhookError('invalid_option', 'sqliteInbox: give either the path of a file or a database')
 }
 
+/** The number of events that are read from the file in one turn of the event loop. */
+const takenUpPerTurn = 100
+
 class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
-  readonly #maxWaiting: number
+  readonly #limits: Limits
   readonly #logger: Logger
-  readonly #file: SqliteFile
+  readonly #file: OwnedFile
   readonly #commits: GroupCommit
   // Waiting events are in memory too; the file is read when it is opened, and when another process has changed it.
   readonly #jobs = new Jobs<SqliteJob>()
+  readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  #suspects: Suspects | undefined
   /** The number of events on their way to the disk. */
   #pending = 0
+  #isTakingUp = false
 
-  constructor(host: InboxHost, file: SqliteFile, { concurrency, maxWaiting, maxDeadLetters, ttlMs }: Limits) {
+  constructor(host: InboxHost, file: OwnedFile, limits: Limits) {
     const { handle, logger } = host
-    const { database, deadLetters } = file
-    this.#maxWaiting = maxWaiting
+    const { database, deadLetters, owner } = file
+    this.#limits = limits
     this.#logger = logger
     this.#file = file
-    // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
-    this.#commits = new GroupCommit(database, () => this.#upkeep.suspect())
-    const ledger = new SqliteLedger(this.#commits, file, logger)
-    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger, concurrency })
-    this.deadLetters = new OpenDeadLetters(file, host, {
+    this.#commits = new GroupCommit(database, owner, {
+      // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
+      onFailed: () => this.#upkeep.suspect(),
+      onLost: (error) => this.#lose(error),
+    })
+    this.#ledger = new SqliteLedger(this.#commits, file, logger)
+    const { concurrency, maxDeadLetters } = limits
+    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: () => this.#takeUp(),
+      onReplayed: (row) => this.#takeUp(row),
     })
-    const cleanUp = new SqliteCleanUp(database, ttlMs)
-    const onChanged = () => this.#lookInto()
-    this.#upkeep = new SqliteUpkeep({ database, cleanUp, deadLetters, maxDeadLetters, logger, onChanged })
-    usable(file.path, () => this.#lookInto())
+    this.#upkeep = new SqliteUpkeep({
+      database,
+      commits: this.#commits,
+      cleanUp: new SqliteCleanUp(database, limits.ttlMs),
+      deadLetters,
+      maxDeadLetters,
+      logger,
+      onChanged: () => this.#lookInto(),
+    })
+    usable(file.path, () => this.#takeOver())
     this.#upkeep.start()
   }
 
-  /** Finds what another process left in the file, before it crashed or by replaying dead letters. */
+  /** Takes up what an earlier process left, and looks for an event that made it crash. */
+  #takeOver(): void {
+    for (const row of this.#file.events.rows()) this.#takeUp(row)
+    this.deadLetters.replayMarked()
+    const { predecessor } = this.#file.owner
+    if (predecessor === undefined) return
+    this.#suspects = new Suspects({
+      suspects: chooseSuspects(this.#jobs, this.#limits.concurrency),
+      predecessor,
+      recordAlone: (job) => this.#ledger.recordAlone(job),
+      onOver: (cleared) => this.#ledger.endInvestigation(cleared),
+    })
+    this.#ledger.investigate(this.#suspects)
+  }
+
+  /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
   #lookInto(): void {
-    this.#takeUp()
+    if (!this.#commits.isOwner()) return
+    void this.#takeUpNew()
     this.deadLetters.replayMarked()
   }
 
   /** Adds the events of the file that are not in memory. */
-  #takeUp(): void {
-    const held = new Set(Array.from(this.#jobs, ({ row }) => row))
-    for (const stored of this.#file.events.waiting(held)) {
-      const { row, event, receivedAt } = stored
-      const job = new SqliteJob({ event, receivedAt }, row, stored)
-      this.#jobs.add(job)
-      const delayMs = stored.dueAt - Date.now()
-      if (delayMs > 0) this.#handling.addLater(job, delayMs)
-      else this.#handling.add(job)
+  async #takeUpNew(): Promise<void> {
+    if (this.#isTakingUp) return this.#upkeep.suspect()
+    this.#isTakingUp = true
+    try {
+      const held = new Set(Array.from(this.#jobs, ({ row }) => row))
+      const rows = this.#file.events.rows().filter((row) => !held.has(row))
+      for (const [index, row] of rows.entries()) {
+        // Deliveries have their turn too.
+        if (index % takenUpPerTurn === takenUpPerTurn - 1) await new Promise((resolve) => setImmediate(resolve))
+        if (this.#closing.hasStarted || this.#file.owner.isLost) return
+        this.#takeUp(row)
+      }
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the inbox could not read its file')
+    } finally {
+      this.#isTakingUp = false
     }
+  }
+
+  /** Adds an event of the file, unless it is in memory or has ended meanwhile. */
+  #takeUp(row: number): void {
+    const stored = this.#file.events.get(row)
+    if (stored === undefined || this.#jobs.get(stored.event.key) !== undefined) return
+    const job = this.#add(stored, row, stored)
+    if (stored.dueInMs > 0) this.#handling.addLater(job, stored.dueInMs)
+    else this.#handling.add(job)
+  }
+
+  #add({ event, receivedAt }: AcceptedEvent, row: number, earlier?: StoredEvent): SqliteJob {
+    const job = new SqliteJob({ event, receivedAt }, row, earlier)
+    this.#jobs.add(job)
+    return job
   }
 
   accept(accepted: AcceptedEvent): MaybePromise<Acceptance> {
@@ -161,14 +216,12 @@ class SqliteInbox implements Inbox {
 
   #committed(accepted: AcceptedEvent, row: number | undefined): Acceptance {
     if (row === undefined) return 'duplicate'
-    const job = new SqliteJob(accepted, row)
-    this.#jobs.add(job)
-    this.#handling.add(job)
+    this.#handling.add(this.#add(accepted, row))
     return 'accepted'
   }
 
   #isFull(): boolean {
-    return this.#jobs.size + this.#pending - this.#handling.running >= this.#maxWaiting
+    return this.#jobs.size + this.#pending - this.#handling.running >= this.#limits.maxWaiting
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -180,21 +233,38 @@ class SqliteInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
+  /** Stops at once: another process handles the events of the file now. */
+  #lose(error: WebhookError): void {
+    this.#logger.error({ err: error }, 'the inbox has stopped: another process has opened its file')
+    this.#stop(() => {})
+    const leaseLost = new WebhookError('lease_lost', error.message)
+    for (const job of [...this.#jobs]) {
+      job.stop(leaseLost)
+      this.#jobs.end(job, 'failed')
+    }
+  }
+
+  #stop(giveUpRetries: () => void): void {
+    this.#upkeep.stop()
+    this.#suspects?.stop()
+    this.#handling.stop(giveUpRetries)
+  }
+
   close(options?: CloseOptions): Promise<CloseReport> {
     return this.#closing.start(options)
   }
 
   /** Finishes what runs. Waiting events are safe in the file. */
   async #close(timeoutMs: number): Promise<CloseReport> {
-    this.#upkeep.stop()
-    this.#commits.flush()
-    // By the next turn of the microtask queue the events of that commit wait too.
-    await undefined
+    // The events of these commits wait too.
+    await this.#commits.settle()
     const unfinished: UnfinishedEvent[] = []
-    this.#handling.stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
+    this.#stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.giveUp())
-    this.#commits.close()
+    // Without this record the next process takes this one for crashed, which does no harm.
+    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
+    await this.#commits.close()
     this.deadLetters.close()
     this.#file.close()
     if (unfinished.length > 0)

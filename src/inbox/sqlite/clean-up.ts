@@ -1,11 +1,10 @@
-import { inTransaction, type SqliteDatabase, type SqliteStatement } from './driver.ts'
+import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
 /** The number of keys in a slice: about a millisecond of work, for which deliveries may have to wait. */
 const sliceSize = 250
 
 /** Removes expired keys. Their pages are used again, so the file stops growing. */
 export class SqliteCleanUp {
-  readonly #database: SqliteDatabase
   readonly #ttlMs: number
   readonly #endOfSlice: SqliteStatement
   readonly #remove: SqliteStatement
@@ -13,7 +12,6 @@ export class SqliteCleanUp {
   #after = 0
 
   constructor(database: SqliteDatabase, ttlMs: number) {
-    this.#database = database
     this.#ttlMs = ttlMs
     this.#endOfSlice = database.prepare(
       `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${sliceSize - 1}`,
@@ -27,17 +25,15 @@ export class SqliteCleanUp {
     )
   }
 
-  /** Cleans up a slice. `true`: the next slice may have expired keys too. */
+  /** Cleans up a slice, as part of a transaction. `true`: the next slice may have expired keys too. */
   slice(): boolean {
     const now = Date.now()
     const [oldest, newest] = [now - this.#ttlMs, now + this.#ttlMs]
-    return inTransaction(this.#database, () => {
-      const end = this.#endOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
-      this.#remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
-      const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
-      // Back to the first: keys that were kept for their unfinished events expire in no order.
-      this.#after = goesOn ? end.id : 0
-      return goesOn
-    })
+    const end = this.#endOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
+    this.#remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
+    const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
+    // Back to the first: keys that were kept for their unfinished events expire in no order.
+    this.#after = goesOn ? end.id : 0
+    return goesOn
   }
 }

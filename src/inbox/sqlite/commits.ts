@@ -1,35 +1,56 @@
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, type SqliteDatabase } from './driver.ts'
+import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
+import type { SqliteOwner } from './owner.ts'
+
+/** How long a write waits while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
+const patienceMs = 1_800
+
+/** The pause before the lock is tried again, in ms. */
+const pauseMs = 3
 
 interface Write {
   run(): void
   committed(): void
   failed(error: unknown): void
+  /** When it gives up on the lock, on the clock of `performance.now()`. Set when it first meets the lock. */
+  deadline: number | undefined
+}
+
+/** What a group commit reports to its inbox. */
+export interface CommitReports {
+  /** Called when a commit failed whose writes may be in the file all the same. */
+  onFailed(): void
+  /** Called once, when another process has taken over the file. Every write is rejected from then on. */
+  onLost(error: WebhookError): void
 }
 
 /**
  * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
- * that arrive during that wait are together in the next transaction.
+ * that arrive during that wait are together in the next transaction. While another connection holds the file's lock the
+ * writes wait beside the event loop, which SQLite's own waiting would block.
  */
 export class GroupCommit {
   readonly #database: SqliteDatabase
-  readonly #onFailed: () => void
+  readonly #owner: SqliteOwner
+  readonly #reports: CommitReports
   #writes: Write[] = []
-  #turn: NodeJS.Immediate | undefined
-  #closed = false
+  #isScheduled = false
+  #rejection: WebhookError | undefined
 
-  constructor(database: SqliteDatabase, onFailed: () => void) {
+  constructor(database: SqliteDatabase, owner: SqliteOwner, reports: CommitReports) {
     this.#database = database
-    this.#onFailed = onFailed
+    this.#owner = owner
+    this.#reports = reports
   }
 
   /**
    * Resolves with the result of `write` once it is on disk. Rejects when it was undone.
-   * @param write changes the database. It must not throw for reasons of its own: that would undo the others too
+   * @param write changes the database. It can run more than once, and is undone each time but the last. It must not
+   * throw for reasons of its own: that would undo the others too
    */
   add<T>(write: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new WebhookError('closing', 'the inbox is closed'))
+      if (this.#rejection !== undefined) return reject(this.#rejection)
       let result: T
       this.#writes.push({
         run() {
@@ -37,33 +58,79 @@ export class GroupCommit {
         },
         committed: () => resolve(result),
         failed: reject,
+        deadline: undefined,
       })
-      this.#turn ??= setImmediate(() => this.flush())
+      if (!this.#isScheduled) this.#schedule()
     })
   }
 
-  /** Commits the writes that have been added. */
-  flush(): void {
+  #schedule(pauseMs?: number): void {
+    this.#isScheduled = true
+    const flush = () => {
+      this.#isScheduled = false
+      this.#flush()
+    }
+    if (pauseMs === undefined) setImmediate(flush)
+    else setTimeout(flush, pauseMs)
+  }
+
+  #flush(): void {
     const writes = this.#writes
     this.#writes = []
-    clearImmediate(this.#turn)
-    this.#turn = undefined
     if (writes.length === 0) return
     try {
       inTransaction(this.#database, () => {
+        this.#owner.check()
         for (const write of writes) write.run()
       })
     } catch (error) {
-      this.#onFailed()
-      for (const write of writes) write.failed(error)
-      return
+      return this.#failed(writes, error)
     }
     for (const write of writes) write.committed()
   }
 
+  #failed(writes: readonly Write[], error: unknown): void {
+    if (isBusy(error)) return this.#wait(writes, error)
+    if (this.#owner.isLost) this.#lose(error as WebhookError)
+    else this.#reports.onFailed()
+    for (const write of writes) write.failed(error)
+  }
+
+  /** Keeps the writes for the next try, except those that have waited long enough. */
+  #wait(writes: readonly Write[], error: unknown): void {
+    const now = performance.now()
+    const patient: Write[] = []
+    for (const write of writes) {
+      write.deadline ??= now + patienceMs
+      if (write.deadline > now) patient.push(write)
+      else write.failed(error)
+    }
+    this.#writes = patient
+    if (patient.length > 0 && !this.#isScheduled) this.#schedule(pauseMs)
+  }
+
+  #lose(error: WebhookError): void {
+    if (this.#rejection === error) return
+    this.#rejection = error
+    this.#reports.onLost(error)
+  }
+
+  /** Returns `false` when another process has taken over the file, which is reported. Cheap enough for every attempt. */
+  isOwner(): boolean {
+    if (this.#owner.confirm()) return true
+    this.#lose(this.#owner.lost)
+    return false
+  }
+
+  /** Resolves once every write that has been added is committed or rejected. */
+  async settle(): Promise<void> {
+    this.#flush()
+    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+
   /** Commits the writes that have been added, and rejects later ones. */
-  close(): void {
-    this.flush()
-    this.#closed = true
+  async close(): Promise<void> {
+    this.#rejection ??= new WebhookError('closing', 'the inbox is closed')
+    await this.settle()
   }
 }

@@ -1,18 +1,19 @@
 import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { type DeadLetterRow, eventRow, toDeadLetter, unreadableDeadLetter, unreadableRow } from './dead-letter-row.ts'
-import { inTransaction, type SqliteDatabase, type SqliteStatement } from './driver.ts'
+import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import { hashKey, type SqliteEvents } from './events.ts'
 
-/** The table of the dead letters: events that could not be handled, and unreadable deliveries. */
+/**
+ * The table of the dead letters: events that could not be handled, and unreadable deliveries. Each method that writes is
+ * part of a transaction.
+ */
 export class SqliteDeadLetters {
-  readonly #database: SqliteDatabase
   readonly #events: SqliteEvents
   readonly #statements: ReturnType<typeof prepare>
   #hasGrown = true
 
   constructor(database: SqliteDatabase, events: SqliteEvents) {
-    this.#database = database
     this.#events = events
     this.#statements = prepare(database)
   }
@@ -21,12 +22,12 @@ export class SqliteDeadLetters {
     return (this.#statements.count.get() as { count: number }).count
   }
 
-  /** Adds an event. Part of a transaction. */
+  /** Adds an event. */
   add(id: number, deadLetter: DeadEvent): void {
     this.#insert(deadLetter.key, eventRow(id, deadLetter))
   }
 
-  /** Adds an unreadable delivery, unless it is there. Part of a transaction. */
+  /** Adds an unreadable delivery, unless it is there. */
   addUnreadable(unreadable: UnreadableDelivery): void {
     const deadLetter = unreadableDeadLetter(unreadable)
     this.#insert(deadLetter.key, unreadableRow(deadLetter, unreadable))
@@ -50,21 +51,20 @@ export class SqliteDeadLetters {
     return (this.#statements.get.get(hashKey(key)) as DeadLetterRow | undefined) ?? undefined
   }
 
-  /**
-   * Puts an event back among the waiting ones, where the process that handles them finds it. An unreadable delivery is
-   * marked for that process, since no other can parse it.
-   */
-  replay(key: string): boolean {
-    return inTransaction(this.#database, () => {
-      const row = this.#row(key)
-      if (row === undefined) return false
-      const { event, receivedAt, completed } = toDeadLetter(row)
-      if (event === undefined) return Number(this.#statements.mark.run(1, hashKey(key)).changes) > 0
-      const id = row.event_id as number
-      this.#events.insert(id, JSON.stringify(event), receivedAt)
-      this.#events.complete(id, completed)
-      return this.discard(key)
-    })
+  /** Puts an event back among the waiting ones, and returns its row. `undefined`: no event has that key. */
+  putBack(key: string): number | undefined {
+    const row = this.#row(key)
+    if (row === undefined || row.event_id === null) return undefined
+    const { event, receivedAt, completed } = toDeadLetter(row)
+    this.#events.insert(row.event_id, JSON.stringify(event), receivedAt)
+    this.#events.complete(row.event_id, completed)
+    this.discard(key)
+    return row.event_id
+  }
+
+  /** Marks an unreadable delivery for the process that handles the file, since no other can parse it. */
+  mark(key: string): boolean {
+    return Number(this.#statements.mark.run(1, hashKey(key)).changes) > 0
   }
 
   /** Lists the unreadable deliveries that were marked for replay. */
@@ -80,15 +80,17 @@ export class SqliteDeadLetters {
     return Number(this.#statements.remove.run(hashKey(key)).changes) > 0
   }
 
+  /** `true` where there may be too many, so that {@link trim} has to be called. */
+  get hasGrown(): boolean {
+    return this.#hasGrown
+  }
+
   /** Drops the dead letters beyond the newest `maxEvents` events and 1,000 unreadable deliveries, and returns them. */
   trim(maxEvents: number): readonly DeadLetter[] {
-    if (!this.#hasGrown) return []
     const { events, unreadable } = this.#statements
     const rows = [...events.all(maxEvents), ...unreadable.all(maxUnreadable)] as DeadLetterRow[]
     const dropped = rows.map(toDeadLetter)
-    inTransaction(this.#database, () => {
-      for (const { key } of dropped) this.discard(key)
-    })
+    for (const { key } of dropped) this.discard(key)
     this.#hasGrown = dropped.length > 0
     return dropped
   }

@@ -81,8 +81,8 @@ function canResolveLibsql(from: string | undefined): boolean {
 }
 
 /** Runs `run` in a transaction, which is rolled back when it throws. */
-export function inTransaction<T>(database: SqliteDatabase, run: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
+export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 'IMMEDIATE'): T {
+  database.exec(`BEGIN ${mode}`)
   try {
     const result = run()
     database.exec('COMMIT')
@@ -104,5 +104,6 @@ function rollBack(database: SqliteDatabase): void {
 /** Says whether an error means that another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  return code === 'SQLITE_BUSY' || errcode === 5
+  // The lower byte of a code says what happened, and the others why.
+  return String(code).startsWith('SQLITE_BUSY') || (Number(errcode) & 0xff) === 5
 }

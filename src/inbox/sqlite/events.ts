@@ -7,10 +7,10 @@ import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 /** An event in the file that has not been handled. */
 export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly row: number
-  /** The number of times that its next attempt was started after a crash, and cut off by another. */
-  readonly starts: number
-  /** When its next attempt is due, in ms since the epoch. */
-  readonly dueAt: number
+  /** The number of processes that ended while its next attempt was the only one. */
+  readonly crashes: number
+  /** When its next attempt is due, in ms from now; 0 or less when it is due. */
+  readonly dueInMs: number
 }
 
 interface EventRow {
@@ -20,6 +20,8 @@ interface EventRow {
   readonly attempts: number
   readonly completed: string
   readonly due_at: number
+  /** null where an earlier version of this package wrote the row. */
+  readonly delay_ms: number | null
   readonly starts: number
 }
 
@@ -30,7 +32,6 @@ export class SqliteEvents {
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
   readonly #complete: SqliteStatement
-  readonly #start: SqliteStatement
   readonly #counts: SqliteStatement
   readonly #ids: SqliteStatement
   readonly #get: SqliteStatement
@@ -40,10 +41,9 @@ export class SqliteEvents {
     this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at) VALUES (?, ?, ?)')
     this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
     this.#postpone = database.prepare(
-      'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, starts = 0 WHERE id = ?',
+      'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, delay_ms = ?, starts = 0 WHERE id = ?',
     )
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
-    this.#start = database.prepare('UPDATE inbox_event SET starts = ? WHERE id = ?')
     this.#counts = database.prepare(
       'SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying FROM inbox_event',
     )
@@ -68,17 +68,12 @@ export class SqliteEvents {
     this.#remove.run(row)
   }
 
-  postpone(row: number, { attempts, completed }: EarlierAttempts, dueAt: number): void {
-    this.#postpone.run(attempts, JSON.stringify(completed), Math.ceil(dueAt), row)
+  postpone(row: number, { attempts, completed }: EarlierAttempts, due: { at: number; inMs: number }): void {
+    this.#postpone.run(attempts, JSON.stringify(completed), Math.ceil(due.at), Math.ceil(due.inMs), row)
   }
 
   complete(row: number, completed: readonly string[]): void {
     this.#complete.run(JSON.stringify(completed), row)
-  }
-
-  /** Records how often the next attempt was started. */
-  start(row: number, starts: number): void {
-    this.#start.run(starts, row)
   }
 
   /** Counts the events that wait to start, and those that wait for a retry. */
@@ -87,11 +82,14 @@ export class SqliteEvents {
     return { waiting: unfinished - retrying, retrying }
   }
 
-  /** Lists the events that are not `held` yet, in order of acceptance. */
-  waiting(held: ReadonlySet<number>): StoredEvent[] {
-    const rows = this.#ids.all() as { id: number }[]
-    // One query each: when one event is replayed, ten thousand others may be held.
-    return rows.filter(({ id }) => !held.has(id)).map(({ id }) => toStoredEvent(this.#get.get(id) as EventRow))
+  /** Lists the rows of the unfinished events, in order of acceptance. */
+  rows(): number[] {
+    return (this.#ids.all() as { id: number }[]).map(({ id }) => id)
+  }
+
+  get(row: number): StoredEvent | undefined {
+    const stored = this.#get.get(row) as EventRow | undefined
+    return stored && toStoredEvent(stored)
   }
 }
 
@@ -101,8 +99,9 @@ const toStoredEvent = (row: EventRow): StoredEvent => ({
   receivedAt: new Date(row.received_at),
   attempts: row.attempts,
   completed: JSON.parse(row.completed),
-  starts: row.starts,
-  dueAt: row.due_at,
+  crashes: row.starts,
+  // Never more than the pause that was chosen: the clock may have been ahead then, and corrected since.
+  dueInMs: Math.min(row.due_at - Date.now(), row.delay_ms ?? Number.POSITIVE_INFINITY),
 })
 
 /** Hashes a key for the file. Its JSON is hashed, since lone surrogates are all alike in UTF-8. */

@@ -5,7 +5,8 @@ import { SqliteDeadLetters } from './dead-letters.ts'
 import { inTransaction, openDatabase, type SqliteDatabase } from './driver.ts'
 import { SqliteEvents } from './events.ts'
 import { lock, unlock } from './lock.ts'
-import { checkVersion, makeTables } from './schema.ts'
+import { SqliteOwner } from './owner.ts'
+import { addDelay, checkVersion, makeTables } from './schema.ts'
 
 /** The open file of an inbox. */
 export interface SqliteFile {
@@ -16,50 +17,88 @@ export interface SqliteFile {
   close(): void
 }
 
-/** Opens the file at a path. `exclusive` opens it to handle its events, which one process at a time can do. */
-export function openFile(path: string, { exclusive }: { readonly exclusive: boolean }): SqliteFile {
+/** The file of an inbox that this process handles. */
+export interface OwnedFile extends SqliteFile {
+  readonly owner: SqliteOwner
+}
+
+/** Opens the file at a path to look into it, while another process may handle its events. */
+export function openFile(path: string): SqliteFile {
+  return usable(path, () => {
+    const database = openDatabase(path)
+    const close = () => database.close()
+    return closedOnError(close, () => {
+      // In ms. It waits for a gap between the commits of a busy inbox.
+      database.exec('PRAGMA busy_timeout = 10000')
+      const path = pathOf(database)
+      adjust(database)
+      checkVersion(database)
+      addDelay(database)
+      return { ...tables(database), path, database, close }
+    })
+  })
+}
+
+/** Opens the file at a path to handle its events, which one process at a time can do. */
+export function ownFile(path: string): OwnedFile {
   return usable(path, () => {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
     const database = openDatabase(path)
-    return prepare(database, exclusive, () => database.close())
+    return own(database, () => database.close())
   })
 }
 
 /** Uses the file of a connection that the user has opened. */
-export function useDatabase(database: SqliteDatabase): SqliteFile {
-  return usable(pathOf(database), () => prepare(database, true, () => {}))
+export function ownDatabase(database: SqliteDatabase): OwnedFile {
+  return usable(pathOf(database), () => own(database, () => {}))
 }
 
-function prepare(database: SqliteDatabase, exclusive: boolean, closeDatabase: () => void): SqliteFile {
+function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
   const close = () => {
     // libsql keeps a closed connection, locks and all, until its statements are collected.
     unlock(database)
     closeDatabase()
   }
-  try {
-    // In ms. A process that looks into the file of a busy inbox waits for a gap between its commits.
-    database.exec(`PRAGMA busy_timeout = ${exclusive ? 1_000 : 10_000}`)
+  return closedOnError(close, () => {
+    database.exec('PRAGMA busy_timeout = 1000')
     const path = pathOf(database)
-    if (exclusive) {
-      lock(database, path)
-      database.exec('PRAGMA journal_mode = WAL')
-    }
-    // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
-    database.exec('PRAGMA synchronous = FULL')
-    database.exec('PRAGMA fullfsync = ON')
-    // Hashes come in no order, so each commit touches pages all over the index of keys. 64 MiB of it stay in memory, and
-    // pages that change often are copied from the log less often.
-    database.exec('PRAGMA cache_size = -65536')
-    database.exec('PRAGMA wal_autocheckpoint = 4000')
-    if (exclusive) inTransaction(database, () => makeTables(database))
-    else checkVersion(database)
-    const events = new SqliteEvents(database)
+    lock(database, path)
+    // Without the schema's name it would change the lock's file too.
+    database.exec('PRAGMA main.journal_mode = WAL')
+    adjust(database)
+    const owner = inTransaction(database, () => {
+      makeTables(database)
+      return new SqliteOwner(database, path)
+    })
+    // From here on, nothing waits for a lock in SQLite, which would block the event loop.
+    database.exec('PRAGMA busy_timeout = 0')
     const checkpointAndClose = () => {
       // libsql leaves the log to the next process that opens the file. So does a process that only looks into it.
-      if (exclusive) attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+      attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       close()
     }
-    return { path, database, events, deadLetters: new SqliteDeadLetters(database, events), close: checkpointAndClose }
+    return { ...tables(database), path, database, owner, close: checkpointAndClose }
+  })
+}
+
+function adjust(database: SqliteDatabase): void {
+  // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
+  database.exec('PRAGMA synchronous = FULL')
+  database.exec('PRAGMA fullfsync = ON')
+  // Hashes come in no order, so each commit touches pages all over the index of keys. 64 MiB of it stay in memory, and
+  // pages that change often are copied from the log less often.
+  database.exec('PRAGMA cache_size = -65536')
+  database.exec('PRAGMA wal_autocheckpoint = 4000')
+}
+
+function tables(database: SqliteDatabase): Pick<SqliteFile, 'events' | 'deadLetters'> {
+  const events = new SqliteEvents(database)
+  return { events, deadLetters: new SqliteDeadLetters(database, events) }
+}
+
+function closedOnError<T>(close: () => void, open: () => T): T {
+  try {
+    return open()
   } catch (error) {
     close()
     throw error

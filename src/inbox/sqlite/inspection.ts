@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
 import type { DeadLetter } from '../inbox.ts'
+import { inTransaction } from './driver.ts'
 import { openFile } from './file.ts'
 
 /** The number of events in the file of an inbox, by state. */
@@ -22,6 +23,11 @@ export interface InboxFile {
     replay(key: string): boolean
     discard(key: string): boolean
   }
+  /**
+   * Runs `run`, which replays or discards some dead letters, in one commit. Take up to a hundred at a time: deliveries to
+   * the process that has the inbox open wait meanwhile.
+   */
+  inOneCommit<T>(run: () => T): T
   close(): void
 }
 
@@ -32,12 +38,28 @@ export interface InboxFile {
  */
 export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
-  const { database, events, deadLetters, close } = openFile(path, { exclusive: false })
+  const { database, events, deadLetters, close } = openFile(path)
   // The process that has the inbox open copies the log into the file.
   database.exec('PRAGMA wal_autocheckpoint = 0')
+  let isInCommit = false
+  const inOneCommit = <T>(run: () => T): T => {
+    if (isInCommit) return run()
+    isInCommit = true
+    try {
+      return inTransaction(database, run)
+    } finally {
+      isInCommit = false
+    }
+  }
   return {
     stats: () => ({ ...events.counts(), deadLetters: deadLetters.size }),
-    deadLetters,
+    deadLetters: {
+      list: (page) => deadLetters.list(page),
+      get: (key) => deadLetters.get(key),
+      replay: (key) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key)),
+      discard: (key) => inOneCommit(() => deadLetters.discard(key)),
+    },
+    inOneCommit,
     close,
   }
 }

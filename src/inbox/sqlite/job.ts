@@ -5,17 +5,17 @@ import { type EarlierAttempts, Job } from '../shared/jobs.ts'
 export class SqliteJob extends Job {
   /** The row that holds it. */
   readonly row: number
-  /** The number of earlier starts of its attempt, by processes that ended during it. Only for a job read from the file. */
-  starts: number | undefined
+  /** The number of processes that ended while its attempt was the only one. */
+  crashes: number
 
-  constructor(accepted: AcceptedEvent, row: number, earlier?: EarlierAttempts & { readonly starts: number }) {
+  constructor(accepted: AcceptedEvent, row: number, earlier?: EarlierAttempts & { readonly crashes: number }) {
     super(accepted, earlier)
     this.row = row
-    this.starts = earlier?.starts
+    this.crashes = earlier?.crashes ?? 0
   }
 
   override nextAttempt(completed: readonly string[]): void {
     super.nextAttempt(completed)
-    this.starts = undefined
+    this.crashes = 0
   }
 }

@@ -2,11 +2,12 @@ import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { GroupCommit } from './commits.ts'
-import type { SqliteFile } from './file.ts'
+import type { OwnedFile } from './file.ts'
 import type { SqliteJob } from './job.ts'
+import type { Suspects } from './suspects.ts'
 
-/** The number of times that the process may end during one attempt: an event must not crash it for ever. */
-const maxCutOffs = 10
+/** The number of crashes that an event may cause: it must not crash the process forever. */
+const maxCrashes = 10
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
@@ -23,29 +24,45 @@ interface Entry {
 /** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
 export class SqliteLedger implements Ledger<SqliteJob> {
   readonly #commits: GroupCommit
-  readonly #file: SqliteFile
+  readonly #file: OwnedFile
   readonly #logger: Logger
+  #suspects: Suspects | undefined
 
-  constructor(commits: GroupCommit, file: SqliteFile, logger: Logger) {
+  constructor(commits: GroupCommit, file: OwnedFile, logger: Logger) {
     this.#commits = commits
     this.#file = file
     this.#logger = logger
   }
 
-  /** Counts the starts of events that were read from the file: one of them may have made the process crash. */
-  start(job: SqliteJob): Promise<DeadResult | undefined> | undefined {
-    if (job.starts === undefined) return undefined
-    if (job.starts >= maxCutOffs) return Promise.resolve(this.#cutOff(job))
-    job.starts++
-    const { row, starts } = job
+  /** Makes every attempt wait for its turn, until the investigation has ended. */
+  investigate(suspects: Suspects): void {
+    this.#suspects = suspects
+  }
+
+  /** Records the one event that is being handled, or that there is none such. */
+  recordAlone(job: SqliteJob | undefined): Promise<void> {
     return this.#commits
-      .add(() => this.#file.events.start(row, starts))
-      .catch((error) => this.#failed('that an attempt started', job, error))
-      .then(() => undefined)
+      .add(() => this.#file.owner.recordAlone(job?.row ?? null))
+      .catch((error) => this.#logger.error({ err: error }, 'the inbox could not record which event runs alone'))
+  }
+
+  /** @param cleared every suspect has been handled */
+  endInvestigation(cleared: boolean): void {
+    this.#suspects = undefined
+    // Without this record the next crash is investigated for longer, which does no harm.
+    if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
+  }
+
+  start(job: SqliteJob): Promise<DeadResult | undefined> | undefined {
+    // When another process has taken over the file, this one ends its jobs here.
+    if (!this.#commits.isOwner()) return undefined
+    if (this.#suspects === undefined) return undefined
+    if (job.crashes >= maxCrashes) return Promise.resolve(this.#cutOff(job))
+    return this.#suspects.enter(job).then(() => undefined)
   }
 
   #cutOff({ key, completed }: SqliteJob): DeadResult {
-    const message = `its handling was cut off ${maxCutOffs} times`
+    const message = `its handling was cut off ${maxCrashes} times`
     this.#logger.error({ key }, `an event became a dead letter: ${message}`)
     return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
   }
@@ -70,15 +87,18 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     // Given up when the inbox closes.
     const isOpen = () => !job.hasEnded
     this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
+    this.#suspects?.leave(job)
   }
 
   postpone(job: SqliteJob, dueAt: number): void {
     const { number, completed } = job
+    const due = { at: dueAt, inMs: dueAt - Date.now() }
     const earlier = { attempts: number - 1, completed }
     // The record of a later attempt takes its place.
     const waits = () => job.state === 'retrying' && job.number === number && !job.hasEnded
-    const write = () => this.#file.events.postpone(job.row, earlier, dueAt)
+    const write = () => this.#file.events.postpone(job.row, earlier, due)
     this.#insist({ what: 'a retry', job, write, isNeeded: waits, written() {} })
+    this.#suspects?.leave(job)
   }
 
   /** Tries until the entry is written, as long as it is needed. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { isBusy, type SqliteDatabase } from './driver.ts'
+import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
 
 /**
  * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system
@@ -11,7 +11,8 @@ export function lock(database: SqliteDatabase, path: string): void {
     database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
     // In this mode a lock outlasts its transaction.
     database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
-    database.exec('BEGIN EXCLUSIVE; COMMIT')
+    // A file that cannot be written is only locked for reading, without an error, unless something is written.
+    inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
   } catch (error) {
     if (isBusy(error)) throw new Error('another process, or another inbox of this one, has it open', { cause: error })
     throw new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(error as Error).message}`, {

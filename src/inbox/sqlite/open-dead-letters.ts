@@ -1,8 +1,8 @@
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { DeadLetter, DeadLetters, InboxHost, UnreadableDelivery } from '../inbox.ts'
+import type { GroupCommit } from './commits.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
-import { inTransaction } from './driver.ts'
 import { hashKey } from './events.ts'
 import type { SqliteFile } from './file.ts'
 
@@ -11,19 +11,21 @@ export interface ReplayingInbox {
   /** @throws WebhookError when the inbox accepts nothing any more */
   checkOpen(): void
   isFull(): boolean
-  /** Called when events have been added to the file. */
-  onReplayed(): void
+  /** Called when an event has been added to the file, with its row. */
+  onReplayed(row: number): void
 }
 
 /** The dead letters of an open inbox. A replayed event is handled at once. */
 export class OpenDeadLetters implements DeadLetters {
   readonly #file: SqliteFile
+  readonly #commits: GroupCommit
   readonly #host: InboxHost
   readonly #inbox: ReplayingInbox
   #isClosed = false
 
-  constructor(file: SqliteFile, host: InboxHost, inbox: ReplayingInbox) {
+  constructor(file: SqliteFile, commits: GroupCommit, host: InboxHost, inbox: ReplayingInbox) {
     this.#file = file
+    this.#commits = commits
     this.#host = host
     this.#inbox = inbox
   }
@@ -45,8 +47,8 @@ export class OpenDeadLetters implements DeadLetters {
     return this.#deadLetters.get(key)
   }
 
-  discard(key: string): boolean {
-    return this.#deadLetters.discard(key)
+  discard(key: string): Promise<boolean> {
+    return this.#commits.add(() => this.#file.deadLetters.discard(key))
   }
 
   async replay(key: string): Promise<boolean> {
@@ -54,22 +56,23 @@ export class OpenDeadLetters implements DeadLetters {
     if (this.#inbox.isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
     const unreadable = this.#deadLetters.get(key)?.unreadable
     if (unreadable !== undefined) return this.#accept(key, unreadable, await this.#host.parse(unreadable))
-    const replayed = this.#deadLetters.replay(key)
-    if (replayed) this.#inbox.onReplayed()
-    return replayed
+    const row = await this.#commits.add(() => this.#file.deadLetters.putBack(key))
+    if (row !== undefined) this.#inbox.onReplayed(row)
+    return row !== undefined
   }
 
   /** Replaces an unreadable delivery by the event that was parsed of it. */
-  #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): boolean {
+  async #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
     this.#inbox.checkOpen()
-    const { database, events, deadLetters } = this.#file
-    const replayed = inTransaction(database, () => {
-      if (!deadLetters.discard(key)) return false
-      events.accept(hashKey(event.key), JSON.stringify(event), receivedAt)
-      return true
+    const { events, deadLetters } = this.#file
+    const keyHash = hashKey(event.key)
+    const text = JSON.stringify(event)
+    const replayed = await this.#commits.add(() => {
+      if (!deadLetters.discard(key)) return undefined
+      return { row: events.accept(keyHash, text, receivedAt) }
     })
-    if (replayed) this.#inbox.onReplayed()
-    return replayed
+    if (replayed?.row !== undefined) this.#inbox.onReplayed(replayed.row)
+    return replayed !== undefined
   }
 
   /** Replays the unreadable deliveries that another process has marked. */
@@ -82,8 +85,8 @@ export class OpenDeadLetters implements DeadLetters {
   async #replayMarked(key: string, unreadable: UnreadableDelivery): Promise<void> {
     const event = await this.#parse(key, unreadable)
     try {
-      if (event === undefined) this.#deadLetters.unmark(key)
-      else this.#accept(key, unreadable, event)
+      if (event === undefined) await this.#commits.add(() => this.#file.deadLetters.unmark(key))
+      else await this.#accept(key, unreadable, event)
     } catch (error) {
       // It stays marked, and is found when another process next changes the file, or when the file is opened.
       this.#host.logger.warn({ key, err: error }, 'an unreadable delivery could not be replayed yet')

@@ -19,7 +19,14 @@ const schema = `
     attempts INTEGER NOT NULL DEFAULT 0,
     completed TEXT NOT NULL DEFAULT '[]',
     due_at INTEGER NOT NULL DEFAULT 0,
-    starts INTEGER NOT NULL DEFAULT 0
+    starts INTEGER NOT NULL DEFAULT 0,
+    delay_ms INTEGER
+  );
+  CREATE TABLE IF NOT EXISTS inbox_owner (
+    token TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    crashes INTEGER NOT NULL,
+    alone INTEGER
   );
   CREATE TABLE IF NOT EXISTS inbox_dead_letter (
     id INTEGER PRIMARY KEY,
@@ -35,8 +42,15 @@ const schema = `
 export function makeTables(database: SqliteDatabase): void {
   database.exec(schema)
   checkVersion(database)
+  addDelay(database)
   // Written every time, so that a read-only file is an error now and not at the first event.
   database.exec(`DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (${schemaVersion})`)
+}
+
+/** Adds the column that the first releases did not have. They work with it too. */
+export function addDelay(database: SqliteDatabase): void {
+  const columns = database.prepare('PRAGMA table_info(inbox_event)').all() as { name: string }[]
+  if (!columns.some(({ name }) => name === 'delay_ms')) database.exec('ALTER TABLE inbox_event ADD delay_ms INTEGER')
 }
 
 /** Throws when a newer version made the tables, or when there are no tables. */

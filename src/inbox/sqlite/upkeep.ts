@@ -1,14 +1,19 @@
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { SqliteCleanUp } from './clean-up.ts'
+import type { GroupCommit } from './commits.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
-/** Pauses between two runs in ms: usually, while there is much to clean up, and after a failure. */
+/** The pause between two looks at the file, in ms. */
+const watchMs = 250
+
+/** Pauses between two clean-ups in ms: usually, while there is much to clean up, and after a failure. */
 const pauses = { usual: 500, busy: 20, failed: 5_000 }
 
 export interface UpkeepOptions {
   readonly database: SqliteDatabase
+  readonly commits: GroupCommit
   readonly cleanUp: SqliteCleanUp
   readonly deadLetters: SqliteDeadLetters
   readonly maxDeadLetters: number
@@ -17,12 +22,14 @@ export interface UpkeepOptions {
   onChanged(): void
 }
 
-/** The regular work on the file, every 500 ms: it notices changes of other processes, and cleans up. */
+/** The regular work on the file: it notices changes of other processes every 250 ms, and cleans up every 500 ms. */
 export class SqliteUpkeep {
   readonly #options: UpkeepOptions
   readonly #changes: SqliteStatement
   #version: number | undefined
-  #timer: Timer | undefined
+  #watchTimer: Timer | undefined
+  #cleanUpTimer: Timer | undefined
+  #isStopped = false
 
   constructor(options: UpkeepOptions) {
     this.#options = options
@@ -32,40 +39,63 @@ export class SqliteUpkeep {
   }
 
   start(): void {
-    this.#later(pauses.usual)
+    this.#watchTimer = setInterval(() => this.#watch(), watchMs)
+    unref(this.#watchTimer)
+    this.#cleanUpLater(pauses.usual)
   }
 
-  /** Makes the next run treat the file as changed. */
+  /** Treats the file as changed the next time. */
   suspect(): void {
     this.#version = undefined
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    this.#isStopped = true
+    clearInterval(this.#watchTimer)
+    clearTimeout(this.#cleanUpTimer)
   }
 
-  #later(pauseMs: number): void {
-    this.#timer = setTimeout(() => this.#later(this.#run()), pauseMs)
-    unref(this.#timer)
-  }
-
-  /** Returns how long to pause, in ms. */
-  #run(): number {
-    const { cleanUp, deadLetters, maxDeadLetters, logger, onChanged } = this.#options
+  #watch(): void {
+    const { logger, onChanged } = this.#options
     try {
       const version = this.#readVersion()
-      if (version !== this.#version) onChanged()
+      const hasChanged = version !== this.#version
       this.#version = version
-      const dropped = deadLetters.trim(maxDeadLetters)
-      for (const { key } of dropped) logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
-      return cleanUp.slice() || dropped.length > 0 ? pauses.busy : pauses.usual
+      if (hasChanged) onChanged()
     } catch (error) {
-      logger.warn({ err: error }, 'the inbox could not clean up its file')
-      return pauses.failed
+      this.suspect()
+      logger.warn({ err: error }, 'the inbox could not read its file')
     }
   }
 
   #readVersion(): number {
     return (this.#changes.get() as { data_version: number }).data_version
+  }
+
+  #cleanUpLater(pauseMs: number): void {
+    if (this.#isStopped) return
+    this.#cleanUpTimer = setTimeout(() => void this.#cleanUp().then((next) => this.#cleanUpLater(next)), pauseMs)
+    unref(this.#cleanUpTimer)
+  }
+
+  /** Returns how long to pause, in ms. */
+  async #cleanUp(): Promise<number> {
+    const { commits, cleanUp, logger } = this.#options
+    try {
+      const hasTrimmed = await this.#trim()
+      return (await commits.add(() => cleanUp.slice())) || hasTrimmed ? pauses.busy : pauses.usual
+    } catch (error) {
+      if (!this.#isStopped) logger.warn({ err: error }, 'the inbox could not clean up its file')
+      return pauses.failed
+    }
+  }
+
+  /** Drops dead letters, some at a time. Returns `true` if there were any. */
+  async #trim(): Promise<boolean> {
+    const { commits, deadLetters, maxDeadLetters, logger } = this.#options
+    if (!deadLetters.hasGrown) return false
+    const dropped = await commits.add(() => deadLetters.trim(maxDeadLetters))
+    for (const { key } of dropped) logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
+    return dropped.length > 0
   }
 }

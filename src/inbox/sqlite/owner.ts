@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { WebhookError } from '../../errors.ts'
+import type { SqliteDatabase, SqliteStatement } from './driver.ts'
+
+/** How long a check is good for, in ms. Every commit makes one, so an inbox at work rarely needs another. */
+const freshMs = 5
+
+/** The process that had the file open before, where it did not close it. */
+export interface Predecessor {
+  /** `true` where a process has its id. It may be that process, whose lock was released by accident. */
+  readonly mayBeAlive: boolean
+  /** The number of times in a row that the file was not closed. */
+  readonly crashes: number
+}
+
+interface OwnerRow {
+  readonly pid: number
+  readonly crashes: number
+  readonly alone: number | null
+}
+
+/**
+ * The right of an open inbox to handle the events of its file: a token in the file that the next process replaces. The
+ * lock on the file is not enough, since the operating system releases it when anything in this process opens and closes
+ * the locked file, as a backup does.
+ */
+export class SqliteOwner {
+  /** `undefined` when the file is new, or was closed. */
+  readonly predecessor: Predecessor | undefined
+  /** The error of everything that is asked of an inbox whose file was taken over. */
+  readonly lost: WebhookError
+  readonly #token = randomUUID()
+  readonly #version: SqliteStatement
+  readonly #owns: SqliteStatement
+  readonly #setAlone: SqliteStatement
+  readonly #setCrashes: SqliteStatement
+  readonly #remove: SqliteStatement
+  #isLost = false
+  #confirmedAt = 0
+  #confirmedVersion: number | undefined
+
+  /** Takes over the file. Part of a transaction. */
+  constructor(database: SqliteDatabase, path: string) {
+    const message = `another process has opened ${path}: this one handles nothing more, and has to be restarted`
+    this.lost = new WebhookError('unavailable', message)
+    this.predecessor = this.#takeOver(database)
+    // A number that changes whenever another connection has written.
+    this.#version = database.prepare('PRAGMA data_version')
+    this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
+    this.#setAlone = database.prepare('UPDATE inbox_owner SET alone = ? WHERE token = ?')
+    this.#setCrashes = database.prepare('UPDATE inbox_owner SET crashes = ? WHERE token = ?')
+    this.#remove = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
+  }
+
+  #takeOver(database: SqliteDatabase): Predecessor | undefined {
+    const row = database.prepare('SELECT pid, crashes, alone FROM inbox_owner').get() as OwnerRow | undefined
+    const crashes = row ? row.crashes + 1 : 0
+    if (row && row.alone !== null)
+      database.prepare('UPDATE inbox_event SET starts = starts + 1 WHERE id = ?').run(row.alone)
+    database.exec('DELETE FROM inbox_owner')
+    const insert = database.prepare('INSERT INTO inbox_owner (token, pid, crashes) VALUES (?, ?, ?)')
+    insert.run(this.#token, process.pid, crashes)
+    return row ? { crashes, mayBeAlive: row.pid !== process.pid && isAlive(row.pid) } : undefined
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** Throws {@link lost} when another process has taken over the file. Part of a transaction. */
+  check(): void {
+    // node:sqlite returns undefined where there is no row, libsql too, other drivers may return null.
+    this.#isLost ||= !this.#owns.get(this.#token)
+    if (this.#isLost) throw this.lost
+    this.#confirmedAt = performance.now()
+  }
+
+  /** Returns `false` when another process has taken over the file. */
+  confirm(): boolean {
+    if (this.#isLost) return false
+    if (performance.now() - this.#confirmedAt < freshMs) return true
+    const { data_version: version } = this.#version.get() as { data_version: number }
+    if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
+    this.#confirmedVersion = version
+    this.#confirmedAt = performance.now()
+    return !this.#isLost
+  }
+
+  /** Names the event that is handled while no other one is: if the process ends now, that event made it crash. */
+  recordAlone(row: number | null): void {
+    this.#setAlone.run(row, this.#token)
+  }
+
+  /** Records that the events which were running before a crash have been handled, and caused no other. */
+  forgetCrashes(): void {
+    this.#setCrashes.run(0, this.#token)
+  }
+
+  /** Gives the file back, so that its next process does not look for an event that made this one crash. */
+  release(): void {
+    this.#remove.run(this.#token)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

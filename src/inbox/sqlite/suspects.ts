@@ -1,0 +1,169 @@
+import { type Timer, unref } from '../../internal/timers.ts'
+import type { SqliteJob } from './job.ts'
+import type { Predecessor } from './owner.ts'
+
+/** How long the events wait where the process before may still run, in ms: it notices meanwhile that it has to stop. */
+const handoverMs = 750
+
+/** How long events that are not suspected go first, in ms, when a suspect has already made the process crash. */
+const headStartMs = 2_000
+
+/** How long in all suspects may keep the others waiting after a first crash, in ms. It doubles with every crash. */
+const budgetMs = 1_000
+const maxBudgetMs = 32_000
+
+/**
+ * Lists the jobs that were running when the process crashed, or may have been: the first of each lane that was due, as many
+ * as run at a time, and those that are under suspicion already.
+ */
+export function chooseSuspects(jobs: Iterable<SqliteJob>, concurrency: number): SqliteJob[] {
+  const first = new Map<string, SqliteJob>()
+  for (const job of jobs) if (job.state === 'waiting' && !first.has(job.lane)) first.set(job.lane, job)
+  return [...first.values()].filter(({ crashes }, index) => index < concurrency || crashes > 0)
+}
+
+export interface SuspectsOptions {
+  readonly suspects: readonly SqliteJob[]
+  readonly predecessor: Predecessor
+  /** Records the one event that is being handled, or that there is none such. */
+  readonly recordAlone: (job: SqliteJob | undefined) => Promise<void>
+  /** Called when every event may start. `cleared`: every suspect has been handled. */
+  readonly onOver: (cleared: boolean) => void
+}
+
+interface Arrival {
+  readonly job: SqliteJob
+  readonly start: () => void
+}
+
+/**
+ * Finds the event that makes the process crash. The events that may have been running during a crash are suspects: each
+ * runs alone, so that another crash convicts that one and no other. Suspects that have made the process crash before
+ * run last, so that the others are handled in spite of them.
+ */
+export class Suspects {
+  readonly #options: SuspectsOptions
+  readonly #left: Set<SqliteJob>
+  /** The jobs that have a slot and wait for their start. */
+  #arrivals: Arrival[] = []
+  readonly #running = new Set<SqliteJob>()
+  #alone: SqliteJob | undefined
+  #aloneSince = 0
+  #budgetMs: number
+  #budgetTimer: Timer | undefined
+  #headStart: 'ahead' | 'running' | 'over' = 'ahead'
+  #state: 'held' | 'searching' | 'over' = 'held'
+  #isScheduled = false
+
+  constructor(options: SuspectsOptions) {
+    const { suspects, predecessor } = options
+    this.#options = options
+    this.#left = new Set(suspects)
+    this.#budgetMs = Math.min(budgetMs * 2 ** predecessor.crashes, maxBudgetMs)
+    const begin = () => {
+      this.#state = 'searching'
+      this.#schedule()
+    }
+    if (predecessor.mayBeAlive) unref(setTimeout(begin, handoverMs))
+    else begin()
+  }
+
+  /** Resolves when the job may start. */
+  enter(job: SqliteJob): Promise<void> {
+    job.state = 'waiting'
+    return new Promise((resolve) => {
+      const start = () => {
+        if (!job.hasEnded) job.state = 'running'
+        this.#running.add(job)
+        resolve()
+      }
+      this.#arrivals.push({ job, start })
+      this.#schedule()
+    })
+  }
+
+  /** Has to be called when an attempt has ended. */
+  leave(job: SqliteJob): void {
+    this.#running.delete(job)
+    this.#left.delete(job)
+    if (this.#alone === job) this.#endAlone()
+    this.#schedule()
+  }
+
+  /** Ends the search. Those that wait never start. */
+  stop(): void {
+    clearTimeout(this.#budgetTimer)
+    this.#state = 'over'
+    this.#arrivals = []
+  }
+
+  /** Decides at the end of the turn, when the lanes have started what they can. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#decide()
+    })
+  }
+
+  #decide(): void {
+    if (this.#state !== 'searching' || this.#alone !== undefined) return
+    for (const job of this.#left) if (job.hasEnded) this.#left.delete(job)
+    if (this.#left.size === 0) return this.#end(true)
+    const isNew = (job: SqliteJob) => this.#left.has(job) && job.crashes === 0
+    const areNewLeft = [...this.#left].some(isNew)
+    if (!areNewLeft && this.#goFirst()) return
+    if (this.#running.size > 0) return
+    const next = this.#arrivals.find(({ job }) => (areNewLeft ? isNew(job) : this.#left.has(job)))
+    if (next !== undefined) this.#startAlone(next)
+  }
+
+  /** Lets the events start that are not suspected, for some time. Returns `true` while there are any. */
+  #goFirst(): boolean {
+    if (this.#headStart === 'over') return false
+    if (this.#headStart === 'ahead') {
+      this.#headStart = 'running'
+      const end = () => {
+        this.#headStart = 'over'
+        this.#schedule()
+      }
+      unref(setTimeout(end, headStartMs))
+    }
+    this.#start(({ job }) => !this.#left.has(job))
+    return this.#running.size > 0
+  }
+
+  #start(mayStart: (arrival: Arrival) => boolean): void {
+    const arrivals = this.#arrivals
+    this.#arrivals = arrivals.filter((arrival) => !mayStart(arrival))
+    for (const arrival of arrivals) if (mayStart(arrival)) arrival.start()
+  }
+
+  #startAlone({ job }: Arrival): void {
+    this.#alone = job
+    this.#aloneSince = performance.now()
+    this.#budgetTimer = setTimeout(() => this.#giveUp(), this.#budgetMs)
+    const start = () => this.#start((arrival) => arrival.job === job)
+    void this.#options.recordAlone(job).then(start)
+  }
+
+  #endAlone(): void {
+    clearTimeout(this.#budgetTimer)
+    this.#budgetMs -= performance.now() - this.#aloneSince
+    this.#alone = undefined
+    void this.#options.recordAlone(undefined)
+  }
+
+  /** Ends the search before its end: the others have waited long enough. */
+  #giveUp(): void {
+    void this.#options.recordAlone(undefined).then(() => this.#end(false))
+  }
+
+  #end(cleared: boolean): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#start(() => true)
+    this.#options.onOver(cleared)
+  }
+}
