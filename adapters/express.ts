@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Receiver } from '../src/index.ts'
+import { checkReceiver } from './check-receiver.ts'
 import { nodeHandler } from './node.ts'
 
 /**
@@ -14,9 +15,11 @@ import { nodeHandler } from './node.ts'
  * only verifiers that need no bytes work; with the others deliveries are answered 500, and the log says how to fix it.
  *
  * Its type names what both versions of Express pass, so it fits the types of either.
+ * @throws WebhookError `invalid_option` when it is given no receiver
  */
 export function expressHandler(
   receiver: Pick<Receiver, 'receive'>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  checkReceiver('expressHandler', receiver)
   return nodeHandler(receiver)
 }

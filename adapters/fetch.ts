@@ -1,4 +1,5 @@
 import type { Receiver } from '../src/index.ts'
+import { checkReceiver } from './check-receiver.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
@@ -10,8 +11,10 @@ import { findWaitUntil, unreadBody } from './web.ts'
  * export default { fetch: fetchHandler(receiver) } // Workers, Bun, Deno
  * ```
  * @returns a function that never rejects
+ * @throws WebhookError `invalid_option` when it is given no receiver
  */
 export function fetchHandler(receiver: Pick<Receiver, 'receive'>) {
+  checkReceiver('fetchHandler', receiver)
   return async (request: Request, ...context: readonly unknown[]): Promise<Response> => {
     const { method, url, headers } = request
     // Workers pass (request, env, context); Netlify, Vercel and others (request, context).

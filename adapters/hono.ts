@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery, Receiver } from '../src/index.ts'
+import { checkReceiver } from './check-receiver.ts'
 import { toDelivery } from './node.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
@@ -13,8 +14,10 @@ import { findWaitUntil, unreadBody } from './web.ts'
  * app.post('/webhooks/media', honoHandler(receiver))
  * ```
  * @returns a handler that never rejects
+ * @throws WebhookError `invalid_option` when it is given no receiver
  */
 export function honoHandler(receiver: Pick<Receiver, 'receive'>): (context: Context) => Promise<Response> {
+  checkReceiver('honoHandler', receiver)
   return async (context) => {
     const { status, headers, body } = await receiver.receive(await readDelivery(context))
     return context.body(body, status as ContentfulStatusCode, headers)

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Acknowledgement, Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
 import { Bytes } from './bytes.ts'
+import { checkReceiver } from './check-receiver.ts'
 
 export { type CloseServerOptions, closeServer } from './close-server.ts'
 
@@ -12,8 +13,10 @@ export { type CloseServerOptions, closeServer } from './close-server.ts'
  * createServer(nodeHandler(receiver)).listen(3000)
  * ```
  * @returns a function that resolves once the delivery is acknowledged, and never rejects
+ * @throws WebhookError `invalid_option` when it is given no receiver
  */
 export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
+  checkReceiver('nodeHandler', receiver)
   return async (
     request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { expressHandler } from '../../adapters/express.ts'
+import { fetchHandler } from '../../adapters/fetch.ts'
+import { honoHandler } from '../../adapters/hono.ts'
+import { nodeHandler } from '../../adapters/node.ts'
+import { createReceiver } from '../../src/index.ts'
+
+const adapters: [string, (receiver: never) => unknown][] = [
+  ['expressHandler', expressHandler],
+  ['nodeHandler', nodeHandler],
+  ['fetchHandler', fetchHandler],
+  ['honoHandler', honoHandler],
+]
+
+test.each(adapters)('%s throws at mount when it is given no receiver, and names the cause', (name, mount) => {
+  const message = `${name}: give it a receiver; are the parentheses of createReceiver() missing?`
+  for (const notReceiver of [undefined, null, createReceiver, {}, { receive: 'text' }, 'text'])
+    expect(() => mount(notReceiver as never)).toThrow(expect.objectContaining({ code: 'invalid_option', message }))
+})
