@@ -1,4 +1,5 @@
 import { ChurnMap } from './churn-map.ts'
+import { requestLifeMs, requestsEndWork } from './requests.ts'
 import { type Timer, unref } from './timers.ts'
 
 /** Something that has to finish in time. */
@@ -9,9 +10,8 @@ export interface Timed {
   expire(): void
 }
 
-// Workers stop a timer together with the request that set it, so there it cannot serve the runs of other requests.
-const timersEndWithRequests =
-  (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
+/** The time that a run has to end with its request still there, in ms. */
+const mostInRequestMs = requestLifeMs - 5_000
 
 /** Time limits for runs that all have the same limit, on one timer: a timer each would cost more than a run does. */
 export class Deadlines {
@@ -21,12 +21,13 @@ export class Deadlines {
   #timer: Timer | undefined
 
   constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs
+    this.#timeoutMs = requestsEndWork ? Math.min(timeoutMs, mostInRequestMs) : timeoutMs
   }
 
   add(run: Timed): void {
     this.#runs.set(run, true)
-    if (this.#timer === undefined || timersEndWithRequests) this.#wait(this.#timeoutMs)
+    // The timer of one request cannot serve the runs of others.
+    if (this.#timer === undefined || requestsEndWork) this.#wait(this.#timeoutMs)
   }
 
   remove(run: Timed): void {

@@ -1,5 +1,5 @@
 import { ChurnMap } from './churn-map.ts'
-import { inThisRequest } from './in-this-request.ts'
+import { inThisRequest, requestsEndWork } from './requests.ts'
 
 /** Work that belongs to a lane. */
 export interface LaneJob {
@@ -10,6 +10,10 @@ export interface LaneJob {
   readonly inItsRequest?: boolean
   /** Starts the job there; set by the lanes. */
   startInRequest?: (() => void) | undefined
+  /** When the request is over in which it was added, in ms of `performance.now`. */
+  readonly aliveUntil?: number
+  /** The number of its current run; set by the lanes. */
+  run?: number
 }
 
 // setImmediate where the runtime has it: a timer would cost a millisecond.
@@ -33,6 +37,7 @@ export class Lanes<Job extends LaneJob> {
   #running = 0
   #startsLeft = 0
   #scheduled = false
+  #runs = 0
 
   /** @param run never rejects */
   constructor(concurrency: number, run: (job: Job) => Promise<void>) {
@@ -64,7 +69,8 @@ export class Lanes<Job extends LaneJob> {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#running >= this.#concurrency) return
+    // On Workers a turn that was scheduled may have ended with its request.
+    if ((this.#scheduled && !requestsEndWork) || this.#running >= this.#concurrency) return
     this.#scheduled = true
     later(() => {
       this.#scheduled = false
@@ -80,8 +86,9 @@ export class Lanes<Job extends LaneJob> {
       this.#started++
       this.#startsLeft--
       this.#running++
-      if (job.startInRequest === undefined) this.#start(job)
-      else job.startInRequest()
+      const { startInRequest, aliveUntil = 0 } = job
+      if (startInRequest === undefined || aliveUntil <= performance.now()) this.#start(job)
+      else startInRequest()
     }
     if (this.#started < this.#ready.length) this.#schedule()
     // Started jobs are cut off in one piece: removing one at a time would move all the others each time.
@@ -90,8 +97,18 @@ export class Lanes<Job extends LaneJob> {
     this.#started = 0
   }
 
+  /** Gives up the run of a job whose request is over: it will never end. */
+  abandon(job: Job): void {
+    job.run = undefined
+    this.#end(job)
+  }
+
   #start(job: Job): void {
-    void this.#run(job).then(() => this.#end(job))
+    const run = ++this.#runs
+    job.run = run
+    void this.#run(job).then(() => {
+      if (job.run === run) this.#end(job)
+    })
   }
 
   #end(job: Job): void {

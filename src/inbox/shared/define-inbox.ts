@@ -1,8 +1,13 @@
 import { WebhookError } from '../../errors.ts'
 import type { InboxDefinition } from '../inbox.ts'
 
-/** Makes the definition of an inbox that serves one receiver: it cannot be opened twice. */
+/**
+ * Makes the definition of an inbox that serves one receiver: it cannot be opened twice.
+ * @throws WebhookError `invalid_option`
+ */
 export function defineInbox(definition: InboxDefinition): InboxDefinition {
+  if (typeof definition?.open !== 'function')
+    throw new WebhookError('invalid_option', 'defineInbox: give it { name, open }')
   let isOpen = false
   return {
     ...definition,

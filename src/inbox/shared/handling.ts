@@ -1,5 +1,6 @@
 import { Lanes } from '../../internal/lanes.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { requestLifeMs, requestsEndWork } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { Handle, HandlingResult } from '../inbox.ts'
 import type { Job, Jobs } from './jobs.ts'
@@ -28,6 +29,17 @@ export interface HandlingOptions<EachJob extends Job> {
   readonly concurrency: number
 }
 
+/** How late the timer of a retry may be before it counts as lost, in ms. */
+const retrySlackMs = 1_000
+
+/** The number of requests that may end while they handle an event. */
+const maxRequests = 10
+
+const lost = ({ completed }: Job): DeadResult => {
+  const message = `its request ended ${maxRequests} times before it was handled`
+  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
+}
+
 /** Handles accepted events: each waits in its lane, runs, and is completed, retried or buried. */
 export class Handling<EachJob extends Job> {
   readonly #handle: Handle
@@ -48,6 +60,7 @@ export class Handling<EachJob extends Job> {
   }
 
   add(job: EachJob): void {
+    if (requestsEndWork) this.#takeOver(job)
     job.state = 'waiting'
     this.#lanes.add(job)
   }
@@ -56,6 +69,7 @@ export class Handling<EachJob extends Job> {
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
+    job.aliveUntil = performance.now() + delayMs + retrySlackMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 
@@ -67,6 +81,25 @@ export class Handling<EachJob extends Job> {
     this.#giveUpRetries = giveUpRetries
     giveUpRetries()
     this.#lanes.clear()
+  }
+
+  /** Takes over the jobs of requests that are over: a delivery is the only sign of life that Workers give. */
+  #takeOver(added: EachJob): void {
+    const now = performance.now()
+    added.aliveUntil = now + requestLifeMs
+    for (const job of this.#jobs) {
+      if (job.aliveUntil > now) continue
+      if (job.state === 'retrying') {
+        clearTimeout(job.retryTimer)
+        this.add(job)
+      }
+      if (job.state !== 'running') continue
+      this.#lanes.abandon(job)
+      this.#finished(
+        job,
+        job.number < maxRequests ? { status: 'retry', delayMs: 0, completed: job.completed } : lost(job),
+      )
+    }
   }
 
   #run(job: EachJob): Promise<void> {

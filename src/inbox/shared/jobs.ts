@@ -22,6 +22,8 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   next: LaneJob | undefined
   inItsRequest: boolean
   startInRequest: (() => void) | undefined
+  aliveUntil = 0
+  run: number | undefined
   readonly accepted: AcceptedEvent
   readonly once: boolean
   /** `recording`: its handlers are done, and the inbox has yet to record that. */
