@@ -31,6 +31,7 @@ export interface StoreSteps {
 export interface ClaimsOptions {
   /** How long a claim lasts after the process stopped renewing it, in ms. */
   readonly leaseMs: number
+  /** Takes the warnings of a store that fails. */
   readonly logger: Logger
   /** Called with a key whose lease was lost to another process. */
   onLost(key: string): void

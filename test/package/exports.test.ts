@@ -25,6 +25,8 @@ test('the exported names grow only where somebody has looked at them', () => {
         "anyOf",
         "basicAuth",
         "createReceiver",
+        "defineInbox",
+        "defineStore",
         "eventTypes",
         "headerToken",
         "hmacSignature",
