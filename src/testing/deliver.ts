@@ -1,6 +1,8 @@
 import type { Delivery } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
 import type { Acknowledgement } from '../receiver/acknowledgement.ts'
 import type { Receiver } from '../receiver/options.ts'
+import { fields } from './payload.ts'
 import { encodePayload, type Payload } from './samples.ts'
 import type { Signer } from './signers.ts'
 
@@ -42,12 +44,15 @@ export interface Delivered extends Acknowledgement {
  * await handled
  * ```
  * @param payload a payload, or the exact text or bytes of a body
+ * @throws WebhookError `invalid_option`
  */
 export async function deliver(
   receiver: Pick<Receiver, 'receive'>,
   payload: Payload | string | Uint8Array,
   options: DeliverOptions = {},
 ): Promise<Delivered> {
+  if (typeof receiver?.receive !== 'function')
+    throw invalid('deliver: give it a receiver; are the parentheses of createReceiver() missing?')
   let handled: Promise<unknown> = Promise.resolve()
   const acknowledgement = await receiver.receive({
     ...(await makeDelivery(payload, options)),
@@ -61,18 +66,32 @@ export async function deliver(
 /**
  * Makes the delivery that {@link deliver} would pass to a receiver.
  * @param payload a payload, or the exact text or bytes of a body
+ * @throws WebhookError `invalid_option`
  */
 export async function makeDelivery(
   payload: Payload | string | Uint8Array,
   { sign, format, url = '/webhooks/media', headers = {} }: DeliverOptions = {},
 ): Promise<Delivery> {
-  const body =
-    typeof payload === 'string'
-      ? new TextEncoder().encode(payload)
-      : payload instanceof Uint8Array
-        ? payload
-        : encodePayload(payload, format)
+  const body = bytesOf(payload, format)
   const draft = { url, headers: { 'content-type': 'application/json', ...headers }, body }
   const signed = sign === undefined ? draft : await sign(draft)
   return { method: 'POST', url: signed.url, headers: new Headers(signed.headers), body: signed.body }
 }
+
+function bytesOf(payload: Payload | string | Uint8Array, format?: 'flat' | 'envelope'): Uint8Array {
+  if (typeof payload === 'string') return new TextEncoder().encode(payload)
+  if (payload instanceof Uint8Array) return payload
+  checkPayload(payload)
+  return encodePayload(payload, format)
+}
+
+function checkPayload(payload: Payload): void {
+  const example = "samplePayload('encoding.finished')"
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
+    throw invalid(`a delivery needs a payload, such as ${example}, or the text or bytes of a body`)
+  const missing = fields.find((field) => typeof payload[field] !== 'string')
+  if (missing === undefined) return
+  throw invalid(`the payload's ${missing} has to be a string; ${example} has every field. Other JSON is given as text`)
+}
+
+const invalid = (message: string) => new WebhookError('invalid_option', message)

@@ -1,7 +1,16 @@
 import type { EventType } from '../events/catalogue.ts'
 
 /** The fields of a payload, in the order in which the service writes them. */
-const fields = ['type', 'emitted_at', 'media_id', 'qualities', 'title', 'status', 'media_type', 'user_id'] as const
+export const fields = [
+  'type',
+  'emitted_at',
+  'media_id',
+  'qualities',
+  'title',
+  'status',
+  'media_type',
+  'user_id',
+] as const
 
 /** A payload of the service. A field that does not apply is the empty string; no field is left out. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>

@@ -71,6 +71,34 @@ describe('deliver', () => {
     const acknowledgement = { outcome: 'accepted', status: 200, headers: {}, body: '{}' } as const
     expect(await deliver({ receive: async () => acknowledgement }, payload)).toMatchObject(acknowledgement)
   })
+
+  test.each([undefined, createReceiver, {}])(
+    'rejects with invalid_option without a receiver (%s)',
+    async (receiver) => {
+      await expect(deliver(receiver as never, payload)).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: 'deliver: give it a receiver; are the parentheses of createReceiver() missing?',
+      })
+    },
+  )
+
+  test.each([undefined, null, 3, ['text']])(
+    'rejects with invalid_option for %j, which is no payload',
+    async (given) => {
+      await expect(deliver(receiverOf(), given as never)).rejects.toMatchObject({
+        code: 'invalid_option',
+        message: expect.stringContaining("such as samplePayload('encoding.finished')"),
+      })
+    },
+  )
+
+  test('names the field that a payload lacks', async () => {
+    const { title, ...rest } = payload
+    await expect(deliver(receiverOf(), rest as never)).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: expect.stringMatching(/title has to be a string.*samplePayload/),
+    })
+  })
 })
 
 describe('makeDelivery', () => {
