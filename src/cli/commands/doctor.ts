@@ -1,8 +1,9 @@
 import { defineCommand } from '../shared/command.ts'
-import { readUrl, UsageError } from '../shared/flags.ts'
+import { required } from '../shared/flags.ts'
 import { maskingHelp } from '../shared/mask.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import type { Screen } from '../shared/screen.ts'
+import { receiverUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { createEndpoint, maskedEndpointUrl } from './doctor/endpoint.ts'
 import { examine, maxRequests } from './doctor/examine.ts'
 import type { Finding } from './doctor/finding.ts'
@@ -15,17 +16,22 @@ export const doctor = defineCommand({
   details:
     `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so handlers see event.test) and bad ones:\n` +
     `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started,\n` +
-    `it tests duplicates with another type.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}`,
-  positionals: ['<url>'],
-  flags: { verify: schemeChoice('the scheme that the endpoint verifies'), ...schemeFlags },
+    `it tests duplicates with another type.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
+  positionalFlag: 'url',
+  flags: {
+    url: required(receiverUrl('the endpoint; --url can be left out')),
+    verify: schemeChoice('the scheme that the endpoint verifies'),
+    ...schemeFlags,
+  },
   json: 'print one JSON object: url, ok, requests, findings',
   exitCodes: { 0: 'no check failed; warnings do not count', 1: 'a check failed' },
   examples: [
     "doctor 'http://127.0.0.1:3000/webhooks/media?token=secret'",
     'doctor http://127.0.0.1:3000/webhooks/media --verify hmac-signature --header x-signature --secret s3cret',
+    'doctor - < url.txt',
   ],
-  async run({ values, given, positionals }, screen) {
-    const url = targetOf(positionals[0] as string)
+  async run({ values, given }, screen) {
+    const [url = ''] = values.url.split('#', 1)
     const scheme = readScheme('--verify', values.verify, { values, given })
     const endpoint = createEndpoint({ url, scheme, open: values.verify === 'unverified' }, screen.signal)
     const findings: Finding[] = []
@@ -33,32 +39,31 @@ export const doctor = defineCommand({
       findings.push(finding)
       if (!values.json) printFinding(finding, screen)
     }
-    const count = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length
-    const fine = count('failed') === 0
     const { requests } = endpoint
-    if (values.json) screen.json({ url: maskedEndpointUrl(url, scheme), ok: fine, requests, findings })
-    else {
-      const [verdict, style] = fine ? (['All is well', 'green'] as const) : (['Something is wrong', 'red'] as const)
-      const counts = `${count('ok')} ok, ${count('warning')} warned, ${count('failed')} failed`
-      screen.print(`\n${screen.paint(style, verdict)}: ${counts}; ${requests} request${requests === 1 ? '' : 's'}`)
-    }
-    return fine ? 0 : 1
+    const isFine = findings.every(({ verdict }) => verdict !== 'failed')
+    if (values.json) screen.json({ url: maskedEndpointUrl(url, scheme), ok: isFine, requests, findings })
+    else printSummary(findings, requests, screen)
+    return isFine ? 0 : 1
   },
 })
+
+function printSummary(findings: readonly Finding[], requests: number, { print, paint }: Screen): void {
+  const count = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length
+  const [warned, wrong] = [count('warning'), count('failed')]
+  const verdict =
+    wrong > 0
+      ? paint('red', 'Something is wrong')
+      : warned > 0
+        ? paint('yellow', 'No check failed')
+        : paint('green', 'All is well')
+  print(
+    `\n${verdict}: ${count('ok')} ok, ${warned} warned, ${wrong} failed; ${requests} request${requests === 1 ? '' : 's'}`,
+  )
+}
 
 function printFinding({ check, verdict, reason, fix, note }: Finding, { print, paint }: Screen): void {
   print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
   for (const [label, text] of Object.entries({ fix, note })) {
     if (text !== undefined) print(`${' '.repeat(8)}${paint('dim', `${label}:`)} ${text}`)
-  }
-}
-
-function targetOf(text: string): string {
-  try {
-    const url = readUrl(text)
-    url.hash = ''
-    return url.href
-  } catch (error) {
-    throw error instanceof UsageError ? new UsageError(`<url> ${error.message}`) : error
   }
 }

@@ -8,6 +8,7 @@ import type { Draft, Signer } from '../../../testing/signers.ts'
 import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
 import { hasTokenInPath, secretOf } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
+import { withoutCredentialsOf } from './credentials.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
 /** An event to deliver. Except for its type, it looks like the service's test delivery. */
@@ -32,8 +33,9 @@ export interface Endpoint extends Target {
   /**
    * Creates an event that was not sent before.
    * @param type by default the type of the service's test delivery
+   * @param title by default the title of the service's test delivery
    */
-  newEvent(type?: EventType): TestEvent
+  newEvent(type?: EventType, title?: string): TestEvent
   /** Delivers an event as the service would, except for the given variation. */
   deliver(event: TestEvent, variation?: Variation): Promise<Reply>
   /** The number of requests made so far. */
@@ -55,6 +57,8 @@ export const unsigned: Signer = async (draft) => draft
 /** @param aborted ends a request that is under way */
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   const { url, scheme } = target
+  const unsignedUrl = withoutCredentialsOf(scheme, url)
+  const timesSent = new Map<string, number>()
   let requests = 0
   let last = 0n
   return {
@@ -62,20 +66,21 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
     get requests() {
       return requests
     },
-    newEvent(type = 'encoding.started') {
+    newEvent(type = 'encoding.started', title) {
       // Two events with the same time would have the same key.
       const now = systemClock()
       last = now > last ? now : last + 1n
-      const body = flatBody({ ...testPayload(userId, last), type })
+      const body = flatBody({ ...testPayload(userId, last), type, ...(title !== undefined && { title }) })
       return { type, id: randomUUID(), body: new TextEncoder().encode(body) }
     },
-    async deliver(
-      { id, body },
-      { sign = genuine(scheme, id), method = 'POST', contentType, chunked, ...variation } = {},
-    ) {
+    async deliver({ id, body }, { sign, method = 'POST', contentType, chunked, ...variation } = {}) {
       requests += 1
+      // A retry is signed anew, seconds apart. Two deliveries with the same signature would look like a replay.
+      const sent = timesSent.get(id) ?? 0
+      timesSent.set(id, sent + 1)
+      const signer = sign ?? genuine(scheme, id, () => Date.now() - sent * 1_000)
       const headers = { 'Content-Type': contentType ?? 'application/json' }
-      const signed: Draft = await sign({ url: variation.url ?? url, headers, body })
+      const signed: Draft = await signer({ url: variation.url ?? unsignedUrl, headers, body })
       const reply = await probe({ method, ...signed, ...(chunked && { chunked }) }, aborted)
       return reply.location === undefined ? reply : { ...reply, location: maskedEndpointUrl(reply.location, scheme) }
     },
@@ -87,5 +92,5 @@ export function maskedEndpointUrl(url: string, scheme: SigningOptions | undefine
   return plain(withoutSecret(maskedUrl(url, hasTokenInPath(scheme)), scheme && secretOf(scheme)))
 }
 
-const genuine = (scheme: SigningOptions | undefined, eventId: string): Signer =>
-  scheme === undefined ? unsigned : signerFor(scheme, eventId)
+const genuine = (scheme: SigningOptions | undefined, eventId: string, now: () => number): Signer =>
+  scheme === undefined ? unsigned : signerFor(scheme, eventId, now)

@@ -1,4 +1,4 @@
-import { acknowledges, stillAnswers, takesBurst } from './acknowledges.ts'
+import { acknowledges, acknowledgesEscapes, stillAnswers, takesBurst } from './acknowledges.ts'
 import { handlesDuplicates } from './duplicates.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Check, type Finding, wasAccepted } from './finding.ts'
@@ -6,9 +6,16 @@ import { rejectsForgeries } from './forgeries.ts'
 import { rejectsBadDeliveries } from './rejections.ts'
 
 /** The largest number of requests that an examination makes. */
-export const maxRequests = 47
+export const maxRequests = 52
 
-const checks: readonly Check[] = [handlesDuplicates, rejectsForgeries, rejectsBadDeliveries, takesBurst, stillAnswers]
+const checks: readonly Check[] = [
+  handlesDuplicates,
+  acknowledgesEscapes,
+  rejectsForgeries,
+  rejectsBadDeliveries,
+  takesBurst,
+  stillAnswers,
+]
 
 /** Tries an endpoint as the service would, and as a forger would. It yields each finding as soon as it is known. */
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {

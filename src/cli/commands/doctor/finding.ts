@@ -36,6 +36,8 @@ export function inWords({ status, location, problem, durationMs }: Reply): strin
 
 export const wasAccepted = ({ status = 0 }: Reply): boolean => status >= 200 && status < 300
 
+export const isUnauthorized = ({ status }: Reply): boolean => status === 401 || status === 403
+
 /**
  * Judges the reply to a delivery that the endpoint must reject.
  * @param fix the fix if the endpoint accepted it
@@ -48,4 +50,23 @@ export function mustReject(check: string, reply: Reply, fix: string, accepted: F
   if (status < 400) return failed(check, inWords(reply), 'answer at this URL: the service does not follow redirects')
   if (status < 500) return ok(check, inWords(reply))
   return failed(check, inWords(reply), `5xx means that the endpoint failed, and can cause a retry: ${fix}`)
+}
+
+/**
+ * Judges the reply to a delivery whose credentials are wrong. Only 401 and 403 show that the endpoint checks them.
+ * @param fix the fix if the endpoint accepted it
+ * @param verdicts the verdicts if the endpoint accepted it, and if it answered another 4xx
+ */
+export function mustBeUnauthorized(
+  check: string,
+  reply: Reply,
+  fix: string,
+  { accepted, other }: { readonly accepted: Finding['verdict']; readonly other: Finding['verdict'] },
+): Finding {
+  const { status = 0 } = reply
+  if (status < 400 || status >= 500 || isUnauthorized(reply) || other === 'ok') {
+    return mustReject(check, reply, fix, accepted)
+  }
+  const reason = `${inWords(reply)}: only 401 and 403 show that credentials are checked`
+  return { check, verdict: other, reason, fix: `answer 401 to wrong credentials. If nothing checks them, ${fix}` }
 }

@@ -2,23 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
 import type { Signer } from '../../../testing/signers.ts'
 import { looksSecret } from '../../shared/mask.ts'
-import { type Endpoint, unsigned, type Variation } from './endpoint.ts'
-import { type Finding, mustReject } from './finding.ts'
+import { hasTokenInPath } from '../../shared/schemes.ts'
+import { credentialsIn } from './credentials.ts'
+import { type Endpoint, unsigned } from './endpoint.ts'
+import { type Finding, inWords, isUnauthorized, mustBeUnauthorized, mustReject, ok, wasAccepted } from './finding.ts'
 
 /** Checks that the endpoint rejects deliveries that the service did not sign. */
 export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
-  for (const { what, variation, fix } of forgeries(endpoint)) {
-    const reply = await endpoint.deliver(endpoint.newEvent(), variation)
-    // `open`: the user has said that the endpoint accepts unsigned deliveries on purpose.
-    yield mustReject(`rejects a delivery ${what}`, reply, fix, endpoint.open ? 'warning' : 'failed')
-  }
-}
-
-interface Forgery {
-  /** Completes the sentence 'rejects a delivery …'. */
-  readonly what: string
-  readonly variation: Variation
-  readonly fix: string
+  yield* endpoint.scheme === undefined ? rejectsWrongUrls(endpoint) : rejectsUnsigned(endpoint, endpoint.scheme)
 }
 
 const tokenFix =
@@ -27,36 +18,78 @@ const tokenFix =
 // The end of the path may be a name and no secret: an open endpoint must not pass for one with a secret path.
 const pathFix = '. If the end of the path is the secret, leave it out of the URL and give --verify url-token --in path'
 
-function forgeries({ url, scheme }: Endpoint): Forgery[] {
-  if (scheme === undefined) {
-    const bare = withoutCredentials(url)
-    const what = bare === url ? 'without credentials' : 'without the credentials in its URL'
-    const end = new URL(url).pathname.split('/').at(-1) ?? ''
-    return [{ what, variation: { url: bare }, fix: looksSecret(end) ? tokenFix + pathFix : tokenFix }]
+/** Replaces one credential of the URL at a time. A parameter that is no credential may have any value. */
+async function* rejectsWrongUrls(endpoint: Endpoint): AsyncIterable<Finding> {
+  const { url, open } = endpoint
+  const send = (target: string) => endpoint.deliver(endpoint.newEvent(), { url: target })
+  // `open`: the user has said that the endpoint accepts unsigned deliveries on purpose.
+  const verdict = open ? 'warning' : 'failed'
+  const fix = looksSecret(new URL(url).pathname.split('/').at(-1) ?? '') ? tokenFix + pathFix : tokenFix
+
+  const credentials = credentialsIn(url)
+  if (credentials.length === 0) {
+    yield mustReject('rejects a delivery without credentials', await send(url), fix, verdict)
+    return
   }
+  const tried = []
+  for (const credential of credentials) tried.push({ ...credential, reply: await send(credential.wrong) })
+  const checked = tried.filter(({ reply }) => isUnauthorized(reply))
+  for (const { what, reply, without } of checked) {
+    yield ok(`rejects a delivery with a wrong ${what} in its URL`, inWords(reply))
+    yield mustReject(`rejects a delivery without the ${what} in its URL`, await send(without), fix, verdict)
+  }
+  const [first] = tried
+  if (checked.length > 0 || first === undefined) return
+  const { reply } = tried.find((each) => wasAccepted(each.reply)) ?? first
+  const what = tried.length === 1 ? `a wrong ${first.what}` : 'wrong credentials'
+  yield mustBeUnauthorized(`rejects a delivery with ${what} in its URL`, reply, fix, {
+    accepted: verdict,
+    other: verdict,
+  })
+}
+
+interface Forgery {
+  /** Completes the sentence 'rejects a delivery …'. */
+  readonly what: string
+  readonly sign: Signer
+  /** The verdict if the endpoint answers another 4xx than 401 or 403. */
+  readonly other: Finding['verdict']
+}
+
+/** Sends deliveries that lack the scheme's signature, or have a wrong one. */
+async function* rejectsUnsigned(endpoint: Endpoint, scheme: SigningOptions): AsyncIterable<Finding> {
   const fix = 'verify each delivery before anything else, and answer 401 if it is not verified'
-  const signed = (sign: Signer, what: string): Forgery => ({ what, variation: { sign }, fix })
+  for (const { what, sign, other } of forgeries(scheme)) {
+    const reply = await endpoint.deliver(endpoint.newEvent(), { sign })
+    yield mustBeUnauthorized(`rejects a delivery ${what}`, reply, fix, { accepted: 'failed', other })
+  }
+}
+
+function forgeries(scheme: SigningOptions): Forgery[] {
+  const other = verdictOnOther(scheme)
+  const signsBody = scheme.scheme === 'hmac-signature' || scheme.scheme === 'standard-webhooks'
+  const signsTime = scheme.scheme === 'standard-webhooks' || 'timestampHeader' in scheme
+  const hourAgo = () => Date.now() - 3_600_000
   return [
-    signed(unsigned, 'without a signature'),
-    signed(signerFor(withWrongSecret(scheme), 'forged'), 'with a wrong secret'),
-    ...(scheme.scheme === 'hmac-signature' || scheme.scheme === 'standard-webhooks'
-      ? [signed(altered(signerFor(scheme, 'altered')), 'whose body was changed after it was signed')]
+    { what: 'without a signature', sign: unsigned, other },
+    { what: 'with a wrong secret', sign: signerFor(withWrongSecret(scheme), 'forged'), other },
+    ...(signsBody
+      ? [{ what: 'whose body was changed after it was signed', sign: altered(signerFor(scheme, 'altered')), other }]
       : []),
-    ...(scheme.scheme === 'standard-webhooks' || 'timestampHeader' in scheme
-      ? [
-          signed(
-            signerFor(scheme, 'old', () => Date.now() - 3_600_000),
-            'that was signed an hour ago',
-          ),
-        ]
+    // Its signature is valid, so any rejection is right.
+    ...(signsTime
+      ? [{ what: 'that was signed an hour ago', sign: signerFor(scheme, 'old', hourAgo), other: 'ok' as const }]
       : []),
   ]
 }
 
-function withoutCredentials(url: string): string {
-  const bare = new URL(url)
-  bare.username = bare.password = bare.search = ''
-  return bare.href
+/**
+ * Judges a 4xx that says nothing about credentials. A route that depends on the query can answer 404 without a look at
+ * them. The path is different: a receiver whose whole path is the secret is served nowhere else.
+ */
+function verdictOnOther(scheme: SigningOptions): Finding['verdict'] {
+  if (scheme.scheme !== 'url-token') return 'warning'
+  return hasTokenInPath(scheme) ? 'ok' : 'failed'
 }
 
 function withWrongSecret(scheme: SigningOptions): SigningOptions {
@@ -64,10 +97,10 @@ function withWrongSecret(scheme: SigningOptions): SigningOptions {
   return scheme.scheme === 'basic-auth' ? { ...scheme, password: wrong } : { ...scheme, secret: wrong }
 }
 
-/** Signs the body with an added space, and sends the body without it: the same JSON, but other bytes. */
+/** Adds a space to the body after signing it: the same JSON, but other bytes. */
 const altered =
   (sign: Signer): Signer =>
   async (draft) => ({
-    ...(await sign({ ...draft, body: Buffer.concat([draft.body, Buffer.from(' ')]) })),
-    body: draft.body,
+    ...(await sign(draft)),
+    body: Buffer.concat([draft.body, Buffer.from(' ')]),
   })
