@@ -66,7 +66,7 @@ return redis.call('DEL', KEYS[1])`
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options
+  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   checkNumbers('redisStore', { ttlMs, timeoutMs })
   if (typeof prefix !== 'string') throw new WebhookError('invalid_option', 'redisStore: prefix has to be a string')
   const run = scriptRunner(client, timeoutMs)

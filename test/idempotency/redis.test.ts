@@ -240,6 +240,7 @@ describe.skipIf(!findRedis())('redisStore', () => {
 
 test('redisStore throws for an invalid option', () => {
   const client = { status: 'ready', eval: async () => 1, once() {} }
+  expect(() => redisStore(undefined as never)).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client: {} as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client: undefined as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client, ttlMs: 0 })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
