@@ -92,7 +92,7 @@ function opener(path: string | undefined, database: SqliteDatabase | undefined):
 }
 
 /** The number of events that are read from the file in one turn of the event loop. */
-const takenUpPerTurn = 100
+const takenUpPerTurn = 25
 
 class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters

@@ -49,7 +49,7 @@ const settle =
   (action: 'replay' | 'discard', past: 'replayed' | 'discarded', then = ''): Run =>
   async (file, { values: { all, json }, positionals: [, , ...named] }, screen) => {
     const keys = all ? everyKey(file) : [...new Set(named)]
-    const { done, missing } = await eachDeadLetter(keys, (key) => file.deadLetters[action](key), past, screen)
+    const { done, missing } = await eachDeadLetter(file, keys, (key) => file.deadLetters[action](key), past, screen)
     // With --all, a missing key is not an error: someone else has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { InboxFile } from '../../../inbox/sqlite.ts'
 import type { Screen } from '../../shared/screen.ts'
 
@@ -9,12 +9,19 @@ interface ActedOn {
   readonly missing: readonly string[]
 }
 
+/** The number of dead letters in a commit. A server that has the inbox open waits for it. */
+const batchSize = 100
+
+/** The pause between two commits, in ms, in which that server can commit. */
+const pauseMs = 10
+
 /**
- * Replays or discards dead letters one by one. If it is interrupted, it prints how many are done.
+ * Replays or discards dead letters, a hundred in a commit. If it is interrupted, it prints how many are done.
  * @param act returns `false` if no dead letter has the key
  * @param past the participle of the action, for the message
  */
 export async function eachDeadLetter(
+  file: InboxFile,
   keys: readonly string[],
   act: (key: string) => boolean,
   past: string,
@@ -23,11 +30,12 @@ export async function eachDeadLetter(
   const done: string[] = []
   const missing: string[] = []
   try {
-    for (const key of keys) {
+    for (let start = 0; start < keys.length; start += batchSize) {
       // Node handles Ctrl-C only between turns of the event loop.
-      await turn(undefined, { signal })
-      const list = act(key) ? done : missing
-      list.push(key)
+      await pause(start === 0 ? 0 : pauseMs, undefined, { signal })
+      const batch = keys.slice(start, start + batchSize)
+      const results = file.inOneCommit(() => batch.map(act))
+      for (const [index, key] of batch.entries()) (results[index] ? done : missing).push(key)
     }
   } catch (error) {
     note(`interrupted: ${done.length} of ${keys.length} ${past} so far`)
