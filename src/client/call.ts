@@ -21,7 +21,7 @@ export type Call = <Schema extends z.ZodType>(
 /** The call fails at once if the service asks for a longer pause. */
 const longestPauseMs = 60_000
 
-/** @param pause replaced by tests that do not want to wait */
+/** @param pause replaced by tests that do not want to wait, and by commands that say so when they wait */
 export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call {
   const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: longestPauseMs })
 
@@ -39,7 +39,7 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
         const waitMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
         if (attemptNumber === schedule.attempts || waitMs > longestPauseMs) throw error
         mayBeDone ||= error.code !== 'rate_limited'
-        await pause(waitMs, signal)
+        await pause(waitMs, signal, error)
       }
     }
   }
@@ -47,15 +47,19 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
 
 const deleted = ({ headers }: Answer): Answer => ({ status: 204, headers, text: '' })
 
-function isSafeToRepeat({ method }: Endpoint<z.ZodType>, { code, status = 0 }: ApiError): boolean {
+function isSafeToRepeat({ method, once }: Endpoint<z.ZodType>, { code, status = 0 }: ApiError): boolean {
+  if (once) return false
   if (code === 'rate_limited') return true
   return method !== 'POST' && (code === 'connection' || code === 'timeout' || [502, 503, 504].includes(status))
 }
 
-/** Waits. It resolves early, without an error, when the signal is aborted. */
-type Pause = (ms: number, signal?: AbortSignal) => Promise<void>
+/**
+ * Waits before a call is repeated. It resolves early, without an error, when the signal is aborted.
+ * @param error the failure of the last attempt
+ */
+type Pause = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
 
-export const pauseFor: Pause = (ms, signal) =>
+export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)

@@ -8,6 +8,8 @@ export interface Endpoint<Schema extends z.ZodType> {
   /** The method of the client, such as `webhook.create`. */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** `true` if the call is never repeated, because an answer such as 429 does not say that nothing was done. */
+  readonly once?: true
   /** The path below the base URL. `{id}` stands for the id. */
   readonly path: string
   readonly params?: z.ZodObject

@@ -29,7 +29,8 @@ export interface Webhooks {
   delete(id: string, options?: CallOptions): Promise<answers.Done>
   /**
    * Makes the service send a test delivery to the webhook's URL. The call rejects unless the receiver answers 200 within
-   * 1 s. The status of the error can be your receiver's: `unauthorized` can mean that your receiver answered 401.
+   * 1 s. The status of the error can be your receiver's: `unauthorized` can mean that your receiver answered 401. A check
+   * is never repeated.
    */
   check(id: string, options?: CallOptions): Promise<answers.Done>
 }
@@ -87,7 +88,14 @@ const endpoints = {
     answer: answers.done,
   },
   delete: { name: 'webhook.delete', method: 'DELETE', path: '/api/webhooks/{id}', answer: answers.done },
-  check: { name: 'webhook.check', method: 'POST', path: '/api/webhooks/check/{id}', answer: answers.confirmed },
+  // Its status can be the receiver's own. Another check would be another delivery.
+  check: {
+    name: 'webhook.check',
+    method: 'POST',
+    path: '/api/webhooks/check/{id}',
+    once: true,
+    answer: answers.confirmed,
+  },
 } as const
 
 export function webhooks(call: Call): Webhooks {

@@ -174,3 +174,35 @@ describe('The credentials', () => {
     expect(errors).not.toContain(emulator.credentials.secretKey)
   })
 })
+
+describe('A service that is busy', () => {
+  /** Serves a service that answers 429 at first, and records the requests. */
+  async function busy(retryAfter: string) {
+    const asked: string[] = []
+    const url = await open((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      if (asked.length === 1) response.writeHead(429, { 'retry-after': retryAfter }).end('{"message":"too many"}')
+      else response.end('{"status":"success","data":{"webhooks":[],"total":0}}')
+    })
+    return { asked, env: { ...env, MEDIA_WEBHOOKS_BASE_URL: new URL(url).origin } }
+  }
+
+  test('is asked again after the pause that it wants, and the command says so meanwhile', async () => {
+    const { env } = await busy('0.2')
+    const { code, errors } = await finish(['webhooks', 'list', '--json'], env)
+    expect({ code, errors }).toEqual({
+      code: 0,
+      errors: 'webhook.list: the service answered 429: too many; trying again in 0.2 s\n',
+    })
+  })
+
+  test('is not asked for a second check', async () => {
+    const { asked, env } = await busy('0')
+    const { code, errors } = await finish(['webhooks', 'check', 'an-id'], env)
+    expect({ code, errors }).toEqual({
+      code: 1,
+      errors: 'media-webhooks: webhook.check: the service answered 429: too many\n',
+    })
+    expect(asked).toEqual(['POST /api/webhooks/check/an-id'])
+  })
+})

@@ -53,19 +53,28 @@ describe.each(repeatable)('A %s', (_, call, answer) => {
   })
 })
 
-describe.each(once)('A call that %s something', (_, call) => {
-  test('is retried after 429, which means that nothing was done', async () => {
-    const { client, requests } = await serve(
-      { status: 429 },
-      {
-        status: 201,
-        body: { status: 'success', data: { webhook: { id: 'w1' } } },
-      },
-    )
-    expect(await call(client)).toMatchObject({ status: 'success' })
-    expect(requests).toHaveLength(2)
-  })
+test('A creation is retried after 429, which means that nothing was done', async () => {
+  const { client, requests } = await serve(
+    { status: 429 },
+    {
+      status: 201,
+      body: { status: 'success', data: { webhook: { id: 'w1' } } },
+    },
+  )
+  expect(await client.webhook.create({ url })).toMatchObject({ status: 'success' })
+  expect(requests).toHaveLength(2)
+})
 
+test('A check is never repeated, because 429 can be the answer of the receiver', async () => {
+  const { client, requests, pauses } = await serve({ status: 429, headers: { 'retry-after': '1' } }, done)
+  expect(await failureOf('rate_limited', client.webhook.check('w1'))).toMatchObject({
+    status: 429,
+    retryAfterMs: 1_000,
+  })
+  expect({ requests: requests.length, pauses }).toEqual({ requests: 1, pauses: [] })
+})
+
+describe.each(once)('A call that %s something', (_, call) => {
   test.each([
     ['a cut connection', cut, 'connection'],
     ['503', { status: 503 }, 'server'],

@@ -1,6 +1,10 @@
-import { type CallOptions, type Client, createClient } from '../../client/index.ts'
+import { createCall, pauseFor } from '../../client/call.ts'
+import { clientOver } from '../../client/client.ts'
+import type { CallOptions, Client } from '../../client/index.ts'
+import { readConfig } from '../../client/options.ts'
 import { type Command, type CommandInput, defineCommand } from './command.ts'
 import { choice, type Flags, required, text, UsageError, url, wholeNumber } from './flags.ts'
+import { plain } from './text.ts'
 
 const apiFlags = {
   baseUrl: required(
@@ -37,8 +41,12 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
     async run(input, screen) {
       // The compiler cannot split the values of flags that it does not know yet.
       const forClient = input as unknown as CommandInput<typeof apiFlags>
-      const client = createClient(credentialsOf(forClient), { baseUrl: forClient.values.baseUrl })
-      const answer = await ask(client, input as unknown as CommandInput<Of>, { signal: screen.signal })
+      const config = readConfig(credentialsOf(forClient), { baseUrl: forClient.values.baseUrl })
+      const call = createCall(config, (ms, signal, { message }) => {
+        screen.note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
+        return pauseFor(ms, signal)
+      })
+      const answer = await ask(clientOver(call), input as unknown as CommandInput<Of>, { signal: screen.signal })
       if (input.values.json) screen.json(answer)
       else screen.print(show(answer))
       return 0
