@@ -1,4 +1,4 @@
-import { type ApiError, redacted } from './api-error.ts'
+import { ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
@@ -9,36 +9,77 @@ export interface Answer {
   readonly text: string
 }
 
+/** The most that is read of an answer, in bytes. A page of 100 webhooks has a tenth of it. */
+const largestAnswer = 4 * 1_024 * 1_024
+
 /**
  * Sends a request once.
- * @throws ApiError `timeout`, `connection` or `aborted`
+ * @throws ApiError `timeout`, `connection`, `aborted`, or `bad_answer` if the answer is too large
  */
 export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<Answer> {
-  const { fetch, timeoutMs } = config
+  const { timeoutMs } = config
   // Not AbortSignal.any and AbortSignal.timeout: they stay in memory as long as the caller's signal does.
   const controller = new AbortController()
-  const stop = () => controller.abort()
+  let stop = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => {
+      controller.abort()
+      reject(controller.signal.reason)
+    }
+  })
   const timer = setTimeout(stop, timeoutMs)
   signal?.addEventListener('abort', stop)
   try {
     signal?.throwIfAborted()
-    const response = await fetch(`${config.baseUrl}${request.path}${request.query}`, {
-      method: request.endpoint.method,
-      headers: headersOf(request, config),
-      body: request.body ?? null,
-      // A redirect would send the credentials to another server.
-      redirect: 'manual',
-      signal: controller.signal,
-    })
-    return { status: response.status, headers: response.headers, text: await response.text() }
+    // A race, because a user's fetch can ignore its signal.
+    return await Promise.race([exchange(request, config, controller.signal), stopped])
   } catch (error) {
     if (signal?.aborted) throw failure(request, 'aborted', 'aborted', { cause: signal.reason })
     if (controller.signal.aborted) throw failure(request, 'timeout', `no answer within ${timeoutMs} ms`)
-    throw connectionFailure(request, config, error)
+    throw error instanceof ApiError ? error : connectionFailure(request, config, error)
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', stop)
   }
+}
+
+async function exchange(request: ApiRequest, config: ClientConfig, signal: AbortSignal): Promise<Answer> {
+  const { fetch, baseUrl } = config
+  const response = await fetch(`${baseUrl}${request.path}${request.query}`, {
+    method: request.endpoint.method,
+    headers: headersOf(request, config),
+    body: request.body ?? null,
+    // A redirect would send the credentials to another server.
+    redirect: 'manual',
+    signal,
+  })
+  const { status, headers } = response
+  const text = await readText(response, signal)
+  if (text !== undefined) return { status, headers, text }
+  const limit = `more than ${largestAnswer / 1_024 / 1_024} MiB (is the base URL right?)`
+  throw failure(request, 'bad_answer', `the service answered ${status} with ${limit}`, { status })
+}
+
+/** Reads the body of an answer as a stream. Returns `undefined` if it is too large, and reads no further. */
+async function readText(response: Response, signal: AbortSignal): Promise<string | undefined> {
+  // A user's fetch can return an answer without a stream.
+  if (typeof response.body?.getReader !== 'function') {
+    const text = await response.text()
+    return text.length > largestAnswer ? undefined : text
+  }
+  const reader = response.body.getReader()
+  const cancel = () => void reader.cancel().catch(() => {})
+  signal.addEventListener('abort', cancel)
+  if (signal.aborted) cancel()
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    size += chunk.value.byteLength
+    if (size > largestAnswer) return void cancel()
+    text += decoder.decode(chunk.value, { stream: true })
+  }
+  return text + decoder.decode()
 }
 
 const headersOf = ({ body }: ApiRequest, { headers }: ClientConfig): Record<string, string> => ({

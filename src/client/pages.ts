@@ -21,7 +21,7 @@ export async function* everyItem<Item extends { readonly id: string }>(
   const seen = new Set<string>()
   let seenAtRestart = -1
   for (let offset = 0, last: Item | undefined; ; ) {
-    const { items, total = 0 } = await read({ offset, limit: pageSize })
+    const { items, total } = await read({ offset, limit: pageSize })
     const hasShifted = last !== undefined && items[0]?.id !== last.id
     for (const item of items) {
       if (seen.has(item.id)) continue
@@ -36,10 +36,14 @@ export async function* everyItem<Item extends { readonly id: string }>(
       continue
     }
     const end = offset + items.length
-    const next = end - 1
-    // A short page is not the last one if the total says so: the service may use smaller pages than asked for.
-    if ((items.length < pageSize && end >= total) || next <= offset || next >= seen.size) return
-    offset = next
-    last = items.at(-1)
+    // A short page is the last one only if the total says so: the service may use smaller pages than asked for. A total
+    // that is less than what was read is wrong, and says nothing.
+    const isLast = items.length < pageSize && end === total
+    const isEmpty = items.length <= (last === undefined ? 0 : 1)
+    if (isLast || isEmpty || end > seen.size) return
+    // A page of one item cannot repeat the one before: it would hold nothing else.
+    const repeats = items.length > 1
+    offset = repeats ? end - 1 : end
+    last = repeats ? items.at(-1) : undefined
   }
 }

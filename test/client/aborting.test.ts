@@ -19,6 +19,47 @@ describe('A call times out', () => {
   })
 })
 
+describe("A call through a user's fetch that ignores its signal", () => {
+  const baseUrl = 'https://api.example.com'
+  const never = () => new Promise<never>(() => {})
+
+  test('times out before the answer begins', async () => {
+    const { client } = patientClient({ baseUrl, timeoutMs: 30, retries: 1, fetch: never })
+    await failureOf('timeout', client.webhook.get('w1'))
+  })
+
+  test('times out in the middle of the answer, whose stream is cancelled', async () => {
+    let cancelled = 0
+    const fetch = async () => new Response(new ReadableStream({ cancel: () => void cancelled++ }))
+    const { client } = patientClient({ baseUrl, timeoutMs: 30, retries: 0, fetch })
+    await failureOf('timeout', client.webhook.get('w1'))
+    expect(cancelled).toBe(1)
+  })
+
+  test('times out, and cancels the stream of an answer that begins later', async () => {
+    let cancelled = () => {}
+    const done = new Promise<void>((resolve) => {
+      cancelled = resolve
+    })
+    let answer: (response: Response) => void = () => {}
+    const late = new Promise<Response>((resolve) => {
+      answer = resolve
+    })
+    const { client } = patientClient({ baseUrl, timeoutMs: 30, retries: 0, fetch: () => late })
+    await failureOf('timeout', client.webhook.get('w1'))
+    answer(new Response(new ReadableStream({ cancel: cancelled })))
+    await done
+  })
+
+  test('is aborted', async () => {
+    const controller = new AbortController()
+    const { client } = patientClient({ baseUrl, fetch: never })
+    const call = client.webhook.get('w1', { signal: controller.signal })
+    controller.abort()
+    await failureOf('aborted', call)
+  })
+})
+
 describe('A signal', () => {
   test('that is already aborted keeps the request from being sent', async () => {
     const { client, requests } = await serve(oneWebhook())

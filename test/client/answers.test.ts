@@ -1,6 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { failureOf, oneWebhook, type Said, serve } from './fixture.ts'
+import { failureOf, oneWebhook, patientClient, type Said, serve } from './fixture.ts'
 
 const apiKey = {
   id: 'k1',
@@ -131,6 +132,47 @@ describe('An answer', () => {
     expect(await client.webhook.check('w1')).toEqual({ status: 'success', message: 'sent' })
     await failureOf('bad_answer', client.webhook.check('w1'))
     expect((await failureOf('rejected', client.webhook.check('w1'))).status).toBe(202)
+  })
+})
+
+describe('An answer of more than 4 MiB', () => {
+  const mebibyte = Buffer.alloc(1_024 * 1_024, 'x')
+
+  test('is a bad answer, and is not read to its end', async () => {
+    let written = 0
+    const { client, requests } = await serve(async (_, response) => {
+      const write = () => {
+        if (response.destroyed) return
+        written += mebibyte.length
+        response.write(mebibyte, write)
+      }
+      write()
+    })
+    const error = await failureOf('bad_answer', client.webhook.get('w1'))
+    expect(error.message).toBe('webhook.get: the service answered 200 with more than 4 MiB (is the base URL right?)')
+    expect(error.status).toBe(200)
+    expect(requests).toHaveLength(1)
+    expect(written).toBeLessThan(64 * mebibyte.length)
+  })
+
+  test('is a bad answer if its Content-Encoding made it small', async () => {
+    const { client } = await serve((_, response) => {
+      response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * mebibyte.length)))
+    })
+    expect((await failureOf('bad_answer', client.webhook.get('w1'))).message).toContain('more than 4 MiB')
+  })
+
+  test("is a bad answer if a user's fetch returns no stream", async () => {
+    const fetch = async () =>
+      ({ status: 200, headers: new Headers(), text: async () => 'x'.repeat(5 * mebibyte.length) }) as Response
+    const { client } = patientClient({ baseUrl: 'https://api.example.com', fetch })
+    expect((await failureOf('bad_answer', client.webhook.get('w1'))).message).toContain('more than 4 MiB')
+  })
+
+  test('differs from one of just under 4 MiB, whose characters may be cut between chunks', async () => {
+    const name = '映'.repeat(1_390_000)
+    const { client } = await serve(oneWebhook({ name }))
+    expect((await client.webhook.get('w1')).data.webhook.name === name).toBe(true)
   })
 })
 

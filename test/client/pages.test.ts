@@ -90,10 +90,19 @@ describe('listAll', () => {
     expect(service.requests.length).toBeLessThanOrEqual(4)
   })
 
-  test('yields every item of a service whose pages are smaller than requested', async () => {
+  test.each([
+    [25, 'a total', (count: number) => count],
+    [25, 'no total', () => undefined],
+    [2, 'no total', () => undefined],
+    [1, 'a total', (count: number) => count],
+    [1, 'no total', () => undefined],
+    [25, 'a total that is too high', (count: number) => count + 1],
+    [25, 'a total that is too low', (count: number) => count - 50],
+  ])('yields every item of a service with pages of %d and %s', async (largestPage, _, total) => {
     const all = items(60)
-    const service = await serve(listing({ items: all }, { largestPage: 25 }))
+    const service = await serve(listing({ items: all }, { largestPage, total }))
     expect(await everyId(service)).toEqual(idsOf(all))
+    expect(service.requests.length).toBeLessThanOrEqual(Math.ceil(60 / Math.max(largestPage - 1, 1)) + 1)
   })
 
   test.each([
