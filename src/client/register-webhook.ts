@@ -14,7 +14,8 @@ export interface Registration {
   readonly url: string
   /**
    * The name of the webhook, 1 to 100 characters. With a name, the webhook is found again after its URL has changed. Two
-   * deployments in one workspace must not share a name. The service chooses a name if it is left out.
+   * deployments in one workspace must not share a name: a webhook that is found by its URL is not renamed if another one
+   * has the name already. The service chooses a name if it is left out.
    */
   readonly name?: string | undefined
 }
@@ -24,13 +25,16 @@ export interface RegistrationReport {
   readonly action: 'created' | 'updated' | 'unchanged'
   /** The webhook as it is now. */
   readonly webhook: Webhook
-  /** Other webhooks with the same URL. They receive every event too: delete them if they are yours. */
+  /**
+   * Other webhooks with the same URL or the same name. They are left as they are. Those with the same URL receive every
+   * event too: delete what is yours.
+   */
   readonly duplicates: readonly Webhook[]
 }
 
 /**
  * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all five. The webhook is found
- * by its URL, or else by its name. It is created if there is none, and updated only where it differs. Call this at every
+ * by its URL, or else by its name; other matches are reported in `duplicates`. It is created if there is none, and updated only where it differs. Call this at every
  * start, after you have registered the handlers.
  *
  * Several servers may call it at once. If two of them create a webhook, the receiver drops the duplicate events, and each
@@ -72,19 +76,20 @@ async function register(
   wanted: Wanted,
   options: CallOptions | undefined,
 ): Promise<RegistrationReport> {
-  const [found, ...leftOver] = matching(await oldestFirst(api, options), wanted)
-  if (found !== undefined) return adjust(api, wanted, { webhook: found, duplicates: leftOver }, options)
+  const [found, ...others] = matching(await oldestFirst(api, options), wanted)
+  if (found !== undefined) return adjust(api, wanted, { webhook: found, duplicates: others }, options)
 
   const { data } = await api.create(wanted, options)
   const listed = await oldestFirst(api, options)
   // The two answers can write the time of creation differently, so the one in the list counts. The list can lag behind.
   const created = listed.find(({ id }) => id === data.webhook.id) ?? data.webhook
-  const others = withUrl(listed, wanted).filter(({ id }) => id !== created.id)
-  const [oldest, ...duplicates] = others
+  const matches = matching(listed, wanted).filter(({ id }) => id !== created.id)
+  const oldest = listed.find((each) => each.id !== created.id && hasUrl(each, wanted))
   if (oldest === undefined || byAge(created, oldest) < 0) {
-    return { action: 'created', webhook: created, duplicates: others }
+    return { action: 'created', webhook: created, duplicates: matches }
   }
   await api.delete(created.id, options)
+  const duplicates = matches.filter(({ id }) => id !== oldest.id)
   return adjust(api, wanted, { webhook: oldest, duplicates }, options)
 }
 
@@ -122,14 +127,18 @@ function byAge(one: Webhook, other: Webhook): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Finds the webhooks with the URL, or else the oldest webhook with the name. */
+/**
+ * Finds the webhooks with the URL or the name. Those with both come first, then those with the URL; within each group the
+ * order stays.
+ */
 function matching(all: readonly Webhook[], wanted: Wanted): readonly Webhook[] {
-  const found = withUrl(all, wanted)
-  if (found.length > 0 || wanted.name === undefined) return found
-  return all.filter(({ name }) => name === wanted.name).slice(0, 1)
+  const rank = (webhook: Webhook) => (hasUrl(webhook, wanted) ? 2 : 0) + (hasName(webhook, wanted) ? 1 : 0)
+  return all.filter((webhook) => rank(webhook) > 0).sort((one, other) => rank(other) - rank(one))
 }
 
-const withUrl = (all: readonly Webhook[], { url }: Wanted) => all.filter((webhook) => isSameUrl(webhook.url, url))
+const hasUrl = (webhook: Webhook, { url }: Wanted): boolean => isSameUrl(webhook.url, url)
+
+const hasName = (webhook: Webhook, { name }: Wanted): boolean => name !== undefined && webhook.name === name
 
 /** Compares URLs in their normal form, because the service may store that. */
 const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href === fields.parseUrl(other)?.href
@@ -140,7 +149,9 @@ async function adjust(
   { webhook, duplicates }: Omit<RegistrationReport, 'action'>,
   options?: CallOptions,
 ): Promise<RegistrationReport> {
-  const changes = changesOf(webhook, wanted)
+  // A second webhook of one name could not be told from the first.
+  const nameIsTaken = duplicates.some((each) => hasName(each, wanted))
+  const changes = changesOf(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)
   if (Object.keys(changes).length === 0) return { action: 'unchanged', webhook, duplicates }
   await api.update(webhook.id, changes, options)
   const { data } = await api.get(webhook.id, options)

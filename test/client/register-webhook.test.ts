@@ -92,8 +92,62 @@ describe('registerWebhook', () => {
     const { client } = await start()
     await client.webhook.create({ url: 'https://other.example.com', name, encodingFinished: true })
     const { data } = await client.webhook.create({ url, name: 'another', encodingFinished: true })
+    const report = await registerWebhook(client, handling('encoding.failed'), { url, name })
+    expect(report).toMatchObject({ action: 'updated', webhook: { id: data.webhook.id, encodingFailed: true } })
+  })
+
+  test('leaves no two webhooks with one name, renames nobody else, and reports both', async () => {
+    const { client, all } = await start()
+    const named = await client.webhook.create({ url: 'https://other.example.com', name, encodingFinished: true })
+    const other = await client.webhook.create({ url, name: 'another', encodingFinished: true })
+    for (let start = 0; start < 2; start++) {
+      const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
+      expect(report).toEqual({
+        action: 'unchanged',
+        webhook: other.data.webhook,
+        duplicates: [named.data.webhook],
+      })
+    }
+    expect((await all()).map((webhook) => webhook.name)).toEqual([name, 'another'])
+  })
+
+  test('prefers the webhook with the URL and the name to an older one with the URL alone', async () => {
+    const { client, all } = await start()
+    const older = await client.webhook.create({ url, name: 'another', encodingFinished: true })
+    const { data } = await client.webhook.create({ url, name, encodingFinished: true })
     const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
-    expect(report).toMatchObject({ action: 'updated', webhook: { id: data.webhook.id, name }, duplicates: [] })
+    expect(report).toEqual({ action: 'unchanged', webhook: data.webhook, duplicates: [older.data.webhook] })
+    expect((await all()).map((webhook) => webhook.name)).toEqual(['another', name])
+  })
+
+  test('reports the others of several webhooks with the name', async () => {
+    const { client } = await start()
+    for (const path of ['a', 'b']) {
+      await client.webhook.create({ url: `https://example.com/${path}`, name, encodingFinished: true })
+    }
+    const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
+    expect(report).toMatchObject({
+      action: 'updated',
+      webhook: { url, name },
+      duplicates: [{ url: 'https://example.com/b', name }],
+    })
+  })
+
+  test('reports a webhook with the name that another server has created meanwhile', async () => {
+    const { client } = await start()
+    const watched: Client['webhook'] = {
+      ...client.webhook,
+      async create(params, options) {
+        await client.webhook.create({ ...params, url: `${url}-of-another-server` })
+        return client.webhook.create(params, options)
+      },
+    }
+    const report = await registerWebhook({ webhook: watched }, handling('encoding.finished'), { url, name })
+    expect(report).toMatchObject({
+      action: 'created',
+      webhook: { url, name },
+      duplicates: [{ url: `${url}-of-another-server`, name }],
+    })
   })
 
   test('finds its webhook among many', async () => {
