@@ -10,6 +10,8 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
   readonly accepted: AcceptedEvent
   readonly number: number
   readonly completed: readonly string[]
+  /** `true` while Redis holds the event responsible, should the process end. */
+  isCharged = false
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
   #recorded: readonly string[]
@@ -34,9 +36,15 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
 
   /** Records which handlers have succeeded, unless that is recorded already. */
   async record(completed: readonly string[]): Promise<void> {
-    if (this.aborted || completed.length === this.#recorded.length) return
-    await this.job.updateProgress({ completed })
-    this.#recorded = completed
+    const all = this.withRecorded(completed)
+    if (this.aborted || all.length === this.#recorded.length) return
+    await this.job.updateProgress({ completed: all })
+    this.#recorded = all
+  }
+
+  /** Adds the handlers that an attempt has recorded: another version of the program can have them, and this one not. */
+  withRecorded(completed: readonly string[]): readonly string[] {
+    return [...new Set([...this.#recorded, ...completed])]
   }
 
   override abort(reason: Error): void {
