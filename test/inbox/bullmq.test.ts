@@ -138,14 +138,18 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await inbox.close()
   })
 
-  test('makes a dead letter of an event that ends every process that handles it', async () => {
-    const name = queue()
+  /** Opens an inbox with an event that was cut off as often as an event may be. */
+  const openCutOff = async (name: string) => {
     const front = openFront({ queue: name })
     await front.accept(eventOf('one'))
     await front.close()
     const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
-    await redis.hset(`bull:${name}:${job}`, 'stc', 11)
-    const { inbox, calls } = open({ queue: name })
+    await redis.hset(`bull:${name}:${job}`, { stc: 11, cutOffs: 10 })
+    return open({ queue: name })
+  }
+
+  test('makes a dead letter of an event that ends every process that handles it', async () => {
+    const { inbox, calls } = await openCutOff(queue())
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
     expect((await inbox.deadLetters.get('one'))?.failures).toEqual([
       { handler: 'none', message: 'its handling was cut off 11 times' },
@@ -188,6 +192,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const name = queue()
     const { inbox, calls } = open({ queue: name })
     await inbox.accept(eventOf('one'))
+    ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: [] })
     ;(await calls.next()).finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'no' }] })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
     const board = new Queue(name, { connection: { port: server.port } })
@@ -196,11 +201,77 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await job?.retry()
     const call = await calls.next()
     expect(call.attempt.completed).toEqual(['a'])
+    // It gets as many attempts as a new event.
+    expect(call.attempt.number).toBe(1)
     call.finish()
     await until(async () => (await inbox.stats()).running === 0)
     expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
     await board.close()
     await end(inbox, calls)
+  })
+
+  test('handles an event that is dead by cut-offs once another program, such as Bull Board, has retried it', async () => {
+    const name = queue()
+    const { inbox, calls } = await openCutOff(name)
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
+    const board = new Queue(name, { connection: { port: server.port } })
+    const [job] = await board.getFailed()
+    await job?.retry()
+    const call = await calls.next()
+    expect(call.attempt.number).toBe(1)
+    await board.close()
+    await end(inbox, calls)
+  })
+
+  test('buries an event again whose process ended while it buried it', async () => {
+    const name = queue()
+    const front = openFront({ queue: name })
+    await front.accept(eventOf('one'))
+    await front.close()
+    const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
+    const failures = [{ handler: 'a', message: 'no' }]
+    const progress = JSON.stringify({ completed: ['b'], failures, stalls: 0 })
+    await redis.hset(`bull:${name}:${job}`, { progress, stc: 1 })
+    const handle = vi.fn()
+    const inbox = openWith(definitionOf({ queue: name }), handle)
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
+    expect(await inbox.deadLetters.get('one')).toMatchObject({ completed: ['b'], failures })
+    expect(handle).not.toHaveBeenCalled()
+    await inbox.close()
+  })
+
+  test('does not run a handler again that succeeded, although another one was removed meanwhile', async () => {
+    const { inbox, calls } = open()
+    await inbox.accept(eventOf('one'))
+    ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: ['a', 'removed'] })
+    ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: ['a', 'new'] })
+    const call = await calls.next()
+    expect(call.attempt.completed).toEqual(['a', 'removed', 'new'])
+    call.finish({ status: 'dead', completed: ['a', 'new'], failures: [{ handler: 'c', message: 'no' }] })
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    expect((await inbox.deadLetters.get('one'))?.completed).toEqual(['a', 'removed', 'new'])
+    await end(inbox, calls)
+  })
+
+  test('hands running events back when it closes: the next process starts them at once, and no crash is counted', async () => {
+    const name = queue()
+    const { inbox, calls: hanging } = open({ queue: name })
+    const keys = ['one', 'two', 'three']
+    for (const key of keys) await inbox.accept(eventOf(key))
+    for (const _ of keys) await hanging.next()
+    const { unfinished } = await inbox.close({ timeoutMs: 20 })
+    expect(unfinished.map(({ event }) => event.key).sort()).toEqual([...keys].sort())
+    const { inbox: next, calls } = open({ queue: name })
+    const openedAt = performance.now()
+    const started = await Promise.all(keys.map(() => calls.next()))
+    expect(performance.now() - openedAt).toBeLessThan(1_000)
+    expect(started.map(({ event, attempt }) => [event.key, attempt.number]).sort()).toEqual(
+      keys.map((key) => [key, 1]).sort(),
+    )
+    for (const id of await redis.lrange(`bull:${name}:active`, 0, -1))
+      expect(await redis.hmget(`bull:${name}:${id}`, 'stc', 'cutOffs')).toEqual([null, null])
+    await end(next, calls)
+    hanging.finishAll()
   })
 
   test('warns where the settings of Redis can lose acknowledged events', async () => {

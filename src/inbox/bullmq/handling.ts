@@ -1,10 +1,11 @@
-import { DelayedError, UnrecoverableError, Worker } from 'bullmq'
+import { DelayedError, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { longestWaitMs, within } from '../../internal/timers.ts'
 import type { Handle, HandlingResult, InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { BullmqAttempt } from './attempt.ts'
-import type { JobData } from './job-data.ts'
+import { Isolation } from './isolation.ts'
+import { type JobData, progressOf } from './job-data.ts'
 import { jobReader, type ReadJob } from './job-reader.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
@@ -14,8 +15,11 @@ export interface BullmqHandlingOptions {
   readonly ttlMs: number
 }
 
-/** The number of times that a process may end while it handles an event: an event must not crash them for ever. */
+/** The number of processes that an event may end: it must not crash them for ever. */
 const maxCrashes = 10
+
+/** The longest that closing waits until Redis has the running events back, in ms. */
+const handBackMs = 1_000
 
 /** The pause before a failed step in Redis is tried again, in ms. */
 const retryPauseMs = 500
@@ -41,6 +45,8 @@ export class BullmqHandling {
   readonly #logger: Logger
   readonly #ttlMs: number
   readonly #running = new Map<string, BullmqAttempt>()
+  readonly #isolation = new Isolation()
+  #isClosed = false
   readonly #worker: Worker<JobData>
 
   constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqHandlingOptions) {
@@ -74,6 +80,8 @@ export class BullmqHandling {
   async #process(job: EventJob): Promise<void> {
     const former = this.#running.get(job.id as string)
     if (former !== undefined) return this.#putOff(job, former)
+    if (this.#isClosed) return this.#handBack(job)
+    if (isRevived(job)) await this.#queue.startAfresh(job)
     const accepted = await this.#readJob(job)
     if (accepted === undefined) return
     const attempt = new BullmqAttempt(job, accepted)
@@ -93,12 +101,47 @@ export class BullmqHandling {
   }
 
   async #attempt(attempt: BullmqAttempt): Promise<void> {
-    const { job, accepted, completed } = attempt
+    const { job, completed } = attempt
     if (job.attemptsStarted > 1 && (await this.#queue.wasHandled(job))) return
-    if (job.stalledCounter > maxCrashes) {
-      const message = `its handling was cut off ${job.stalledCounter} times`
-      return this.#bury(attempt, { status: 'dead', completed, failures: [{ handler: 'none', message }] })
+    // The process ended while it buried the event.
+    const { failures } = progressOf(job.progress)
+    if (failures !== undefined) return this.#bury(attempt, { status: 'dead', completed, failures })
+    if (job.stalledCounter === 0) return this.#isolation.beside(() => this.#run(attempt))
+    return this.#isolation.alone(() => this.#runSuspect(attempt))
+  }
+
+  /** Handles an event that may have ended a process. If this one ends meanwhile, the event stays charged with it. */
+  async #runSuspect(attempt: BullmqAttempt): Promise<void> {
+    if (attempt.aborted) return
+    attempt.isCharged = true
+    const cutOffs = await this.#queue.charge(attempt.job, 1)
+    if (cutOffs > maxCrashes) {
+      const failures = [{ handler: 'none', message: `its handling was cut off ${cutOffs} times` }]
+      return this.#bury(attempt, { status: 'dead', completed: attempt.completed, failures })
     }
+    try {
+      await this.#run(attempt)
+    } finally {
+      if (attempt.aborted) void this.#discharge(attempt).catch(() => {})
+      else await this.#insist(attempt, () => this.#discharge(attempt))
+    }
+  }
+
+  async #discharge(attempt: BullmqAttempt): Promise<void> {
+    if (!attempt.isCharged) return
+    attempt.isCharged = false
+    try {
+      await this.#queue.charge(attempt.job, -1)
+    } catch (error) {
+      attempt.isCharged = true
+      throw error
+    }
+  }
+
+  async #run(attempt: BullmqAttempt): Promise<void> {
+    // It may have waited for its turn.
+    if (attempt.aborted) return
+    const { job, accepted } = attempt
     const result = await this.#handle(accepted.event, accepted.receivedAt, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return
@@ -108,10 +151,11 @@ export class BullmqHandling {
     throw new Retry(Math.ceil(result.delayMs))
   }
 
-  async #bury(attempt: BullmqAttempt, result: HandlingResult & { status: 'dead' }): Promise<never> {
-    const { completed, failures } = result
-    await this.#insist(attempt, () => attempt.job.updateProgress({ completed, failures }))
-    await this.#insist(attempt, () => this.#queue.rememberDead(attempt.job))
+  async #bury(attempt: BullmqAttempt, { failures, ...result }: HandlingResult & { status: 'dead' }): Promise<never> {
+    const { job } = attempt
+    const progress = { completed: attempt.withRecorded(result.completed), failures, stalls: job.stalledCounter }
+    await this.#insist(attempt, () => job.updateProgress(progress))
+    await this.#insist(attempt, () => this.#queue.rememberDead(job))
     throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
   }
 
@@ -140,14 +184,35 @@ export class BullmqHandling {
     }
   }
 
-  /** Starts no more events, and waits up to `timeoutMs` for running ones. The leases of the others run out. */
+  /** Starts no more events, waits up to `timeoutMs` for running ones, and hands the others back. */
   async close(timeoutMs: number): Promise<readonly UnfinishedEvent[]> {
     const closed = this.#worker.close()
+    const { client } = this.#queue
     // Without Redis nothing can end, and the worker would use up the whole time to close.
-    const isIdle = this.#running.size === 0 && this.#queue.client.status !== 'ready'
+    const isIdle = this.#running.size === 0 && client.status !== 'ready'
     await within(isIdle ? 0 : Math.min(timeoutMs, longestWaitMs), closed, () => {})
+    this.#isClosed = true
     const unfinished = [...this.#running.values()]
     for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
+    const handedBack = Promise.allSettled(unfinished.map((attempt) => this.#giveUp(attempt)))
+    await within(client.status === 'ready' ? handBackMs : 0, handedBack, () => {})
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
+
+  async #giveUp(attempt: BullmqAttempt): Promise<void> {
+    await this.#discharge(attempt)
+    await attempt.job.moveToWait(attempt.job.token)
+  }
+
+  /** Gives an event to the next process at once. Where that fails, its lease runs out. */
+  async #handBack(job: EventJob): Promise<never> {
+    await job.moveToWait(job.token)
+    throw new WaitingError()
+  }
+}
+
+/** Says whether an event was a dead letter until it was replayed, here or by another program, such as Bull Board. */
+function isRevived({ progress, stalledCounter }: EventJob): boolean {
+  const { failures, stalls = stalledCounter } = progressOf(progress)
+  return failures !== undefined && stalledCounter <= stalls
 }

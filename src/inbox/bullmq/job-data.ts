@@ -23,6 +23,8 @@ export interface JobProgress {
   readonly completed: readonly string[]
   /** The failures of an event that is, or is about to become, a dead letter. */
   readonly failures?: readonly HandlerFailure[]
+  /** How often a process had ended that handled the event when it became one. */
+  readonly stalls?: number
 }
 
 /** Says whether a job is an event. Other programs that reach the queue can add jobs of their own. */

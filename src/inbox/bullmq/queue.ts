@@ -5,8 +5,15 @@ import { type ReachRedis, redisReach } from '../../internal/reach-redis.ts'
 import type { Acceptance, AcceptedEvent, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { connect } from './connection.ts'
-import { type JobData, toUnreadableData } from './job-data.ts'
-import { convertScript, discardScript, handledMark, keepUnreadableScript } from './scripts.ts'
+import { type JobData, progressOf, toUnreadableData } from './job-data.ts'
+import {
+  chargeScript,
+  convertScript,
+  discardScript,
+  handledMark,
+  keepUnreadableScript,
+  startAfreshScript,
+} from './scripts.ts'
 
 /** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
@@ -112,11 +119,26 @@ export class EventQueue {
     return (await this.client.get(this.#key(deduplicationId as string))) === handledMark
   }
 
+  /**
+   * Adds `count` to the number of processes that the event has ended, and returns the sum. It is charged before it is
+   * handled, since a process that ends can say nothing.
+   */
+  charge({ id }: EventJob, count: 1 | -1): Promise<number> {
+    return this.#run(chargeScript, id as string, count)
+  }
+
+  /** Gives an event that was a dead letter as many attempts as a new one. */
+  async startAfresh(job: EventJob): Promise<void> {
+    const progress = { completed: progressOf(job.progress).completed }
+    await this.#run(startAfreshScript, job.id as string, JSON.stringify(progress))
+    Object.assign(job, { progress, attemptsMade: 0, stalledCounter: 0 })
+  }
+
   /** Passes a dead letter to the handlers again, with fresh attempts. `false`: another caller was first. */
   async revive(job: EventJob): Promise<boolean> {
     try {
       await this.reach(async (jobs) => {
-        await this.client.hdel(jobs.toKey(job.id as string), 'stc')
+        await this.client.hdel(jobs.toKey(job.id as string), 'stc', 'cutOffs')
         await job.retry('failed', { resetAttemptsMade: true })
       })
       return true

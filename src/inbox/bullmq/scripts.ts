@@ -60,3 +60,18 @@ redis.call('ZREM', prefix .. 'unreadable', id)
 removeJob(id)
 if ARGV[4] == '0' then redis.call('DEL', key) else redis.call('SET', key, '${handledMark}', 'PX', ARGV[4]) end
 return 1`
+
+/** Adds to the number of processes that an event has ended. Returns the sum. ARGV: prefix, job id, how many. */
+export const chargeScript = `
+local key = ARGV[1] .. ARGV[2]
+-- Another process may have removed the job.
+if redis.call('EXISTS', key) == 0 then return 0 end
+return redis.call('HINCRBY', key, 'cutOffs', ARGV[3])`
+
+/** Forgets the attempts at an event that was a dead letter. ARGV: prefix, job id, progress. */
+export const startAfreshScript = `
+local key = ARGV[1] .. ARGV[2]
+if redis.call('EXISTS', key) == 0 then return 0 end
+redis.call('HDEL', key, 'atm', 'stc', 'cutOffs')
+redis.call('HSET', key, 'progress', ARGV[3])
+return 1`

@@ -37,7 +37,8 @@ if (handling === 'held') {
   receiver.onAny(hold, { name: 'second' })
 } else {
   receiver.onAny(async (_event, { key }) => {
-    await sleep(Math.random() * 20)
+    await sleep(handling !== 'crashing' ? Math.random() * 20 : key.startsWith('culprit') ? 300 : 1_000)
+    if (key.startsWith('culprit')) process.kill(process.pid, 'SIGKILL')
     await effects.hincrby('effects', key, 1)
   })
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 /** Tells a receiver in a process of its own what to do. */
@@ -9,9 +10,10 @@ export interface ReceiverTask {
   readonly queue: string
   /**
    * `effects`: counts each run of a handler in the hash of that name, by event key. `held`: has a handler that ends at
-   * once, and one that waits for a message. `none`: handles nothing.
+   * once, and one that waits for a message. `none`: handles nothing. `crashing`: kills itself 0.3 s after it started to
+   * handle an event whose key begins with `culprit`, and counts the runs of others that have lasted 1 s.
    */
-  readonly handling: 'effects' | 'held' | 'none'
+  readonly handling: 'effects' | 'held' | 'none' | 'crashing'
   readonly leaseMs: number
 }
 
@@ -64,6 +66,11 @@ export class ReceiverProcess {
         this.#onNews = resolve
       })
     }
+  }
+
+  /** Waits until the process has ended, or the condition holds. */
+  async endsOr(holds: () => Promise<boolean>): Promise<void> {
+    while (!this.hasEnded && !(await holds())) await sleep(50)
   }
 
   tell(message: ToReceiver): void {

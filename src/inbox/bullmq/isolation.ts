@@ -1,0 +1,59 @@
+import { within } from '../../internal/timers.ts'
+
+/** The longest that an event runs alone, and the longest that it waits for others to end, in ms. */
+const aloneMs = 10_000
+
+/**
+ * Runs events side by side, and a suspect alone: an event that was being handled when a process ended. If the process ends
+ * again, the suspect did it. After `aloneMs` the others continue beside it, so that one long handler does not hold them up.
+ */
+export class Isolation {
+  #running = 0
+  /** Pending while a suspect runs alone. */
+  #alone: Promise<void> | undefined
+  #onIdle: (() => void) | undefined
+
+  async beside<T>(run: () => Promise<T>): Promise<T> {
+    while (this.#alone !== undefined) await this.#alone
+    this.#running++
+    try {
+      return await run()
+    } finally {
+      this.#running--
+      if (this.#running === 0) this.#onIdle?.()
+    }
+  }
+
+  async alone<T>(run: () => Promise<T>): Promise<T> {
+    while (this.#alone !== undefined) await this.#alone
+    const letOthersIn = this.#close()
+    await within(aloneMs, this.#idle(), () => {})
+    const timer = setTimeout(letOthersIn, aloneMs)
+    try {
+      return await run()
+    } finally {
+      clearTimeout(timer)
+      letOthersIn()
+    }
+  }
+
+  /** Starts nothing more until the returned function is called. */
+  #close(): () => void {
+    let open = () => {}
+    const alone = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    this.#alone = alone
+    return () => {
+      if (this.#alone === alone) this.#alone = undefined
+      open()
+    }
+  }
+
+  async #idle(): Promise<void> {
+    if (this.#running === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+}
