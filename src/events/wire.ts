@@ -21,36 +21,30 @@ export interface WireEvent {
 const text = z.nullish(z.string())
 const required = z.string().check(z.minLength(1))
 
-const flat = z.object({
-  type: required,
-  media_id: required,
+/** The fields that both formats have, in the case of the flat one. */
+const common = {
   emitted_at: text,
   media_type: text,
   qualities: text,
   title: text,
   status: text,
   user_id: text,
-})
+}
+
+const flat = z.object({ type: required, media_id: required, ...common })
 
 // The SDK's sample receiver reads `{event, data: {videoId}}`; which case its other fields have is not known.
-const envelope = z.object({
-  event: required,
-  data: z.object({
-    media_id: text,
-    mediaId: text,
-    video_id: text,
-    videoId: text,
-    emitted_at: text,
-    emittedAt: text,
-    media_type: text,
-    mediaType: text,
-    qualities: text,
-    title: text,
-    status: text,
-    user_id: text,
-    userId: text,
-  }),
+const data = z.object({
+  ...common,
+  media_id: text,
+  mediaId: text,
+  video_id: text,
+  videoId: text,
+  emittedAt: text,
+  mediaType: text,
+  userId: text,
 })
+const envelope = z.object({ event: required, data })
 
 /**
  * Reads a payload in either wire format. One with a string `type` is flat.
@@ -63,35 +57,24 @@ export function readWireEvent(payload: JsonObject): WireEvent {
 
 function readFlat(payload: JsonObject): WireEvent {
   const fields = check(flat, payload)
-  return {
-    format: 'flat',
-    type: fields.type,
-    mediaId: fields.media_id,
-    emittedAt: fields.emitted_at || undefined,
-    mediaType: fields.media_type || undefined,
-    qualities: fields.qualities || undefined,
-    title: fields.title || undefined,
-    status: fields.status || undefined,
-    userId: fields.user_id || undefined,
-  }
+  return { format: 'flat', type: fields.type, mediaId: fields.media_id, ...commonOf(fields) }
 }
 
 function readEnvelope(payload: JsonObject): WireEvent {
   const { event, data } = check(envelope, payload)
   const mediaId = data.videoId || data.video_id || data.mediaId || data.media_id
   if (!mediaId) throw malformedField('data.videoId', 'a non-empty string')
-  return {
-    format: 'envelope',
-    type: dottedNames.get(event) ?? event,
-    mediaId,
-    emittedAt: data.emitted_at || data.emittedAt || undefined,
-    mediaType: data.media_type || data.mediaType || undefined,
-    qualities: data.qualities || undefined,
-    title: data.title || undefined,
-    status: data.status || undefined,
-    userId: data.user_id || data.userId || undefined,
-  }
+  return { format: 'envelope', type: dottedNames.get(event) ?? event, mediaId, ...commonOf(data) }
 }
+
+const commonOf = (fields: Partial<z.output<typeof data>>) => ({
+  emittedAt: fields.emitted_at || fields.emittedAt || undefined,
+  mediaType: fields.media_type || fields.mediaType || undefined,
+  qualities: fields.qualities || undefined,
+  title: fields.title || undefined,
+  status: fields.status || undefined,
+  userId: fields.user_id || fields.userId || undefined,
+})
 
 /** The names of the subscription flags, which an envelope may use. */
 const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.replace('.', '_'), type]))
