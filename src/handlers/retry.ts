@@ -1,4 +1,4 @@
-import { checkNumbers } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 
 /** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {
@@ -31,7 +31,9 @@ export interface RetrySchedule {
  * Makes the schedule of retries.
  * @throws WebhookError `invalid_option`
  */
-export function retrySchedule({ attempts = 5, baseMs = 1_000, maxMs = 60_000 }: RetryOptions = {}): RetrySchedule {
+export function retrySchedule(options: RetryOptions = {}): RetrySchedule {
+  const { attempts = 5, baseMs = 1_000, maxMs = 60_000, ...unknown } = options
+  checkUnknown('retry', unknown)
   checkNumbers('retry', { attempts, baseMs, maxMs })
   return {
     attempts,

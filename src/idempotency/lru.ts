@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { checkNumbers, largestCache } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 
@@ -33,7 +33,8 @@ interface Lease {
  * @throws WebhookError `invalid_option`
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
-  const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now() } = options
+  const { max = 100_000, ttlMs = 86_400_000, now = () => performance.now(), ...unknown } = options
+  checkUnknown('lruStore', unknown)
   checkNumbers('lruStore', { ttlMs })
   checkNumbers('lruStore', { max }, largestCache)
   const leases = new ChurnMap<string, Lease>()

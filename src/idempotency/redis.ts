@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { checkNumbers } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'
@@ -66,7 +66,8 @@ return redis.call('DEL', KEYS[1])`
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
+  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = options ?? {}
+  checkUnknown('redisStore', unknown)
   checkNumbers('redisStore', { ttlMs, timeoutMs })
   if (typeof prefix !== 'string') throw new WebhookError('invalid_option', 'redisStore: prefix has to be a string')
   const run = scriptRunner(client, timeoutMs)

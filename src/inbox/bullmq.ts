@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
@@ -77,8 +77,9 @@ const disconnectMs = 1_000
  * @throws WebhookError `invalid_option`
  */
 export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
-  const { connection, queue = 'media-webhooks', handles = true, concurrency = 16 } = options
-  const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000 } = options
+  const { connection, queue = 'media-webhooks', handles = true, concurrency = 16, ...rest } = options
+  const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = rest
+  checkUnknown('bullmqInbox', unknown)
   checkNumbers('bullmqInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
   if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null))
     throw new WebhookError('invalid_option', 'bullmqInbox: connection has to be a URL or options for ioredis')

@@ -1,7 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import { lruStore } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
-import { checkNumbers, largestCache } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
@@ -60,7 +60,9 @@ export interface MemoryInboxOptions {
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
-  const { store = lruStore(), leaseMs = 5_000, concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 1_000 } = options
+  const { store = lruStore(), leaseMs = 5_000, concurrency = 16, ...rest } = options
+  const { maxWaiting = 10_000, maxDeadLetters = 1_000, ...unknown } = rest
+  checkUnknown('memoryInbox', unknown)
   if (typeof store?.claims !== 'function')
     throw new WebhookError(
       'invalid_option',

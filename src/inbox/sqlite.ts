@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { checkNumbers } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
@@ -76,7 +76,9 @@ type Limits = Required<Omit<SqliteInboxOptions, 'path' | 'database'>>
  * @throws WebhookError `invalid_option`; opening it throws `unavailable` when the file cannot be used
  */
 export function sqliteInbox(options: SqliteInboxOptions): InboxDefinition {
-  const { path, database, concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000 } = options
+  const { path, database, concurrency = 16, ...rest } = options
+  const { maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = rest
+  checkUnknown('sqliteInbox', unknown)
   const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
   checkNumbers('sqliteInbox', limits)
   const open = opener(path, database)

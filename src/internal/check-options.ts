@@ -21,6 +21,15 @@ export function checkNumbers(
 }
 
 /**
+ * Checks that no option is left over: a misspelt one would be ignored without a word.
+ * @param unknown the options that were not destructured
+ * @throws WebhookError `invalid_option`
+ */
+export function checkUnknown(owner: string, unknown: object): void {
+  for (const name in unknown) throw new WebhookError('invalid_option', `${owner}: there is no option ${name}`)
+}
+
+/**
  * Checks an option that takes one of a few values.
  * @throws WebhookError `invalid_option`
  */

@@ -5,7 +5,7 @@ import type { EventKeySource } from '../events/parse.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
 import type { CloseOptions, CloseReport, Inbox, InboxDefinition } from '../inbox/inbox.ts'
-import { checkChoice, checkHeaderName, checkNumbers } from '../internal/check-options.ts'
+import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
@@ -100,7 +100,8 @@ export interface Receiver {
  * @throws WebhookError `invalid_option`
  */
 export function checkReceiverOptions(options: ReceiverOptions): void {
-  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger } = (options ?? {}) as ReceiverOptions
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
+  const { handlers: _, hooks: __, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
   // Without `needsBytes` a verifier of signatures would get an empty body behind a parser, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
@@ -128,8 +129,8 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
   if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
     throw invalid('retry is an object, such as { attempts: 3 }')
   }
-  const { maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs } = options
   checkNumbers('createReceiver', { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, handlerTimeoutMs })
+  checkUnknown('createReceiver', unknown)
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { redisStore } from '../../src/idempotency/redis.ts'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import {
   createReceiver,
   type EventType,
   type InboxDefinition,
+  lruStore,
   memoryInbox,
   type ReceiverOptions,
   unverified,
@@ -19,6 +21,18 @@ const inbox: InboxDefinition = { ...answeringInbox(() => 'accepted'), handlesNow
 
 const build = (options: Partial<Record<keyof ReceiverOptions, unknown>>) => () =>
   createReceiver({ verify: unverified(), inbox, ...options } as ReceiverOptions)
+
+test.each<[string, () => unknown]>([
+  ['createReceiver', build({ inbocks: memoryInbox() } as never)],
+  ['retry', build({ retry: { attemps: 1 } })],
+  ['memoryInbox', () => memoryInbox({ concurency: 3 } as never)],
+  ['lruStore', () => lruStore({ maximum: 3 } as never)],
+  ['sqliteInbox', () => sqliteInbox({ path: 'a.db', ttl: 3 } as never)],
+  ['bullmqInbox', () => bullmqInbox({ connection: 'redis://127.0.0.1', ttl: 3 } as never)],
+  ['redisStore', () => redisStore({ client: {}, ttl: 3 } as never)],
+])('%s throws for an option that does not exist', (owner, make) => {
+  expect(make).toThrow(invalid(new RegExp(`^${owner}: there is no option`)))
+})
 
 describe('createReceiver does not take', () => {
   test.each([undefined, null, 'urlToken', () => true, {}, { verify: 'yes' }])('%o as its verifier', (verify) => {
