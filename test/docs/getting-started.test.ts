@@ -84,6 +84,7 @@ test('"Getting started" leads to an event in a handler, and to an endpoint that 
     expect(await step.ended, step.output()).toBe(0)
   }
   await expect.poll(running.output, soon).toMatch(/^publish \S+ in 360p, 720p$/m)
+  expect(running.output()).not.toContain('publish 00000000-') // the media of doctor, which does not exist
 }, 120_000)
 
 test('the first screen of the README leads to an event in a handler', async () => {
