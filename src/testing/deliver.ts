@@ -30,8 +30,9 @@ export interface DeliverOptions {
 /** An acknowledgement, with a promise of the end of the handling. */
 export interface Delivered extends Acknowledgement {
   /**
-   * Resolves once the event has been handled or has become a dead letter, if this delivery was the event's first and the
-   * receiver has a memory inbox. Otherwise it resolves at once.
+   * Resolves with `handled` once the event has been handled, or with `failed` once it has become a dead letter, if this
+   * delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves at once, for a duplicate with
+   * `duplicate`.
    */
   readonly handled: Promise<unknown>
 }

@@ -39,13 +39,13 @@ describe('deliver', () => {
     await new Promise(setImmediate)
     expect(finished).toBe(false)
     finish()
-    await handled
+    expect(await handled).toBe('handled')
     expect(finished).toBe(true)
   })
 
   test('resolves handled for an event that becomes a dead letter', async () => {
     const receiver = receiverOf({ retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(new Error('no')))
-    await (await deliver(receiver, payload)).handled
+    expect(await (await deliver(receiver, payload)).handled).toBe('failed')
     expect(await receiver.inbox.deadLetters.get((await receiver.inbox.deadLetters.list())[0]?.key ?? '')).toBeDefined()
   })
 
