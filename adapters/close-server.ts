@@ -4,7 +4,7 @@ import type { CloseReport, Receiver } from '../src/index.ts'
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
   /**
-   * How long to wait for requests and handlers together, in ms. Requests get half of it at most.
+   * The longest wait for requests and handlers together, in ms. Requests get half of it at most.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number

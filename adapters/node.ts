@@ -107,7 +107,7 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
   })
 }
 
-/** How long a sender may go on with an oversized body before the connection ends, in ms. */
+/** The time that a sender may go on with an oversized body before the connection ends, in ms. */
 const lingerMs = 500
 
 function write(acknowledgement: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {

@@ -41,7 +41,7 @@ export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
  */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
-  /** What went wrong, for code to branch on. */
+  /** The cause, for code to branch on. */
   readonly code: WebhookErrorCode
 
   constructor(code: WebhookErrorCode, message: string, options?: ErrorOptions) {

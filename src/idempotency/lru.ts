@@ -6,12 +6,12 @@ import { type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 /** The options of `lruStore`. */
 export interface LruStoreOptions {
   /**
-   * How many finished keys are remembered. The least recently seen is forgotten first.
+   * The number of finished keys that are remembered. The least recently seen is forgotten first.
    * @defaultValue 100_000
    */
   readonly max?: number
   /**
-   * How long a finished key is remembered, in ms.
+   * The time for which a finished key is remembered, in ms.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number

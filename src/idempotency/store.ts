@@ -29,7 +29,7 @@ export interface StoreSteps {
 
 /** The inbox that claims keys in a store. */
 export interface ClaimsOptions {
-  /** How long a claim lasts after the process stopped renewing it, in ms. */
+  /** The time that a claim lasts after the process stopped renewing it, in ms. */
   readonly leaseMs: number
   /** Takes the warnings of a store that fails. */
   readonly logger: Logger

@@ -129,7 +129,7 @@ export interface CloseReport {
 /** The options of {@link Inbox.close}. */
 export interface CloseOptions {
   /**
-   * How long to wait for events to finish, in ms.
+   * The longest wait for events to finish, in ms.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
@@ -164,7 +164,7 @@ export interface Inbox {
   readonly deadLetters: DeadLetters
 }
 
-/** What an inbox gets from the receiver that opens it. */
+/** The receiver that opens an inbox, as the inbox sees it. */
 export interface InboxHost {
   /** Runs the handlers of an event. */
   readonly handle: Handle

@@ -33,22 +33,22 @@ export interface MemoryInboxOptions {
    */
   readonly store?: IdempotencyStore
   /**
-   * How long a claim lasts unless it is renewed, in ms. It is renewed every third of that time.
+   * The time that a claim lasts unless it is renewed, in ms. It is renewed every third of that time.
    * @defaultValue 5_000
    */
   readonly leaseMs?: number
   /**
-   * How many events are handled at a time.
+   * The number of events that are handled at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * How many events may wait, those that wait for a retry included. Beyond that, deliveries are answered 503.
+   * The number of events that may wait, those that wait for a retry included. Beyond that, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * How many dead letters are kept. The oldest are dropped first.
+   * The number of dead letters that are kept. The oldest are dropped first.
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number

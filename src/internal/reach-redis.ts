@@ -10,7 +10,7 @@ export type ReachRedis = <T>(step: () => Promise<T>, late?: (answer: T) => void)
 export interface ReachOptions {
   /** Says whether the client is connected, so that commands are sent at once. */
   readonly isReady: () => boolean
-  /** How long a step may take in all, in ms. */
+  /** The longest time that a step may take in all, in ms. */
   readonly timeoutMs: number
   /** Connects again after an answer that another server would not give: this one has become a replica. */
   readonly reconnect?: (() => void) | undefined
@@ -50,12 +50,18 @@ export function redisReach(options: ReachOptions): ReachRedis {
     try {
       return await within(timeoutMs, answered, tooLate)
     } catch (error) {
-      throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: error })
+      throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(error) })
     } finally {
       turn.isOver = true
       line.leave(turn)
     }
   }
+}
+
+/** Removes the command that ioredis adds to an error: it holds an event or a password, which belong into no log. */
+export function withoutCommand(error: unknown): unknown {
+  if (typeof error === 'object' && error !== null) delete (error as { command?: unknown }).command
+  return error
 }
 
 async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options: ReachOptions): Promise<T> {

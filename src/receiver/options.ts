@@ -28,13 +28,13 @@ export interface ReceiverOptions {
    */
   readonly ack?: 'accepted' | 'handled'
   /**
-   * How long the answer waits for the handlers, in ms. After it the delivery is answered 503 `in_progress` while the
+   * The longest that the answer waits for the handlers, in ms. After it the delivery is answered 503 `in_progress` while the
    * handlers go on. Keep it below the sender's limit, which was observed to be 3 s. Only with `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
   /**
-   * How long a handler may run before it counts as failed and its signal is aborted, in ms.
+   * The time after which a handler counts as failed and its signal is aborted, in ms.
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
@@ -46,7 +46,7 @@ export interface ReceiverOptions {
    */
   readonly maxBodyBytes?: number
   /**
-   * How long the body of a delivery may take to arrive, in ms. After it the delivery is answered 400 `incomplete`.
+   * The time that the body of a delivery may take to arrive, in ms. After it the delivery is answered 400 `incomplete`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number

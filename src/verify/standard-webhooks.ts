@@ -11,7 +11,7 @@ export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64; the prefix may be left out. */
   readonly secret: Secrets
   /**
-   * How many seconds the time of signing may differ from now.
+   * The most seconds by which the time of signing may differ from now.
    * @defaultValue 300, as the specification recommends
    */
   readonly toleranceSeconds?: number

@@ -27,7 +27,7 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** How a delivery differs from what the service sends. */
+/** The differences of a delivery from what the service sends. */
 export interface DeliverOptions {
   /**
    * Signs the delivery.
@@ -40,7 +40,7 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** How the deliveries of an event differ from what the service sends. */
+/** The differences of an event's deliveries from what the service sends. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
   /**
    * No delivery begins once it has aborted. A delivery in progress ends.

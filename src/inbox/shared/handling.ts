@@ -29,7 +29,7 @@ export interface HandlingOptions<EachJob extends Job> {
   readonly concurrency: number
 }
 
-/** How late the timer of a retry may be before it counts as lost, in ms. */
+/** The delay after which the timer of a retry counts as lost, in ms. */
 const retrySlackMs = 1_000
 
 /** The number of requests that may end while they handle an event. */
