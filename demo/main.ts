@@ -27,6 +27,7 @@ const timeScale = 0.05
 
 const interrupted = new AbortController()
 const options = orUsage(() => readArguments(process.argv.slice(2)))
+ignoreClosedOutput(options)
 if (options.help) console.log(usage)
 else await main(options).catch(fail)
 
@@ -128,6 +129,16 @@ function closeOnSignal(close: () => Promise<void>): void {
     process.once(signal, () => {
       interrupted.abort()
       close().then(() => process.exit())
+    })
+  }
+}
+
+/** Keeps a run with --exit going when the reader of its output closes it, as `head` does. Without --exit the run ends. */
+function ignoreClosedOutput({ exit }: Arguments): void {
+  for (const output of [process.stdout, process.stderr]) {
+    output.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') process.exit(1)
+      if (!exit) process.emit('SIGINT')
     })
   }
 }

@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -37,6 +40,15 @@ describe('npm start -- --exit', () => {
     expect(stdout).toContain('Every event was handled exactly once, and every bad delivery was rejected.')
   })
 
+  test('keeps its status when the reader of its output disconnects after a line', async () => {
+    const child = start(['--exit'])
+    let errors = ''
+    child.stderr.on('data', (chunk) => (errors += chunk))
+    const ended = once(child, 'close')
+    child.stdout.once('data', () => child.stdout.destroy())
+    expect([...(await ended), errors]).toEqual([0, null, ''])
+  })
+
   test('prints no secret, and no colours unless it writes to a terminal', async () => {
     const { stdout } = await run(['--exit'], { WEBHOOK_TOKEN: 'a-plain-secret' })
     expect(stdout).toContain('Every event was handled exactly once')
@@ -67,6 +79,18 @@ describe('npm start', () => {
 
     child.kill('SIGINT')
     expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  test('ends, and removes its temporary folder, when the reader of its output disconnects', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'demo-'))
+    cleanups.push(() => void rm(folder, { recursive: true }))
+    const child = start(['--inbox', 'sqlite'], { TMPDIR: folder })
+    let errors = ''
+    child.stderr.on('data', (chunk) => (errors += chunk))
+    const ended = once(child, 'close')
+    child.stdout.once('data', () => child.stdout.destroy())
+    expect([...(await ended), errors]).toEqual([0, null, ''])
+    expect((await readdir(folder)).filter((name) => name.startsWith('media-webhooks-'))).toEqual([])
   })
 
   test('closes cleanly on SIGINT in the middle of a scene', async () => {
