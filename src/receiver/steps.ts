@@ -47,10 +47,11 @@ export function readBody(
     const expire = () => reject(new WebhookError('incomplete', 'the body did not arrive in time'))
     const run = { startedAt: performance.now(), expire }
     deadlines.add(run)
-    read
-      .finally(() => deadlines.remove(run))
-      .then((result) => checkBody(result, maxBodyBytes))
-      .then(resolve, reject)
+    const check = (result: Awaited<typeof read>) => {
+      deadlines.remove(run)
+      return checkBody(result, maxBodyBytes)
+    }
+    read.then(check).then(resolve, reject)
   })
 }
 
