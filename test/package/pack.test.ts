@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { startProgram } from './program.ts'
@@ -13,7 +13,35 @@ const installed = (path: string) => join(inject('userFolder'), 'node_modules/med
 describe('the packed package', () => {
   test('holds what was built, the texts around it, and nothing else', () => {
     const topLevel = new Set(inject('packedFiles').map((path) => path.split('/', 1)[0]))
-    expect([...topLevel].sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
+    expect([...topLevel].sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'dist',
+      'docs',
+      'package.json',
+    ])
+  })
+
+  test('holds the pages, and every file that a page or the README leads to', () => {
+    const packed = inject('packedFiles')
+    const pages = packed.filter((path) => /^(docs\/)?[\w-]+\.md$/.test(path))
+    expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/getting-started.md', 'docs/troubleshooting.md']))
+    const missing = pages.flatMap((page) => {
+      const links = Array.from(
+        read(page).matchAll(/\]\(([^)\s#]+)[^)]*\)|(?:src|srcset)="([^"]+)"/g),
+        ([, a, b]) => a ?? b ?? '',
+      )
+      const targets = links.filter((link) => !/^https?:/.test(link)).map((link) => join(dirname(page), link))
+      return targets.filter((target) => !packed.includes(target)).map((target) => `${page}: ${target}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  test('holds no other file in docs/ but the pictures of the pages', () => {
+    const others = inject('packedFiles').filter((path) => path.startsWith('docs/') && !/^docs\/[\w-]+\.md$/.test(path))
+    expect(others.sort()).toEqual(['docs/emulator-dark.png', 'docs/emulator-light.png'])
   })
 
   test('holds JavaScript and types only, and names no folder of the machine that built it', () => {
