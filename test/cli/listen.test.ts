@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type SigningOptions, signerFor } from '../../src/emulator/sending/signing.ts'
 import * as verifiers from '../../src/index.ts'
@@ -33,6 +34,13 @@ function paste(line: string, env: Record<string, string>): verifiers.Verifier {
   const javascript = line.replace('MEDIA_WEBHOOKS_SECRET!', 'MEDIA_WEBHOOKS_SECRET')
   const names = Object.keys(verifiers)
   return new Function('process', ...names, `return ${javascript}`)({ env }, ...Object.values(verifiers))
+}
+
+/** Runs pasted code with the secret in the environment, and returns its verifier. */
+function pasteCode(code: string, env: Record<string, string>): verifiers.Verifier {
+  const javascript = code.replace('MEDIA_WEBHOOKS_SECRET!', 'MEDIA_WEBHOOKS_SECRET').replace(': Verifier', '')
+  const names = Object.keys(verifiers)
+  return new Function('process', ...names, `${javascript}\nreturn verify`)({ env }, ...Object.values(verifiers))
 }
 
 async function isVerified(verifier: verifiers.Verifier, options: SigningOptions) {
@@ -86,6 +94,53 @@ describe('listen with a secret', () => {
       }
     },
   )
+
+  const seconds = () => String(Math.floor(Date.now() / 1_000))
+  const hmacOf = (signed: string, algorithm = 'sha256', encoding: 'hex' | 'base64' = 'hex') =>
+    createHmac(algorithm, secret).update(signed).update(body).digest(encoding)
+
+  /** Headers with a signature inside, each made for a time. */
+  const inside: [string, (time: string) => Record<string, string>][] = [
+    ['t=…,v1=…', (time) => ({ 'x-sig': `t=${time},v1=${hmacOf(`${time}.`)}` })],
+    [
+      'two signatures, the second with this secret',
+      (time) => ({ 'x-sig': `t=${time},v1=${'0'.repeat(64)},v1=${hmacOf(`${time}.`).toUpperCase()}` }),
+    ],
+    ['two algorithms', () => ({ 'x-sig': `md5=${'0'.repeat(32)}; sha512=${hmacOf('', 'sha512')}` })],
+    ['quotes', () => ({ authorization: `Signature keyId="media",signature="${hmacOf('', 'sha1', 'base64')}"` })],
+    ['the time in another header', (time) => ({ 'x-sig': `a=b,v1=${hmacOf(`${time}.`)}`, 'x-time': time })],
+  ]
+
+  test.each(inside)('finds a signature inside a header with %s, and prints the code to paste', async (_, headersAt) => {
+    const { program, url, deliveries } = await listen(['--secret', secret])
+    const time = seconds()
+    const headers = headersAt(time)
+    await post(url, headers)
+    const [{ lines, advice }] = await deliveries(1)
+    expect(advice).toMatch(/^The delivery proves its sender\. .* is the HMAC-SHA\d+ of .* Verify it with:$/)
+    expect(lines).toHaveLength(1)
+
+    const verifier = pasteCode(lines[0], { MEDIA_WEBHOOKS_SECRET: secret })
+    const delivery = { url: '/hook', headers: new Headers(headers), body }
+    expect(await verifier.verify(delivery)).toEqual({ verified: true })
+    expect(await verifier.verify({ ...delivery, body: Buffer.from('{}') })).toMatchObject({ verified: false })
+    expect(await verifier.verify({ ...delivery, headers: new Headers() })).toMatchObject({ verified: false })
+    const wrong = pasteCode(lines[0], { MEDIA_WEBHOOKS_SECRET: 'another' })
+    expect(await wrong.verify(delivery)).toMatchObject({ verified: false })
+    for (const signature of [hmacOf(''), hmacOf(`${time}.`)]) expect(program.output()).not.toContain(signature)
+  })
+
+  test('describes a signature that no verifier of the package computes', async () => {
+    const { url, deliveries } = await listen(['--secret', secret])
+    const time = seconds()
+    await post(url, { 'x-sig': `t=${time},v1=${hmacOf(`${time}:`)}` })
+    const [{ lines, advice }] = await deliveries(1)
+    expect(lines).toEqual([])
+    expect(advice).toBe(
+      'The delivery proves its sender. The hex text (after v1= in the header x-sig) is the HMAC-SHA256 of the time ' +
+        "(after t= in the header x-sig), ':' and the body. No verifier of this package computes that: write your own.",
+    )
+  })
 
   test('proposes no verifier that covers less than what was signed', async () => {
     const { url, deliveries } = await listen(['--secret', secret])
@@ -147,6 +202,16 @@ describe('listen without a secret', () => {
     await post(url, { 'x-forwarded-uri': uri, referer: `https://example.com${uri}` })
     expect((await deliveries(1))[0].headers).toContainEqual(['x-forwarded-uri', '/hook?…'])
     expect(program.output()).not.toContain('9f86d081884c7d659a2feaa0c55ad015')
+  })
+
+  test('says that a header with a signature inside may be signed, and masks it', async () => {
+    const { program, url, deliveries } = await listen()
+    const signature = createHmac('sha256', secret).update(body).digest('hex')
+    await post(url, { 'x-sig': `t=1700000000,v1=${signature}`, 'x-thing': `a=b; v1=${signature}` })
+    const [{ advice, headers }] = await deliveries(1)
+    expect(advice).toContain('may be signed, by the header x-sig, the header x-thing. Give the secret')
+    expect(headers).toContainEqual(['x-sig', 't=… (10 hex digits, masked),v1=… (64 hex digits, masked)'])
+    expect(program.output()).not.toContain(signature)
   })
 
   test('asks for the secret of a delivery that may be signed, and masks its credentials', async () => {

@@ -39,7 +39,7 @@ export const listen = defineCommand({
       const described = describe(reported, { secret, tokenInPath: hasTokenInPath(scheme) })
       if (values.json) return screen.json({ ...described, ...(advice && { advice: advice.text, lines: advice.lines }) })
       printDelivery(described, screen)
-      const text = advice && [advice.text, ...advice.lines].join('\n  ')
+      const text = advice && [advice.text, ...advice.lines].join('\n').replaceAll('\n', '\n  ')
       if (text !== undefined && text !== lastAdvice) screen.print(screen.paint('bold', text))
       lastAdvice = text ?? lastAdvice
     }

@@ -4,7 +4,7 @@ import { choice, flagName, text, UsageError } from './flags.ts'
 import { plain } from './text.ts'
 
 /** The environment variable of the secret, for the flags and for the lines of code to paste. */
-const secretVariable = 'MEDIA_WEBHOOKS_SECRET'
+export const secretVariable = 'MEDIA_WEBHOOKS_SECRET'
 
 /** The flags that describe a verification scheme. */
 export const schemeFlags = {
@@ -93,4 +93,5 @@ export function lineFor({ scheme, ...options }: SigningOptions): string {
   return `${verifier}({ ${members.join(', ')} })`
 }
 
-const quote = (value: string): string => `'${plain(value.replace(/['\\]/g, '\\$&'))}'`
+/** Writes a text as a string in code. */
+export const quote = (value: string): string => `'${plain(value.replace(/['\\]/g, '\\$&'))}'`

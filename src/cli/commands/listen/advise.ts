@@ -1,6 +1,7 @@
 import { lineFor } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
 import { credentialHeaders, urlTokens } from './credentials.ts'
+import { codeFor, describeDigest, type FoundDigest, findDigest } from './find-digest.ts'
 import { findVerifiers, type ReceivedDelivery, timesIn } from './find-verifiers.ts'
 
 /** Advice on the verifier to use, derived from one delivery. */
@@ -25,7 +26,16 @@ async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Prom
     const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. With the right time, this verifies it:`
     if (then.length > 0) return { text, lines: then.map(lineFor) }
   }
-  return undefined
+  const digest = findDigest(delivery, secret)
+  return digest && adviseFromDigest(digest)
+}
+
+/** Advice for a signature in a form that no verifier of the package reads on its own. */
+function adviseFromDigest(digest: FoundDigest): Advice {
+  const described = `The delivery proves its sender. ${plain(describeDigest(digest))}`
+  const code = codeFor(digest)
+  if (code !== undefined) return { text: `${described} Verify it with:`, lines: [code] }
+  return { text: `${described} No verifier of this package computes that: write your own.`, lines: [] }
 }
 
 function adviseFromLooks(delivery: ReceivedDelivery, secretIsKnown: boolean): Advice {

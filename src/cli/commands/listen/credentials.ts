@@ -4,10 +4,13 @@ import type { ReceivedDelivery } from './find-verifiers.ts'
 
 // Headers that any client sends. None of them is a credential.
 const harmless =
-  /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|webhook-(id|timestamp)|x-forwarded-.*|x-real-ip|traceparent|via)$/i
-const suspicious = /auth|token|sign|secret|key|hmac|digest|cookie|password|credential/i
+  /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|webhook-(id|timestamp)|(x-)?forwarded(-.*)?|x-real-ip|traceparent|x-cloud-trace-context|via)$/i
+const suspicious = /\bsig\b|auth|token|sign|secret|key|hmac|digest|cookie|password|credential/i
 // A prefix before a credential, and the credential.
 const prefixed = /^((?:(?:bearer|basic|token|hmac|signature|sha\d+|hmac-sha\d+|v\d+|t)[=:, ] ?)?)(.*)$/is
+
+/** The text between the parts of a header such as `t=…,v1=…`. */
+const between = /([,;] ?)/
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 
@@ -18,12 +21,17 @@ const looksRandom = (text: string): boolean =>
 /** `true` if a header field may contain a credential of the sender. */
 export function isCredential(name: string, value: string): boolean {
   if (harmless.test(name)) return false
-  const [, , rest = ''] = prefixed.exec(value) ?? []
-  return suspicious.test(name) || looksRandom(rest)
+  return suspicious.test(name) || value.split(between).some((part) => looksRandom(prefixed.exec(part)?.[2] ?? ''))
 }
 
 /** Describes the form of a credential without revealing it. */
-export function masked(value: string): string {
+export const masked = (value: string): string =>
+  value
+    .split(between)
+    .map((part, index) => (index % 2 === 0 && part !== '' ? maskedPart(part) : part))
+    .join('')
+
+function maskedPart(value: string): string {
   const [, prefix = '', rest = ''] = prefixed.exec(value) ?? []
   const form = /^[\da-f]+$/i.test(rest) ? 'hex digits' : 'characters'
   return `${prefix}… (${rest.length} ${form}, masked)`

@@ -1,0 +1,120 @@
+import { createHmac } from 'node:crypto'
+import type { HashAlgorithm } from '../../../index.ts'
+import { quote, secretVariable } from '../../shared/schemes.ts'
+import type { ReceivedDelivery } from './find-verifiers.ts'
+
+/** A text inside the value of a header, such as the signature in `t=1700000000,v1=5257a8…`. */
+interface HeaderPart {
+  readonly header: string
+  /** The text right before it, such as `v1=`. */
+  readonly label: string
+  readonly text: string
+}
+
+/** An HMAC of a delivery, found inside a header. */
+export interface FoundDigest {
+  readonly algorithm: HashAlgorithm
+  readonly encoding: 'hex' | 'base64' | 'base64url'
+  readonly digest: HeaderPart
+  /** The time that is signed with the body. Absent if only the body is signed. */
+  readonly time: HeaderPart | undefined
+  /** The text between the time and the body in what is signed. */
+  readonly separator: string
+}
+
+// Limits on the work. No sender has more.
+const mostHeaders = 64
+const mostTimes = 8
+
+const algorithms = ['sha256', 'sha512', 'sha1'] as const
+const separators = ['.', ':', ''] as const
+// Padding is optional: the digest is looked for without it.
+const encodings = ['hex', 'base64', 'base64url'] as const
+
+/** Looks in every header for an HMAC of the body, or of a time in any header and the body. */
+export function findDigest(delivery: ReceivedDelivery, secret: string): FoundDigest | undefined {
+  const fields = delivery.fields.slice(0, mostHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const times = timesInside(fields).flatMap((time) => separators.map((separator) => ({ time, separator })))
+  for (const { time, separator } of [...times, { time: undefined, separator: '' }]) {
+    const signed = Buffer.concat([Buffer.from(time === undefined ? '' : `${time.text}${separator}`), delivery.body])
+    for (const algorithm of algorithms) {
+      const bytes = createHmac(algorithm, secret).update(signed).digest()
+      for (const encoding of encodings) {
+        const digest = partWith(bytes.toString(encoding).replace(/=+$/, ''), encoding, fields)
+        if (digest !== undefined) return { algorithm, encoding, digest, time, separator }
+      }
+    }
+  }
+  return undefined
+}
+
+/** Describes what is signed, and where the signature is. */
+export function describeDigest({ algorithm, encoding, digest, time, separator }: FoundDigest): string {
+  const signed = time === undefined ? 'the body' : `the time (${placeOf(time)}), '${separator}' and the body`
+  return `The ${encoding} text (${placeOf(digest)}) is the HMAC-${algorithm.toUpperCase()} of ${signed}.`
+}
+
+const placeOf = ({ header, label }: HeaderPart): string =>
+  `${label === '' ? 'in' : `after ${label} in`} the header ${header}`
+
+/**
+ * Writes the code of a verifier that takes the header apart and leaves the rest to `hmacSignature`.
+ * @returns `undefined` if `hmacSignature` cannot verify the signature
+ */
+export function codeFor({ algorithm, encoding, digest, time, separator }: FoundDigest): string | undefined {
+  if (encoding === 'base64url' || (time !== undefined && separator !== '.')) return undefined
+  const characters = encoding === 'hex' ? '[0-9a-fA-F]' : '[A-Za-z0-9+/]'
+  const pattern = `${digest.label}(${characters}{${digest.text.length}}${encoding === 'hex' ? '' : '=*'})`
+  const options = [
+    `secret: process.env.${secretVariable}!`,
+    ...["header: 'signature'", "separator: ','"],
+    ...(algorithm === 'sha256' ? [] : [`algorithm: '${algorithm}'`]),
+    ...(encoding === 'hex' ? [] : [`encoding: '${encoding}'`]),
+    ...(time === undefined ? [] : ["timestamp: { header: 'time' }"]),
+  ]
+  return [
+    `const hmac = hmacSignature({ ${options.join(', ')} })`,
+    `const verify: Verifier = {`,
+    `  name: ${quote(digest.header)},`,
+    `  needsBytes: true,`,
+    `  verify({ url, headers, body }) {`,
+    `    const signatures = (headers.get(${quote(digest.header)}) ?? '').matchAll(/${escaped(pattern)}/g)`,
+    `    const signature = [...signatures].map(([, text]) => text).join(',')`,
+    ...(time === undefined
+      ? ['    return hmac.verify({ url, headers: new Headers({ signature }), body })']
+      : [
+          `    const [, time = ''] = /${escaped(time.label)}(\\d+)/.exec(headers.get(${quote(time.header)}) ?? '') ?? []`,
+          '    return hmac.verify({ url, headers: new Headers({ signature, time }), body })',
+        ]),
+    `  },`,
+    `}`,
+  ].join('\n')
+}
+
+type Fields = readonly (readonly [name: string, value: string])[]
+
+/** A name and what separates it from its value, at the end of a text. */
+const labelBefore = /(?:^|[^\w-])([\w-]{1,32}[=:] ?"?)$/
+
+/** Lists the texts in the headers that may be a time in Unix seconds. */
+function timesInside(fields: Fields): HeaderPart[] {
+  const times = fields.flatMap(([header, value]) =>
+    [...value.matchAll(/(?<![\w.])(?:([\w-]{1,32}[=:] ?"?))?(\d{9,11})(?!\w)/g)].map(([, label = '', text = '']) => {
+      return { header, label, text }
+    }),
+  )
+  return times.slice(0, mostTimes)
+}
+
+function partWith(text: string, encoding: FoundDigest['encoding'], fields: Fields): HeaderPart | undefined {
+  for (const [header, value] of fields) {
+    const at = (encoding === 'hex' ? value.toLowerCase() : value).indexOf(text)
+    if (at === -1) continue
+    const [, label = ''] = labelBefore.exec(value.slice(0, at)) ?? []
+    return { header, label, text: value.slice(at, at + text.length) }
+  }
+  return undefined
+}
+
+/** Only the slash needs an escape: a label holds letters, digits, and characters without a meaning in a pattern. */
+const escaped = (pattern: string): string => pattern.replaceAll('/', '\\/')
