@@ -9,7 +9,7 @@ const handoverMs = 750
 const headStartMs = 2_000
 
 /** How long in all suspects may keep the others waiting after a first crash, in ms. It doubles with every crash. */
-const budgetMs = 1_000
+const firstBudgetMs = 1_000
 const maxBudgetMs = 32_000
 
 /**
@@ -59,7 +59,7 @@ export class Suspects {
     const { suspects, predecessor } = options
     this.#options = options
     this.#left = new Set(suspects)
-    this.#budgetMs = Math.min(budgetMs * 2 ** predecessor.crashes, maxBudgetMs)
+    this.#budgetMs = Math.min(firstBudgetMs * 2 ** (predecessor.crashes - 1), maxBudgetMs)
     const begin = () => {
       this.#state = 'searching'
       this.#schedule()
@@ -111,12 +111,15 @@ export class Suspects {
     if (this.#state !== 'searching' || this.#alone !== undefined) return
     for (const job of this.#left) if (job.hasEnded) this.#left.delete(job)
     if (this.#left.size === 0) return this.#end(true)
-    const isNew = (job: SqliteJob) => this.#left.has(job) && job.crashes === 0
-    const areNewLeft = [...this.#left].some(isNew)
-    if (!areNewLeft && this.#goFirst()) return
+    const haveAllCrashed = [...this.#left].every(({ crashes }) => crashes > 0)
+    if (haveAllCrashed && this.#goFirst()) return
     if (this.#running.size > 0) return
-    const next = this.#arrivals.find(({ job }) => (areNewLeft ? isNew(job) : this.#left.has(job)))
+    const arrived = this.#arrivals.filter(({ job }) => this.#left.has(job))
+    // In turns: an event that is innocent, but slow, is not charged for every crash of a loop.
+    const [next] = arrived.sort((a, b) => a.job.crashes - b.job.crashes)
     if (next !== undefined) this.#startAlone(next)
+    // The others have the slots that the suspects need.
+    else this.#start(() => true)
   }
 
   /** Lets the events start that are not suspected, for some time. Returns `true` while there are any. */

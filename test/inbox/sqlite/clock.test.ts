@@ -1,0 +1,44 @@
+import { expect, test, vi } from 'vitest'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { crashed, freshPath, started } from './fixture.ts'
+
+const month = 30 * 24 * 3_600_000
+
+/** Makes a file whose event was to be retried after `delayMs`, by a process whose clock was off. */
+async function fileOfClock(offMs: number, delayMs: number): Promise<string> {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offMs })
+  try {
+    const path = await freshPath()
+    const { inbox, calls } = started({ path })
+    await inbox.accept(eventOf('retried'))
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs, completed: [] })
+    // Its retry is on disk once a later event is.
+    await inbox.accept(eventOf('later'))
+    return await crashed(path)
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+test.each([
+  ['ahead', month],
+  ['behind', -month],
+])('a retry that was recorded by a clock that was a month %s waits no longer than it was to', async (_, offMs) => {
+  const { calls } = started({ path: await fileOfClock(offMs, 300) })
+  const startedAt = performance.now()
+  const keys: string[] = []
+  for (let i = 0; i < 2; i++) {
+    const call = await calls.next()
+    keys.push(call.event.key)
+    call.finish()
+  }
+  expect(keys.sort()).toEqual(['later', 'retried'])
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+})
+
+test('a retry that was recorded by a clock that was a month ahead waits as long as it was to', async () => {
+  const { inbox, calls } = started({ path: await fileOfClock(month, 60_000) })
+  expect((await calls.next()).event.key).toBe('later')
+  expect(await inbox.stats()).toMatchObject({ retrying: 1 })
+})
