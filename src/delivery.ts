@@ -2,6 +2,7 @@ import type { MaybePromise } from './internal/maybe-promise.ts'
 
 /** Header lookup as the web's `Headers` does it: any case; several fields of one name are joined with `, `. */
 export interface DeliveryHeaders {
+  /** Returns the value of a field, or `null` if there is none. */
   get(name: string): string | null
 }
 
@@ -19,10 +20,13 @@ export interface ParsedBody {
 
 /** One HTTP POST made by the sender, as an adapter hands it over. */
 export interface Delivery {
+  /** The HTTP method in capitals, such as `POST`. */
   readonly method: string
   /** The target as received: path and query, or an absolute URL. */
   readonly url: string
+  /** The header fields as received. A `Headers` fits. */
   readonly headers: DeliveryHeaders
+  /** The bytes, a function that reads them, or what another parser made of them. */
   readonly body: Uint8Array | BodyReader | ParsedBody
   /** Keeps the runtime alive until the event has been handled, on platforms that end a request with its answer. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined

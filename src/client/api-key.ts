@@ -4,6 +4,7 @@ export type ApiKeyType = 'full_access' | 'only_upload'
 /** An API key, as the service describes it. Timestamps are the exact text that the service sent. */
 export interface ApiKey {
   readonly id: string
+  /** The name that was given to it, to tell keys apart. */
   readonly name?: string | undefined
   /** The public part of the key. */
   readonly publicKey?: string | undefined
@@ -13,11 +14,17 @@ export interface ApiKey {
   readonly truncatedSecret?: string | undefined
   /** The lifetime of the key, in seconds. */
   readonly ttl?: number | undefined
+  /** The permissions of the key. The service can know more types. */
   readonly type?: ApiKeyType | (string & {}) | undefined
+  /** A word of the service, passed on as it is. */
   readonly status?: string | undefined
+  /** The time of its creation. */
   readonly createdAt?: string | undefined
+  /** The time of its last change. */
   readonly updatedAt?: string | undefined
+  /** The time at which it expires. */
   readonly expiredAt?: string | undefined
+  /** The time of its last use. */
   readonly lastRequestedAt?: string | undefined
 }
 

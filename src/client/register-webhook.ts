@@ -22,6 +22,7 @@ export interface Registration {
 
 /** The result of {@link registerWebhook}. */
 export interface RegistrationReport {
+  /** What was done to the webhook. */
   readonly action: 'created' | 'updated' | 'unchanged'
   /** The webhook as it is now. */
   readonly webhook: Webhook

@@ -1,21 +1,31 @@
 /** The event types that a webhook receives, one flag each. */
 export interface Subscriptions {
+  /** `file.received` */
   readonly fileReceived?: boolean | undefined
+  /** `encoding.started` */
   readonly encodingStarted?: boolean | undefined
+  /** `partial.finished` */
   readonly partialFinished?: boolean | undefined
+  /** `encoding.finished` */
   readonly encodingFinished?: boolean | undefined
+  /** `encoding.failed` */
   readonly encodingFailed?: boolean | undefined
 }
 
 /** A webhook, as the service describes it. Timestamps are the exact text that the service sent. */
 export interface Webhook extends Subscriptions {
   readonly id: string
+  /** The id of the account that it belongs to. */
   readonly userId?: string | undefined
+  /** The name that was given to it, or that the service chose. */
   readonly name?: string | undefined
   /** The URL that receives the events. It can contain a secret: `user:password@`, or a token. */
   readonly url?: string | undefined
+  /** The time of its creation. */
   readonly createdAt?: string | undefined
+  /** The time of its last change. */
   readonly updatedAt?: string | undefined
+  /** The time at which an event was last sent to it. */
   readonly lastTriggeredAt?: string | undefined
 }
 

@@ -24,7 +24,8 @@ export type Handlers = { readonly [Type in EventType]?: Handler<EventOf<Type>> }
 /** The options of `on` and `onAny`. */
 export interface HandlerOptions {
   /**
-   * The handler's name in reports and dead letters. By it an inbox remembers across restarts that the handler succeeded.
+   * The handler's name in reports and dead letters. An inbox uses it to remember, across restarts, that the
+   * handler succeeded.
    * @defaultValue the function's name, numbered if it is taken; `handler` if it has none
    */
   readonly name?: string
@@ -32,12 +33,15 @@ export interface HandlerOptions {
 
 /** A handler that failed. */
 export interface FailedHandling {
+  /** The event that it failed for. */
   readonly event: MediaEvent
+  /** The handler's name. */
   readonly handler: string
+  /** The number of the attempt that failed; 1 for the first. */
   readonly attempt: number
   /** `true` when it will run again. */
   readonly willRetry: boolean
 }
 
-/** A function that is called for every failure of a handler. One that throws is logged and changes nothing. */
+/** A function that is called for every failure of a handler. An error that it throws is logged and changes nothing. */
 export type ErrorHandler = (error: unknown, handling: FailedHandling) => void

@@ -3,13 +3,17 @@ import { type ReachRedis, redisReach } from '../internal/reach-redis.ts'
 
 /** The part of an ioredis client that is used, of one server or of a cluster. */
 export interface IoredisClient {
+  /** `ready` once commands can be sent. */
   readonly status: string
+  /** Runs a Lua script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
 /** The part of a node-redis client that is used, of one server or of a cluster. */
 export interface NodeRedisClient {
+  /** `true` once commands can be sent. */
   readonly isReady: boolean
+  /** Runs a Lua script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 

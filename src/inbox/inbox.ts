@@ -5,6 +5,7 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 /** An event on its way into the inbox. */
 export interface AcceptedEvent {
   readonly event: MediaEvent
+  /** The time at which its delivery was received. */
   readonly receivedAt: Date
 }
 
@@ -30,7 +31,9 @@ export interface Attempt {
 
 /** A handler that failed, and the text of its error. */
 export interface HandlerFailure {
+  /** The handler's name. */
   readonly handler: string
+  /** The message of the error that it threw. */
   readonly message: string
 }
 
@@ -57,6 +60,7 @@ export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => 
 export interface UnreadableDelivery {
   /** The reason why it could not be parsed. */
   readonly reason: string
+  /** The time at which the delivery was received. */
   readonly receivedAt: Date
   /** The id that the verifier vouches for, or the value of the header that `eventKey` names. */
   readonly eventId: string | undefined
@@ -75,12 +79,15 @@ export interface DeadLetter {
   readonly event: MediaEvent | undefined
   /** The delivery, where it could not be parsed. */
   readonly unreadable?: UnreadableDelivery | undefined
+  /** The time at which the delivery was received. */
   readonly receivedAt: Date
   /** The number of attempts that were made. */
   readonly attempts: number
   /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
+  /** The handlers that failed in the last attempt. `handler` is `none` where no handler ran. */
   readonly failures: readonly HandlerFailure[]
+  /** The time at which it became a dead letter. */
   readonly diedAt: Date
 }
 
@@ -93,6 +100,7 @@ export interface DeadEvent extends DeadLetter {
 export interface DeadLetters {
   /** Lists `limit` (100 by default) dead letters after the first `offset` (0). */
   list(options?: { readonly limit?: number; readonly offset?: number }): MaybePromise<readonly DeadLetter[]>
+  /** Returns the dead letter with that key, or `undefined`. */
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
    * Passes the event to the handlers that had failed, with fresh attempts. An unreadable delivery is parsed again first.
@@ -109,14 +117,17 @@ export interface DeadLetters {
 export interface InboxStats {
   /** Accepted, not started. */
   readonly waiting: number
+  /** Their handlers run now. */
   readonly running: number
   /** Failed, waiting for the next attempt. */
   readonly retrying: number
+  /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
 }
 
 /** An event that was accepted and not finished when the inbox closed. */
 export interface UnfinishedEvent extends AcceptedEvent {
+  /** Not started, with its handlers running, or failed and waiting for the next attempt. */
   readonly state: 'waiting' | 'running' | 'retrying'
 }
 
@@ -160,7 +171,9 @@ export interface Inbox {
   keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
   /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
+  /** Counts the events by state. */
   stats(): MaybePromise<InboxStats>
+  /** Lists, replays and discards dead letters. */
   readonly deadLetters: DeadLetters
 }
 

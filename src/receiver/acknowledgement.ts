@@ -1,6 +1,6 @@
 import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 
-/** Why a delivery is rejected. */
+/** The code of a rejection. */
 export type RejectionCode = Exclude<WebhookErrorCode, 'invalid_option' | 'timeout' | 'lease_lost'>
 
 /** The outcome of a delivery: one of the four successes, or the code of its rejection. */
@@ -8,7 +8,9 @@ export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' |
 
 /** The HTTP answer to a delivery. */
 export interface Acknowledgement {
+  /** The outcome, for logs and metrics. */
   readonly outcome: DeliveryOutcome
+  /** The HTTP status: 200 for a success, otherwise 4xx or 5xx. */
   readonly status: number
   /** Header fields with names in lower case; Content-Length is among them. */
   readonly headers: Readonly<Record<string, string>>
@@ -32,7 +34,7 @@ const rejectionStatus: Record<RejectionCode, number> = {
   internal: 500,
 }
 
-/** Seconds; the service's documented pause between the attempts of a delivery. */
+/** In seconds: the service's documented pause between the attempts of a delivery. */
 const retryAfter = '3'
 
 const encoder = new TextEncoder()
@@ -48,7 +50,7 @@ function success(outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Ack
   return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
 }
 
-/** The acknowledgements of success. */
+/** The acknowledgements of the four successes. */
 export const acknowledged = {
   accepted: success('accepted'),
   duplicate: success('duplicate'),
@@ -69,7 +71,7 @@ export function rejection(code: RejectionCode, message: string): Acknowledgement
 /** A WebhookError that a delivery can be rejected with. */
 export type RejectionError = WebhookError & { readonly code: RejectionCode }
 
-/** Turns an unforeseen error into `internal`, so that the sender learns nothing of its text. */
+/** Turns an unforeseen error into `internal`, so that the sender never sees its message. */
 export function toRejectionError(error: unknown): RejectionError {
   if (error instanceof WebhookError && Object.hasOwn(rejectionStatus, error.code)) return error as RejectionError
   return new WebhookError('internal', 'the receiver failed', { cause: error }) as RejectionError

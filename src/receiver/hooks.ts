@@ -2,15 +2,19 @@ import type { DeliveryOutcome } from './acknowledgement.ts'
 
 /** The report of one delivery. It never holds the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {
+  /** A success such as `accepted`, or the code of the rejection. */
   readonly outcome: DeliveryOutcome
+  /** The HTTP status of the answer. */
   readonly status: number
-  /** From the first look at the delivery to its acknowledgement, in ms. */
+  /** The time from the receiver's call to the acknowledgement, in ms. */
   readonly durationMs: number
-  /** The event's key; `undefined` where the delivery was rejected before it was parsed, as `type` and `mediaId` are. */
+  /** The event's key. It, `type` and `mediaId` are `undefined` if the delivery was rejected before it was parsed. */
   readonly key?: string | undefined
+  /** The event's type. */
   readonly type?: string | undefined
+  /** The id of the media that the event is about. */
   readonly mediaId?: string | undefined
-  /** Why it was rejected, in more words than the sender gets. */
+  /** The reason for the rejection, in more detail than the sender gets. */
   readonly reason?: string | undefined
   /** The error that a verifier, a store or a function of yours threw. */
   readonly error?: unknown
@@ -26,12 +30,17 @@ export interface HandlingReport {
    * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */
   readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
+  /** The handler's name. */
   readonly handler: string
+  /** The event's key. */
   readonly key: string
+  /** The event's type. */
   readonly type: string
+  /** The id of the media that the event is about. */
   readonly mediaId: string
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number
+  /** The duration of this run, in ms. */
   readonly durationMs: number
   /** The pause before the next attempt, in ms. */
   readonly retryInMs?: number | undefined
@@ -39,7 +48,7 @@ export interface HandlingReport {
   readonly error?: unknown
 }
 
-/** Functions that get a report of each delivery and each run of a handler. One that throws is logged and changes nothing. */
+/** Functions that get a report of each delivery and each run of a handler. An error they throw is logged and ignored. */
 export interface Hooks {
   /** Called once for each delivery, after its acknowledgement is decided. */
   delivery?(report: DeliveryReport): void

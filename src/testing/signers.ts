@@ -9,8 +9,11 @@ import type { UrlTokenOptions } from '../verify/url-token.ts'
 
 /** The parts of a delivery that a signer reads and changes. */
 export interface Draft {
+  /** The URL of the request. A signer of URL tokens changes it. */
   readonly url: string
+  /** The header fields by name. */
   readonly headers: Readonly<Record<string, string>>
+  /** The exact bytes of the body. */
   readonly body: Uint8Array
 }
 

@@ -3,7 +3,9 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** The part of a delivery that a verifier sees. */
 export interface SignedDelivery {
+  /** The target as received: path and query, or an absolute URL. */
   readonly url: string
+  /** The header fields as received. */
   readonly headers: DeliveryHeaders
   /** The exact bytes; empty for a verifier that needs none, which is asked before the body is read. */
   readonly body: Uint8Array
@@ -13,16 +15,18 @@ export interface SignedDelivery {
 export type Verification =
   | {
       readonly verified: true
-      /** An id of the event that the verification covers; it becomes the event key. */
+      /** An event id that the verification covers. It becomes the event key. */
       readonly eventId?: string
     }
   | { readonly verified: false; readonly reason: string }
 
 /** Decides whether a delivery comes from the sender. When it throws or rejects, the delivery is not verified. */
 export interface Verifier {
+  /** Names it in logs and error messages. */
   readonly name: string
-  /** `true` when it needs the body's exact bytes, so that it cannot verify a body that a parser has consumed. */
+  /** `true` if it needs the body's exact bytes. It then cannot verify a body that a parser has consumed. */
   readonly needsBytes: boolean
+  /** Decides about one delivery. */
   verify(delivery: SignedDelivery): MaybePromise<Verification>
 }
 

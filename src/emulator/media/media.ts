@@ -21,16 +21,21 @@ export interface MediaInput {
 
 /** A media and its progress. */
 export interface Media extends Required<MediaInput> {
+  /** The `media_id` of its events. */
   readonly id: string
+  /** The `user_id` of its events. */
   readonly userId: string
+  /** The time of its upload. */
   readonly createdAt: Date
   /** Every event of its lifecycle. An event that has not been emitted yet has no `emittedAt`. */
   readonly timeline: readonly TimelineEntry[]
+  /** `encoding` until the last event of its lifecycle was emitted. */
   readonly state: 'encoding' | 'finished' | 'failed'
 }
 
 /** An event in the lifecycle of a media. */
 export interface TimelineEntry {
+  /** The event's type. */
   readonly type: string
   /** The quality that finished, on `partial.finished`. */
   readonly quality?: string

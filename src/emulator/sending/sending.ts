@@ -67,12 +67,17 @@ export type SendingState = (typeof sendingStates)[number]
 /** The sending of an event to one webhook, at one moment. An event has a sending for each subscribed webhook. */
 export interface Sending {
   readonly id: string
+  /** The id of the webhook that gets it. */
   readonly webhookId: string
   /** The webhook's URL at the time of sending. */
   readonly url: string
+  /** The payload, before a fault changes it. */
   readonly payload: Payload
+  /** The fault, format and signing of its deliveries. */
   readonly behaviour: Behaviour
+  /** The time at which the event was emitted or repeated. */
   readonly createdAt: Date
+  /** Its progress. */
   readonly state: SendingState
   /** The deliveries made so far, in order. */
   readonly deliveries: readonly DeliveryRecord[]
@@ -84,9 +89,13 @@ export interface DeliveryRecord {
   readonly attempt: number
   /** `true` for the copy that a duplicate fault adds. Its answer has no effect. */
   readonly copy?: true
+  /** The request as it was sent. */
   readonly request: SentRequest
+  /** The time at which it was sent. */
   readonly startedAt: Date
+  /** The time from its sending to its answer or failure, in ms. */
   readonly durationMs: number
+  /** The receiver's answer. Absent when there was none. */
   readonly answer?: Answer
   /** Absent when the delivery was acknowledged. */
   readonly failure?: DeliveryFailure
@@ -98,12 +107,15 @@ export interface DeliveryRecord {
 export interface SentRequest {
   /** The URL without `user:password@`, which is sent in the Authorization header. */
   readonly url: string
+  /** The header fields by name, as the service spells them. */
   readonly headers: Readonly<Record<string, string>>
+  /** The body as text. */
   readonly body: string
 }
 
 /** The receiver's answer to a delivery. */
 export interface Answer {
+  /** The HTTP status. */
   readonly status: number
   /** The first 1,024 characters of the body. */
   readonly body: string
@@ -113,5 +125,6 @@ export interface Answer {
 export interface DeliveryFailure {
   /** `status`: the answer was not 2xx. `timeout`: no complete answer in time. `connection`: the connection failed. */
   readonly reason: 'status' | 'timeout' | 'connection'
+  /** A sentence that says what went wrong. */
   readonly message: string
 }

@@ -7,8 +7,11 @@ import { Webhooks } from './webhooks.ts'
 
 /** The credentials of the emulated account. */
 export interface Credentials {
+  /** The public half of the API key. */
   readonly publicKey: string
+  /** The secret half of the API key. */
   readonly secretKey: string
+  /** A bearer token, which works in place of the key. */
   readonly accessToken: string
 }
 

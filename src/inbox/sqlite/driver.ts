@@ -7,15 +7,21 @@ import { WebhookError } from '../../errors.ts'
  * never the only parameter: libsql takes a single object for named parameters.
  */
 export interface SqliteStatement {
+  /** Runs the statement and returns the number of rows that it changed. */
   run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  /** Returns the first row, or `undefined`. */
   get(...parameters: unknown[]): unknown
+  /** Returns every row. */
   all(...parameters: unknown[]): unknown[]
 }
 
 /** The part of a database's interface that is used. node:sqlite, libsql and better-sqlite3 have it. */
 export interface SqliteDatabase {
+  /** Runs SQL without parameters, also several statements. */
   exec(sql: string): unknown
+  /** Prepares one statement. */
   prepare(sql: string): SqliteStatement
+  /** Closes the database. */
   close(): unknown
 }
 

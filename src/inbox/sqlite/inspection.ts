@@ -10,12 +10,15 @@ export interface InboxFileStats {
   readonly waiting: number
   /** Failed, waiting for the next attempt. */
   readonly retrying: number
+  /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
 }
 
 /** The file of an inbox, opened to look into it, also while another process handles its events. */
 export interface InboxFile {
+  /** Counts the events in the file by state. */
   stats(): InboxFileStats
+  /** Lists, replays and discards dead letters. */
   readonly deadLetters: {
     list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
     get(key: string): DeadLetter | undefined
@@ -28,6 +31,7 @@ export interface InboxFile {
    * the process that has the inbox open wait meanwhile.
    */
   inOneCommit<T>(run: () => T): T
+  /** Closes the file. */
   close(): void
 }
 

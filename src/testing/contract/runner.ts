@@ -6,6 +6,8 @@ export interface Expectation {
 
 /** The functions of a test runner that the contract suites use. Vitest, Jest and bun:test provide them. */
 export interface Runner {
+  /** Registers a test. */
   test(name: string, run: () => Promise<void>): unknown
+  /** Begins an assertion. */
   expect(value: unknown): Expectation
 }
