@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { explainPort } from '../src/cli/shared/serving.ts'
 import { paintIf } from '../src/cli/shared/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
-import { createEmulator } from '../src/emulator/index.ts'
-import { createReceiver, type Handler, type Logger, type ReceiverOptions, urlToken } from '../src/index.ts'
+import { type Logger, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers } from './handlers.ts'
 import { inboxEmpty, prepareStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
-import { createPrinter, type Printer, summaryText } from './print.ts'
+import { createPrinter, summaryText } from './print.ts'
 import { play } from './scenario.ts'
-import { startServer } from './server.ts'
+import { start } from './start.ts'
 
 const { WEBHOOK_TOKEN: secret = randomBytes(24).toString('base64url'), NO_COLOR } = process.env
 
@@ -21,9 +19,6 @@ const logger: Logger = {
   warn() {},
   error: (details, message) => console.error(message, details),
 }
-
-/** Twenty times as fast as the service: slow enough to watch. */
-const timeScale = 0.05
 
 const interrupted = new AbortController()
 const options = orUsage(() => readArguments(process.argv.slice(2)))
@@ -88,29 +83,6 @@ async function main(options: Arguments): Promise<void> {
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
     console.log(`\nStill running (Ctrl-C stops it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
-  }
-}
-
-interface Parts {
-  readonly receiverOptions: ReceiverOptions
-  readonly others: Handler
-  readonly options: Arguments
-  readonly print: Printer
-}
-
-/** Starts the receiver, its server and the emulator. If one cannot start, the receiver is closed. */
-async function start({ receiverOptions, others, options: { port, emulatorPort }, print }: Parts) {
-  const receiver = createReceiver(receiverOptions)
-  receiver.onAny(others, { name: 'others' })
-  try {
-    const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
-    const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
-      throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
-    })
-    return { receiver, server, emulator }
-  } catch (error) {
-    await receiver.close()
-    throw error
   }
 }
 

@@ -1,0 +1,33 @@
+import { explainPort } from '../src/cli/shared/serving.ts'
+import { createEmulator } from '../src/emulator/index.ts'
+import { createReceiver, type Handler, type ReceiverOptions } from '../src/index.ts'
+import type { Arguments } from './arguments.ts'
+import type { Printer } from './print.ts'
+import { startServer } from './server.ts'
+
+/** Twenty times as fast as the service: slow enough to watch. */
+const timeScale = 0.05
+
+/** The parts that the receiver and its server are made of. */
+interface Parts {
+  readonly receiverOptions: ReceiverOptions
+  readonly others: Handler
+  readonly options: Arguments
+  readonly print: Printer
+}
+
+/** Starts the receiver, its server and the emulator. If one cannot start, the receiver is closed. */
+export async function start({ receiverOptions, others, options: { port, emulatorPort }, print }: Parts) {
+  const receiver = createReceiver(receiverOptions)
+  receiver.onAny(others, { name: 'others' })
+  try {
+    const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
+    const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {
+      throw error.cause === undefined ? error : explainPort(error.cause, emulatorPort, '--emulator-port')
+    })
+    return { receiver, server, emulator }
+  } catch (error) {
+    await receiver.close()
+    throw error
+  }
+}
