@@ -37,7 +37,7 @@ export interface BullmqInboxOptions {
    */
   readonly handles?: boolean
   /**
-   * How many events this process handles at a time.
+   * The number of events that this process handles at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
@@ -48,13 +48,13 @@ export interface BullmqInboxOptions {
    */
   readonly leaseMs?: number
   /**
-   * How long an event is remembered after it was handled, in ms.
+   * The time for which an event is remembered after it was handled, in ms.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * How long a step may wait for a Redis that does not answer, in ms. Keep it below the time that the sender gives a
-   * delivery.
+   * How long a step may wait for a Redis that is disconnected or does not answer, in ms. Keep it below the time that the
+   * sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
@@ -68,8 +68,8 @@ const disconnectMs = 1_000
 /**
  * An inbox in Redis: a BullMQ queue that any number of processes fill and empty. It survives the loss of any of them,
  * and is as safe against the loss of Redis as its settings: `appendonly yes` and `maxmemory-policy noeviction`. It keeps
- * no order among the events of one media. While Redis is disconnected, deliveries are answered 503 at once; the inbox
- * recovers by itself. It keeps the newest 1,000 unreadable deliveries.
+ * no order among the events of one media. While Redis is disconnected, deliveries wait up to `timeoutMs` for it, and are
+ * answered 503 then; the inbox recovers by itself. It keeps the newest 1,000 unreadable deliveries.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: bullmqInbox({ connection: process.env.REDIS_URL! }) })

@@ -1,5 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
+import { withoutCommand } from '../../internal/reach-redis.ts'
+import { type Timer, unref } from '../../internal/timers.ts'
 
 // BullMQ needs these: it does not repeat what it does at start-up, and it blocks for as long as it likes.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
@@ -47,19 +49,41 @@ class Retries {
   }
 }
 
-/** Logs when the connection is lost and restored, and settings of Redis that can lose events. */
+/** Logs outages, and settings of Redis that can lose events. */
 export function watch(client: Redis, logger: Logger, isClosing: () => boolean): void {
-  void warnOfWeakSettings(client, logger)
+  client.once('ready', () => void warnOfWeakSettings(client, logger))
   let isLost = false
+  let timer: Timer | undefined
+  const lost = (reason: string) => {
+    if (isLost || isClosing()) return
+    isLost = true
+    logger.error({}, `there is no connection to Redis (${reason}); deliveries are answered 503 until it is back`)
+  }
+  client.on('error', (error) => {
+    const reason = reasonOf(error)
+    // That of a connection which breaks is emitted before it is closed.
+    if (client.status !== 'ready') lost(reason)
+  })
+  client.on('close', () => {
+    // It may be back at once. Every failed attempt to connect emits this, too.
+    timer ??= setTimeout(() => lost('it was closed'), outageMs)
+    unref(timer)
+  })
   client.on('ready', () => {
+    clearTimeout(timer)
+    timer = undefined
     if (isLost) logger.info({}, 'the connection to Redis is restored')
     isLost = false
   })
-  // Emitted for every failed attempt to reconnect, too.
-  client.on('close', () => {
-    if (!isLost && !isClosing()) logger.error({}, 'there is no connection to Redis; deliveries are answered 503')
-    isLost = true
-  })
+}
+
+/** The time after which a connection that was closed is an outage although no attempt to connect failed, in ms. */
+const outageMs = 1_000
+
+/** Says why a connection failed. A host with several addresses fails with an error that has a code and no message. */
+function reasonOf(error: Error & { readonly code?: unknown }): string {
+  withoutCommand(error)
+  return error.message || String(error.code ?? error.name)
 }
 
 async function warnOfWeakSettings(client: Redis, logger: Logger): Promise<void> {
@@ -75,7 +99,7 @@ async function warnOfWeakSettings(client: Redis, logger: Logger): Promise<void> 
       )
   } catch (error) {
     logger.warn(
-      { err: error },
+      { err: withoutCommand(error) },
       'the settings of Redis could not be read. Make sure that appendonly is on and maxmemory-policy is noeviction',
     )
   }

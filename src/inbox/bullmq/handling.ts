@@ -1,6 +1,7 @@
 import { DelayedError, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { withoutCommand } from '../../internal/reach-redis.ts'
 import { longestWaitMs, within } from '../../internal/timers.ts'
 import type { Handle, HandlingResult, InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { BullmqAttempt } from './attempt.ts'
@@ -72,8 +73,9 @@ export class BullmqHandling {
     })
     this.#worker.on('lockRenewalFailed', (ids) => this.#leasesLost(ids))
     this.#worker.on('error', (error) => {
-      // The inbox logs an outage once; BullMQ reports it for every attempt to reconnect.
-      if (queue.client.status === 'ready') host.logger.warn({ err: error }, 'BullMQ reported an error')
+      // The inbox logs an outage once; BullMQ reports it for every connection, and for every attempt to reconnect.
+      if (queue.client.status === 'ready' && !('syscall' in error))
+        host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
     })
   }
 
@@ -166,7 +168,7 @@ export class BullmqHandling {
         return await step()
       } catch (error) {
         this.#logger.warn(
-          { key: attempt.accepted.event.key, err: error },
+          { key: attempt.accepted.event.key, err: withoutCommand(error) },
           'Redis could not record the result of an event',
         )
         await new Promise((resolve) => setTimeout(resolve, retryPauseMs))

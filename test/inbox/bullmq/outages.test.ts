@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
@@ -92,7 +93,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await front.close()
     await vi.waitUntil(() => runs.size === 1, { timeout: 5_000 })
     await server.stop()
-    await vi.waitUntil(() => lines.includes('there is no connection to Redis; deliveries are answered 503'))
+    await vi.waitUntil(() => lines.length > 0)
+    expect(lines[0]).toMatch(/^there is no connection to Redis \(.*ECONNREFUSED.*\); deliveries are answered 503/)
 
     const startedAt = performance.now()
     await expect(inbox.accept(eventOf('late'))).rejects.toEqual(unavailable)
@@ -121,6 +123,68 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(runs.get('after')).toBe(1)
     expect(await inbox.accept(eventOf('before'))).toBe('duplicate')
   }, 20_000)
+
+  /** Logs into an array, with all that an error holds. */
+  const logInto = (lines: string[]): Logger => {
+    const line = (details: object, message: string) => void lines.push(`${message} ${inspect(details, { depth: 10 })}`)
+    return { debug() {}, info: line, warn: line, error: line }
+  }
+
+  test('logs why there is no connection, once for each outage', async () => {
+    const lines: string[] = []
+    const { inbox } = open({ timeoutMs: 500 }, logInto(lines))
+    await inbox.accept(eventOf('one'))
+    for (let outage = 1; outage <= 2; outage++) {
+      await server.stop()
+      await expect(inbox.accept(eventOf('two'))).rejects.toEqual(unavailable)
+      expect(lines.filter((line) => line.includes('ECONNREFUSED')).length).toBe(outage)
+      await server.restart()
+      await vi.waitUntil(() => lines.filter((line) => line.includes('is restored')).length === outage)
+    }
+    expect(lines).toEqual(Array(4).fill(expect.stringMatching(/ECONNREFUSED|is restored/)))
+  }, 20_000)
+
+  test('logs nothing about a connection that is back at once', async () => {
+    const lines: string[] = []
+    const { inbox } = open({}, logInto(lines))
+    await inbox.accept(eventOf('one'))
+    await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await inbox.accept(eventOf('two'))
+    await sleep(1_500)
+    expect(lines).toEqual([])
+  })
+
+  test('logs the name of a host that does not exist', async () => {
+    const lines: string[] = []
+    open({ connection: 'redis://redis.invalid:6379' }, logInto(lines))
+    await vi.waitUntil(() => lines.some((line) => /redis\.invalid/.test(line)), { timeout: 5_000 })
+    expect(lines.filter((line) => /E(NOTFOUND|AI_AGAIN)/.test(line)).length).toBe(1)
+  })
+
+  test('logs that a password is wrong, without the password, and works once it is right', async () => {
+    await server.command('CONFIG', 'SET', 'requirepass', 'another')
+    const lines: string[] = []
+    const password = 'hunter2-secret'
+    const { inbox } = open({ connection: { port: server.port, password } }, logInto(lines))
+    await expect(inbox.accept(eventOf('one'))).rejects.toEqual(unavailable)
+    expect(lines.filter((line) => line.includes('WRONGPASS')).length).toBe(1)
+    expect(lines.join()).not.toContain(password)
+    const admin = new Redis({ port: server.port, password: 'another' })
+    await admin.config('SET', 'requirepass', password)
+    admin.disconnect()
+    await vi.waitUntil(() => accepts(inbox, 'one'), { timeout: 5_000 })
+  }, 20_000)
+
+  test('keeps events out of the errors that it throws', async () => {
+    const { inbox } = open({ timeoutMs: 300 })
+    await inbox.accept(eventOf('one'))
+    await server.command('CONFIG', 'SET', 'maxmemory', '1')
+    const error = await Promise.resolve(inbox.accept(eventOf('two'))).catch((error) => error)
+    expect(error).toEqual(unavailable)
+    expect(inspect(error, { depth: 10 })).toContain('OOM')
+    expect(inspect(error, { depth: 10 })).not.toContain('映画')
+    await server.command('CONFIG', 'SET', 'maxmemory', '0')
+  })
 
   test('makes a receiver answer 503 with Retry-After while Redis is down', async () => {
     const definition = bullmqInbox({ connection: server.url })
