@@ -1,4 +1,4 @@
-/** The five event types of the service. A sender may add others: those reach `onAny`. */
+/** The five event types of the service. An event of any other type reaches only `onAny`. */
 export const eventTypes = [
   'file.received',
   'encoding.started',
@@ -10,7 +10,7 @@ export const eventTypes = [
 /** A type that handlers can be registered for. */
 export type EventType = (typeof eventTypes)[number]
 
-/** Known words autocomplete; any other word of the sender type-checks too. */
+/** A string type that autocompletes the known words and accepts any other string. */
 type OpenEnum<Known extends string> = Known | (string & {})
 
 /** The state of the media. The first three are documented; the others were observed in the running service. */
@@ -22,9 +22,9 @@ export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audi
 interface EventFields {
   /** Equal for two deliveries of one event. Use it to make effects idempotent. */
   readonly key: string
-  /** The wire format it came in: the service's flat payload, or the envelope of the SDK's sample receiver. */
+  /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
-  /** When the service emitted it, to the millisecond; the exact text is in `payload`. */
+  /** When the service emitted it, to the millisecond; the exact string is in `payload`. */
   readonly emittedAt?: Date | undefined
   readonly mediaId: string
   readonly mediaType?: MediaType | undefined
@@ -68,7 +68,7 @@ export interface EncodingFailedEvent extends EventFields {
 
 /**
  * A type outside the catalogue: a string that no literal is equal to, so that `event.type === 'partial.finished'` rules
- * it out. It is an enum for the compiler alone, which narrows by no other kind of nominal string.
+ * it out. It is declared as an enum only because the compiler narrows no other kind of nominal string.
  */
 export declare enum UnknownEventType {
   outsideTheCatalogue = 'a type outside the catalogue',

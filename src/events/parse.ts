@@ -8,13 +8,13 @@ import { readWireEvent, type WireEvent } from './wire.ts'
 
 /**
  * A source of event keys other than the payload: a function, or a header that carries an id. A signature of the body
- * does not cover a header: whoever can repeat a delivery can give it another id.
+ * does not cover a header, so anyone who can repeat a delivery can give it another id.
  */
 export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
 /**
  * Parses the event of a delivery.
- * @param body its bytes, or what another parser made of them
+ * @param body its bytes, or the value that another parser made of them
  * @param delivery `undefined` for an unreadable delivery that is parsed again: its URL and headers were not kept
  * @param eventId the id that the verifier vouches for
  * @throws WebhookError `malformed`
@@ -44,7 +44,8 @@ async function withKeyFrom(
   try {
     return { ...event, key: await givenKey(source(event, delivery as Delivery)) }
   } catch (error) {
-    // A function that reads the delivery cannot make the key. Any constant in its place would make one event of many.
+    // A function that reads the delivery fails without it, so the default key stays: a constant would merge many
+    // events.
     if (delivery === undefined) return event
     throw error
   }
@@ -55,8 +56,8 @@ const maxKeyLength = 256
 
 /**
  * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry repeats `emitted_at` to
- * the nanosecond, so its raw text is part of the key. Without it only the body's own bytes tell events apart: parsing makes
- * one number of many texts.
+ * the nanosecond, so its raw text is part of the key. Without it the key is a hash of the body's own bytes, since
+ * different JSON can parse to the same number.
  */
 function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '' } = event
@@ -66,7 +67,7 @@ function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromi
 }
 
 /**
- * A key from a verifier, a header or a function of the user's.
+ * Checks and shortens a key that a verifier, a header or the user's function gave.
  * @throws WebhookError `internal` when it is not a non-empty string
  */
 function givenKey(key: string): MaybePromise<string> {
@@ -114,11 +115,11 @@ const readQualities = (text: string | undefined): readonly string[] =>
         .map((name) => name.trim())
         .filter((name) => name !== '')
 
-// With an offset: a time without one would be read in this machine's time zone.
+// Requires an offset: a time without one would be read in this machine's time zone.
 const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
-// Every engine reads RFC 3339 as the service writes it, fractions beyond milliseconds included, and guesses at any
-// other text. A time that cannot be read is no reason to lose the event: it stays in the payload.
+// Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
+// formats. A time that cannot be parsed is no reason to lose the event: it stays in the payload.
 function readTime(text: string | undefined): Date | undefined {
   if (text === undefined || !rfc3339.test(text)) return undefined
   const date = new Date(text)

@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import type { JsonObject } from '../internal/json.ts'
 import { eventTypes } from './catalogue.ts'
 
-/** The fields of either wire format under one set of names. What is absent, null or empty is `undefined`. */
+/** The fields of either wire format under one set of names. A field that is absent, null or empty is `undefined`. */
 export interface WireEvent {
   readonly format: 'flat' | 'envelope'
   readonly type: string
@@ -16,12 +16,12 @@ export interface WireEvent {
   readonly userId: string | undefined
 }
 
-// A tolerant reader: only what has to be there is required, unknown fields and words are the sender's right, and only
-// a known field of another JSON type is malformed. Absent, null and the empty string all mean absent.
+// A tolerant reader: it accepts unknown fields and unknown words, and rejects only a payload that lacks a required
+// field or has a known field of another JSON type. Null and the empty string count as absent.
 const text = z.nullish(z.string())
 const required = z.string().check(z.minLength(1))
 
-/** The fields that both formats have, in the case of the flat one. */
+/** The fields that both formats have, spelled as in the flat one. */
 const common = {
   emitted_at: text,
   media_type: text,
@@ -33,7 +33,7 @@ const common = {
 
 const flat = z.object({ type: required, media_id: required, ...common })
 
-// The SDK's sample receiver reads `{event, data: {videoId}}`; which case its other fields have is not known.
+// The SDK's sample receiver reads `{event, data: {videoId}}`; the spelling of its other fields is unknown.
 const data = z.object({
   ...common,
   media_id: text,

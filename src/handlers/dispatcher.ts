@@ -9,7 +9,7 @@ import type { Handler, HandlerContext } from './handler.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { RetrySchedule } from './retry.ts'
 
-/** Learns what became of each run of a handler. */
+/** Takes the outcome of each run of a handler. */
 export interface RunReporter {
   run(
     outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped',
@@ -17,7 +17,7 @@ export interface RunReporter {
     error?: unknown,
     retryInMs?: number,
   ): void
-  /** Calls a function of the user's, and reports what it throws or rejects with. */
+  /** Calls a function that the user gave, and reports the error that it throws or rejects with. */
   guarded(what: string, call: () => unknown): void
 }
 
@@ -32,13 +32,15 @@ export interface DispatcherOptions {
 
 const done: HandlingResult = Object.freeze({ status: 'done' })
 
-/** Makes the function that runs the handlers of an event, one after another, and tells the inbox what to do next. */
+/**
+ * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
+ */
 export function createDispatcher(options: DispatcherOptions): Handle {
   const { registry, reporter, logger, handlerTimeoutMs, retry } = options
   const deadlines = new Deadlines(handlerTimeoutMs)
 
   return async (event, receivedAt, attempt) => {
-    // The delay is random, and one for the event, however many of its handlers fail.
+    // The delay is random, so it is drawn once for the event, however many of its handlers fail.
     let retryInMs: number | undefined
     const handlers = registry.handlersFor(event.type)
     const failures: HandlerFailure[] = []
@@ -107,7 +109,7 @@ function reportFailure(
 const completedOf = (handlers: readonly RegisteredHandler[], failures: readonly HandlerFailure[]): string[] =>
   handlers.map(({ name }) => name).filter((name) => !failures.some((failure) => failure.handler === name))
 
-// A handler can throw anything, even an object whose conversion to text throws.
+// A handler can throw anything, even an object whose conversion to a string throws.
 function errorText(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
@@ -176,7 +178,7 @@ export class HandlerRun implements Timed {
   }
 }
 
-/** The context a handler gets. Its costly parts are made when they are read. */
+/** The context that a handler gets. Its costly parts are created when they are first read. */
 class RunContext implements HandlerContext {
   readonly key: string
   readonly attempt: number

@@ -2,11 +2,11 @@ import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 
-/** A handler under its name. */
+/** A handler and its name. */
 export interface RegisteredHandler {
   readonly name: string
   readonly handler: Handler<never>
-  /** `undefined`: every type, the unknown ones too. */
+  /** `undefined` for every type, unknown ones included. */
   readonly types: ReadonlySet<string> | undefined
 }
 
@@ -42,7 +42,7 @@ export class HandlerRegistry {
     this.#replace([...this.#handlers, registered])
   }
 
-  /** Removes a handler from some types, or wherever it is registered. */
+  /** Removes a handler from the given types or, without `types`, wherever it is registered. */
   remove(types: readonly EventType[] | undefined, handler: Handler<never>): void {
     this.#replace(
       this.#handlers.flatMap((registered) => {

@@ -19,7 +19,7 @@ export interface RetryOptions {
   readonly maxMs?: number
 }
 
-/** When failed attempts are repeated. */
+/** The number of attempts, and the pauses between them. */
 export interface RetrySchedule {
   /** Attempts in all, the first included. */
   readonly attempts: number
@@ -37,7 +37,7 @@ export function retrySchedule(options: RetryOptions = {}): RetrySchedule {
   checkNumbers('retry', { attempts, baseMs, maxMs })
   return {
     attempts,
-    // Full jitter: a random share of the longest pause, so that events that failed together do not return together.
+    // Full jitter: a random share of the longest pause, so that events that failed together are not retried together.
     delayAfter: (attempt) => Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)),
   }
 }

@@ -48,7 +48,9 @@ export interface HandlingReport {
   readonly error?: unknown
 }
 
-/** Functions that get a report of each delivery and each run of a handler. An error they throw is logged and ignored. */
+/**
+ * Functions that get a report of each delivery and each run of a handler. An error they throw is logged and ignored.
+ */
 export interface Hooks {
   /** Called once for each delivery, after its acknowledgement is decided. */
   delivery?(report: DeliveryReport): void

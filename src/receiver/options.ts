@@ -15,7 +15,7 @@ import type { Hooks } from './hooks.ts'
 export interface ReceiverOptions {
   /** Decides which deliveries come from the sender. `unverified()` accepts them all. */
   readonly verify: Verifier
-  /** The first handlers, one a type; `on` adds more. */
+  /** The initial handlers, at most one for each type; `on` adds more. */
   readonly handlers?: Handlers
   /**
    * Keeps accepted events until they are handled.
@@ -23,13 +23,14 @@ export interface ReceiverOptions {
    */
   readonly inbox?: InboxDefinition
   /**
-   * When a delivery is acknowledged: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
+   * The moment of the acknowledgement: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
    * @defaultValue 'accepted'
    */
   readonly ack?: 'accepted' | 'handled'
   /**
-   * The longest that the answer waits for the handlers, in ms. After it the delivery is answered 503 `in_progress` while the
-   * handlers go on. Keep it below the sender's limit, which was observed to be 3 s. Only with `ack: 'handled'`.
+   * The longest time that the answer waits for the handlers, in ms. After that, the delivery is answered 503
+   * `in_progress` while the handlers go on. Keep it below the sender's limit, which was observed to be 3 s. Only with
+   * `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
@@ -46,7 +47,7 @@ export interface ReceiverOptions {
    */
   readonly maxBodyBytes?: number
   /**
-   * The time that the body of a delivery may take to arrive, in ms. After it the delivery is answered 400 `incomplete`.
+   * The time that the body of a delivery may take to arrive, in ms. After that, it is answered 400 `incomplete`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number
@@ -58,7 +59,8 @@ export interface ReceiverOptions {
   /** Functions that get a report of each delivery and of each run of a handler. */
   readonly hooks?: Hooks
   /**
-   * Takes log lines in pino's shape. Bodies, titles, secrets and URL queries are never logged.
+   * Writes the log lines; it has the methods of a pino logger. Bodies, titles, secrets and URL queries are never
+   * logged.
    * @defaultValue warnings and errors on the console
    */
   readonly logger?: Logger
@@ -66,7 +68,7 @@ export interface ReceiverOptions {
 
 /** Receives deliveries and passes their events to handlers. */
 export interface Receiver {
-  /** Takes a delivery through the whole path. Never rejects: every delivery has an acknowledgement. */
+  /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
    * Registers a handler for one type or several.
@@ -77,7 +79,7 @@ export interface Receiver {
     handler: Handler<EventOf<Type>>,
     options?: HandlerOptions,
   ): Receiver
-  /** Registers a handler for every event, those of unknown types included. */
+  /** Registers a handler for events of every type, unknown types included. */
   onAny(handler: Handler, options?: HandlerOptions): Receiver
   /** Removes a handler from one type or several, or wherever it was registered. */
   off<Type extends EventType>(type: Type | readonly Type[], handler: Handler<EventOf<Type>>): Receiver
@@ -87,8 +89,8 @@ export interface Receiver {
   /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver
   /**
-   * Rejects new deliveries with 503, accepts those in flight, and closes the inbox. Close the server first: `closeServer`
-   * of `media-webhooks/node` does both. Safe to call again.
+   * Rejects new deliveries with 503, accepts those in flight, and closes the inbox. Close the server first:
+   * `closeServer` of `media-webhooks/node` does both. Safe to call again.
    */
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
@@ -96,13 +98,13 @@ export interface Receiver {
 }
 
 /**
- * Checks what the types of the options already say, for callers without types.
+ * Checks at run time what the types check at compile time, for callers who use JavaScript.
  * @throws WebhookError `invalid_option`
  */
 export function checkReceiverOptions(options: ReceiverOptions): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
   const { handlers: _, hooks: __, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
-  // Without `needsBytes` a verifier of signatures would get an empty body behind a parser, and could accept it.
+  // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
       'choose how deliveries are verified, such as verify: urlToken({ secret }); ' +

@@ -96,7 +96,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
-  /** Lets the deliveries in flight be accepted before it closes the inbox. */
+  /** Waits until the deliveries in flight are accepted, then closes the inbox. */
   async function close(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
     const idle = new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return withRegistration(registry, {
     inbox,
     receive,
-    // Async, so that an invalid option rejects the promise, as every other failure to close does.
+    // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
   })
 }

@@ -5,8 +5,8 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 
-// Rejections are warnings, with two exceptions: the network and a deployment cause harmless ones, and a receiver that cannot
-// take any delivery is an error.
+// Rejections are warnings, with two exceptions: those that a network, a deployment or a slow handler causes are
+// harmless, and those of a receiver that cannot take any delivery are errors.
 const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   method_not_allowed: 'info',
   incomplete: 'info',
@@ -25,7 +25,7 @@ const handlingLevels: Record<HandlingReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
-/** Reports to hooks and logger. Nothing that either throws, or rejects with, gets out. */
+/** Reports to the hooks and the logger. An error of either never reaches the caller. */
 export interface Reporter extends RunReporter {
   delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: Error): void
 }
@@ -37,7 +37,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
   const guarded = (what: string, call: () => unknown): void => {
     try {
       const result = call()
-      // An async function is given where a plain one is expected; its rejection would end the process.
+      // The user may give an async function where a plain one is expected: its rejection would end the process.
       if (isPromise(result)) result.then(undefined, (error) => threw(what, error))
     } catch (error) {
       threw(what, error)
@@ -98,7 +98,7 @@ function deliveryReport(
   if (error === undefined) return { ...report, ...named }
   const { message, cause } = error
   if (cause === undefined) return { ...report, ...named, reason: message }
-  // A string is a longer reason, for the logs only; anything else was thrown by the user's code or a driver.
+  // A string is a longer reason, for logs and hooks only; anything else was thrown by the user's code or a driver.
   return typeof cause === 'string'
     ? { ...report, ...named, reason: cause }
     : { ...report, ...named, reason: message, error: cause }

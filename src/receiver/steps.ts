@@ -22,7 +22,7 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
   if (type && !jsonType.test(type)) {
     throw new WebhookError('unsupported_media_type', 'the content type has to be application/json')
   }
-  // A parser that consumed the body has decoded it too, and its own limit applied to the bytes on the wire.
+  // A parser that consumed the body has also decoded it, and has applied its own limit to the bytes on the wire.
   if (typeof body !== 'function') return
   const encoding = headers.get('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') {
@@ -32,8 +32,8 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
 }
 
 /**
- * Reads the body: its bytes, or what another parser left of it.
- * @param deadlines limit the time
+ * Reads the body: its bytes, or the value that another parser made of it.
+ * @param deadlines limit the time that the body may take to arrive
  * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
  */
 export function readBody(
@@ -62,7 +62,7 @@ function checkBody(
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   if (!(read instanceof Uint8Array)) {
-    if (read.parsed === undefined) throw bodyConsumed('nothing was left of it')
+    if (read.parsed === undefined) throw bodyConsumed('left no body')
   } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return read
 }
@@ -82,7 +82,7 @@ const noBytes = new Uint8Array()
 /**
  * Asks the verifier, and returns the event id it vouches for, if any. The sender gets the same message for every
  * failure; the reason is the error's cause.
- * @param body left out before it was read
+ * @param body omitted while it has not been read
  * @throws WebhookError `unauthorized` or `body_consumed`
  */
 export function verifyDelivery(
@@ -154,8 +154,9 @@ function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
 }
 
 /**
- * Makes the inbox handle the event at once, and waits up to `timeoutMs` for the result.
- * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable` when it is not handled
+ * Makes the inbox handle the event immediately, and waits up to `timeoutMs` for the result.
+ * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable` when it was not
+ * handled
  */
 export async function acceptAndHandle(
   inbox: Required<Inbox>,

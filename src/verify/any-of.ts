@@ -3,8 +3,8 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /**
  * Accepts deliveries that any of the verifiers accepts, for a migration from one scheme to another. It needs the body's
- * bytes when one of them does. Give `eventKey` too when only one of the schemes offers an event id: otherwise the two
- * deliveries of an event have different keys.
+ * bytes when one of them does. If only one of the schemes offers an event id, set `eventKey` too: otherwise two
+ * deliveries of one event, one in each scheme, have different keys.
  * @throws WebhookError `invalid_option` without a verifier.
  */
 export function anyOf(...verifiers: readonly Verifier[]): Verifier {
@@ -22,7 +22,7 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           if (verification.verified === true) return verification
           reasons.push(`${verifier.name}: ${verification.reason}`)
         } catch (error) {
-          // A verifier that throws does not verify; the others are still asked. Its error may hold a secret.
+          // A verifier that throws has not verified; the others are still asked. Its error may contain a secret.
           reasons.push(`${verifier.name}: it threw a ${error instanceof Error ? error.name : typeof error}`)
         }
       }

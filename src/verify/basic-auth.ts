@@ -7,14 +7,14 @@ import { notVerified, type Verifier } from './verifier.ts'
 export interface BasicAuthOptions {
   /** The user name, without a colon. */
   readonly username: string
-  /** The password, or several while it is changed. */
+  /** The password, or several while you change it. */
   readonly password: Secrets
 }
 
 /**
- * Accepts deliveries with these Basic credentials (RFC 7617), which the service sends when the webhook's URL holds
- * them: `https://user:password@example.com/webhooks/media`.
- * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or holds a colon.
+ * Accepts deliveries with these Basic credentials (RFC 7617), which the service sends when the webhook's URL
+ * contains them: `https://user:password@example.com/webhooks/media`.
+ * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or contains a colon.
  */
 export function basicAuth({ username, password }: BasicAuthOptions): Verifier {
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
@@ -31,7 +31,7 @@ export function basicAuth({ username, password }: BasicAuthOptions): Verifier {
       if (value.length > maxCredentialLength) return notVerified('header authorization is too long')
       const encoded = /^basic +(\S+)$/i.exec(value)?.[1]
       const bytes = encoded === undefined ? undefined : decodeBase64(encoded)
-      if (bytes === undefined) return notVerified('header authorization holds no Basic credentials')
+      if (bytes === undefined) return notVerified('header authorization has no Basic credentials')
       return match(new TextDecoder().decode(bytes))
     },
   }

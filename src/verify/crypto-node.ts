@@ -11,7 +11,7 @@ export interface HmacKey {
 
 export const hmacKey = (algorithm: HashAlgorithm, secret: Uint8Array): HmacKey => ({ algorithm, secret })
 
-/** Makes the HMAC of `prefix`, in UTF-8, followed by `content`. */
+/** Computes the HMAC of `prefix`, in UTF-8, followed by `content`. */
 export function hmac(
   { algorithm, secret }: HmacKey,
   prefix: string,
@@ -21,12 +21,12 @@ export function hmac(
   return createHmac(algorithm, secret).update(prefix).update(content).digest(encoding)
 }
 
-/** Makes the SHA-256 of bytes, or of a text in UTF-8, in hex. */
+/** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */
 export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
-/** Compares two texts in a time that tells nothing of where they differ. Their lengths are no secret. */
+/** Compares two strings in a time that does not depend on where they differ. Their lengths are no secret. */
 export function equalText(text: string, expected: string): boolean {
-  // In UTF-8 all lone surrogates are the same three bytes.
+  // UTF-16, since in UTF-8 all lone surrogates are the same three bytes.
   const [bytes, expectedBytes] = [Buffer.from(text, 'utf16le'), Buffer.from(expected, 'utf16le')]
   return bytes.byteLength === expectedBytes.byteLength && timingSafeEqual(bytes, expectedBytes)
 }

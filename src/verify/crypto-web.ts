@@ -7,7 +7,7 @@ const encoder = new TextEncoder()
 
 type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
-/** A secret prepared for {@link hmac}. It is imported when it is first used, since Workers forbid that at start-up. */
+/** A secret prepared for {@link hmac}. It is imported on its first use, since Workers forbid that at start-up. */
 export type HmacKey = () => Promise<CryptoKey>
 
 export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer>): HmacKey {
@@ -18,7 +18,7 @@ export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array<ArrayBuffer
   }
 }
 
-/** Makes the HMAC of `prefix`, in UTF-8, followed by `content`. */
+/** Computes the HMAC of `prefix`, in UTF-8, followed by `content`. */
 export async function hmac(
   key: HmacKey,
   prefix: string,
@@ -32,15 +32,15 @@ export async function hmac(
   return encodeBytes(new Uint8Array(await crypto.subtle.sign('HMAC', await key(), signed)), encoding)
 }
 
-/** Makes the SHA-256 of bytes, or of a text in UTF-8, in hex. */
+/** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof content === 'string' ? encoder.encode(content) : content
   return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 
 /**
- * Compares two texts in a time that depends on the length of `expected` alone: every code unit is compared, whatever the
- * others were.
+ * Compares two strings in a time that depends on the length of `expected` alone: every code unit is compared, even
+ * after a difference.
  */
 export function equalText(text: string, expected: string): boolean {
   let difference = text.length ^ expected.length

@@ -1,4 +1,4 @@
-/** A hash that an HMAC can be made with. */
+/** The hash function of an HMAC. */
 export type HashAlgorithm = 'sha1' | 'sha256' | 'sha512'
 
 /** The text form of a signature in a header. */

@@ -5,12 +5,12 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `headerToken`. */
 export interface HeaderTokenOptions {
-  /** The token, or several while it is changed: printable ASCII. */
+  /** The token, or several while you change it. Printable ASCII only. */
   readonly secret: Secrets
   /** The header that carries the secret. */
   readonly header: string
   /**
-   * The text before the secret, such as `Bearer `. Upper and lower case are the same, as in HTTP's schemes.
+   * The text before the secret, such as `Bearer `. It is case-insensitive, as HTTP's schemes are.
    * @defaultValue ''
    */
   readonly prefix?: string
@@ -24,7 +24,7 @@ export function headerToken({ secret, header, prefix = '' }: HeaderTokenOptions)
   checkHeaderName('headerToken', 'header', header)
   const secrets = readSecrets('headerToken', secret)
   if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {
-    throw new WebhookError('invalid_option', 'headerToken: a header carries printable ASCII only, so must its secret')
+    throw new WebhookError('invalid_option', 'headerToken: a secret in a header has to be printable ASCII')
   }
   const match = credentialMatcher(`header ${header}`, secrets)
   return {

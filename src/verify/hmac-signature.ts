@@ -81,7 +81,7 @@ function resolve(options: HmacSignatureOptions) {
   checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
   checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
   checkChoice(owner, 'signedContent', signedContent, ['body', 'timestamp.body'])
-  if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator has to be a text`)
+  if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator is empty`)
   if (timestamp !== undefined) {
     checkHeaderName(owner, 'timestamp.header', timestamp.header)
     checkNumbers(owner, { toleranceSeconds })
@@ -91,8 +91,8 @@ function resolve(options: HmacSignatureOptions) {
   return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 
-// Strict: one malformed entry makes the header malformed. So is a header sent twice, which arrives joined by a comma and
-// a space.
+// Strict: one malformed entry makes the header malformed. A header sent twice is malformed too, since it arrives joined
+// by a comma and a space.
 function readSignatures(
   value: string,
   { encoding, prefix, separator }: ReturnType<typeof resolve>,

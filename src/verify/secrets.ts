@@ -34,15 +34,15 @@ function secretFault(secret: unknown): string | undefined {
   return undefined
 }
 
-/** The longest credential that is looked at, in characters. */
+/** The longest credential that is compared, in characters. */
 export const maxCredentialLength = 4096
 
-/** Decides whether a candidate is a secret. `null`, `undefined` and the empty string are missing ones. */
+/** Decides whether a candidate is one of the secrets. `null`, `undefined` and the empty string count as missing. */
 export type MatchCredential = (candidate: string | null | undefined) => MaybePromise<Verification>
 
 /**
- * Makes the function that compares a credential with the secrets. Its time tells nothing of them: it compares digests of
- * one length, and compares every secret, whichever matches.
+ * Makes the function that compares a credential with the secrets. Its run time reveals nothing about them: it compares
+ * digests of equal length, and compares every secret even after a match.
  * @param what names the credential in the reason
  */
 export function credentialMatcher(what: string, secrets: readonly string[]): MatchCredential {

@@ -10,7 +10,7 @@ export const maxSignatures = 16
 export interface SignedContent {
   readonly keys: readonly HmacKey[]
   readonly encoding: SignatureEncoding
-  /** The text that was signed before the body. */
+  /** The text that comes before the body in the signed content. */
   readonly prefix: string
   readonly body: Uint8Array
 }
@@ -35,8 +35,8 @@ function judge(signatures: readonly string[], expected: readonly string[], succe
 }
 
 /**
- * Returns why a Unix timestamp in seconds cannot be accepted; `undefined` when it can. The tolerance goes both ways: a
- * clock can be ahead as well as behind, and a signature from the future is no fresher.
+ * Returns the reason to reject a Unix timestamp in seconds, or `undefined` if it is valid. The tolerance goes both
+ * ways: a clock can be ahead as well as behind, and a signature from the future is no fresher.
  */
 export function timestampFault(text: string, toleranceSeconds: number, now: () => number): string | undefined {
   if (!/^[0-9]{1,12}$/.test(text)) return 'the timestamp is malformed'

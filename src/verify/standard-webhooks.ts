@@ -26,8 +26,8 @@ const secretPrefix = 'whsec_'
 const version = 'v1,'
 
 /**
- * Accepts deliveries with a symmetric (`v1`) signature of the Standard Webhooks specification. Their `webhook-id` becomes
- * the event key.
+ * Accepts deliveries with a symmetric (`v1`) signature of the Standard Webhooks specification. Their `webhook-id`
+ * becomes the event key.
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
@@ -60,8 +60,8 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   }
 }
 
-// A list separated by spaces. Later versions than v1 are skipped. A malformed entry, which a header sent twice also
-// contains, makes the header malformed.
+// A list separated by spaces. Entries of other versions than v1 are skipped. A malformed entry makes the header
+// malformed, and a header sent twice contains one.
 function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
   const entries = value.split(' ')

@@ -5,11 +5,11 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `urlToken`. */
 export interface UrlTokenOptions {
-  /** The token, as it is before it is written into a URL. */
+  /** The token, before it is percent-encoded for a URL. */
   readonly secret: Secrets
   /**
-   * The part of the URL that holds the secret: the query, or the last segment of the path, where a slash in it has to be
-   * percent-encoded.
+   * The part of the URL that holds the secret: the query, or the last segment of the path, where a slash in it has to
+   * be percent-encoded.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
@@ -45,8 +45,8 @@ export function urlToken(options: UrlTokenOptions): Verifier {
   }
 }
 
-// A plus in a query is a plus or a space, depending on who wrote the URL: people paste secrets in base64 as they are. The
-// two count as the same character of a token.
+// A plus in a query is a plus or a space, depending on who wrote the URL: people paste secrets in base64 as they are.
+// The two count as the same character of a token.
 const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
 
 function queryTokens(url: string, parameter: string): string[] {
