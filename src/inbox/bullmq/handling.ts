@@ -1,11 +1,11 @@
-import { DelayedError, UnrecoverableError, WaitingError, Worker } from 'bullmq'
+import { DelayedError, WaitingError, Worker } from 'bullmq'
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
 import { longestWaitMs, within } from '../../internal/timers.ts'
-import type { Handle, HandlingResult, InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { BullmqAttempt } from './attempt.ts'
-import { Isolation } from './isolation.ts'
+import { AttemptRunner, Retry, retryPauseMs } from './attempt-runner.ts'
 import { type JobData, progressOf } from './job-data.ts'
 import { jobReader, type ReadJob } from './job-reader.ts'
 import type { EventJob, EventQueue } from './queue.ts'
@@ -16,46 +16,27 @@ export interface BullmqHandlingOptions {
   readonly ttlMs: number
 }
 
-/** The number of processes that an event may end: it must not crash them for ever. */
-const maxCrashes = 10
-
 /** The longest that closing waits until Redis has the running events back, in ms. */
 const handBackMs = 1_000
-
-/** The pause before a failed step in Redis is tried again, in ms. */
-const retryPauseMs = 500
 
 /** The pause, in ms, before a job that Redis failed to end is started again, and found to be handled. */
 const unendedPauseMs = 5_000
 
-/** Tells BullMQ when to run a job again. */
-class Retry extends Error {
-  readonly delayMs: number
-
-  constructor(delayMs: number) {
-    super('a handler failed and will run again')
-    this.delayMs = delayMs
-  }
-}
-
 /** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
 export class BullmqHandling {
   readonly #queue: EventQueue
-  readonly #handle: Handle
+  readonly #attempts: AttemptRunner
   readonly #readJob: ReadJob
   readonly #logger: Logger
-  readonly #ttlMs: number
   readonly #running = new Map<string, BullmqAttempt>()
-  readonly #isolation = new Isolation()
   #isClosed = false
   readonly #worker: Worker<JobData>
 
   constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqHandlingOptions) {
     this.#queue = queue
-    this.#handle = host.handle
+    this.#attempts = new AttemptRunner(queue, host, ttlMs)
     this.#readJob = jobReader(queue, host)
     this.#logger = host.logger
-    this.#ttlMs = ttlMs
     this.#worker = new Worker(queue.jobs.name, (job) => this.#process(job), {
       connection: queue.client,
       concurrency,
@@ -89,7 +70,7 @@ export class BullmqHandling {
     const attempt = new BullmqAttempt(job, accepted)
     this.#running.set(job.id as string, attempt)
     try {
-      await Promise.race([this.#attempt(attempt), attempt.stopped])
+      await Promise.race([this.#attempts.run(attempt), attempt.stopped])
     } finally {
       this.#running.delete(job.id as string)
     }
@@ -100,80 +81,6 @@ export class BullmqHandling {
     this.#leasesLost([former.job.id as string])
     await job.moveToDelayed(Date.now() + retryPauseMs, job.token)
     throw new DelayedError()
-  }
-
-  async #attempt(attempt: BullmqAttempt): Promise<void> {
-    const { job, completed } = attempt
-    if (job.attemptsStarted > 1 && (await this.#queue.wasHandled(job))) return
-    // The process ended while it buried the event.
-    const { failures } = progressOf(job.progress)
-    if (failures !== undefined) return this.#bury(attempt, { status: 'dead', completed, failures })
-    if (job.stalledCounter === 0) return this.#isolation.beside(() => this.#run(attempt))
-    return this.#isolation.alone(() => this.#runSuspect(attempt))
-  }
-
-  /** Handles an event that may have ended a process. If this one ends meanwhile, the event stays charged with it. */
-  async #runSuspect(attempt: BullmqAttempt): Promise<void> {
-    if (attempt.aborted) return
-    attempt.isCharged = true
-    const cutOffs = await this.#queue.charge(attempt.job, 1)
-    if (cutOffs > maxCrashes) {
-      const failures = [{ handler: 'none', message: `its handling was cut off ${cutOffs} times` }]
-      return this.#bury(attempt, { status: 'dead', completed: attempt.completed, failures })
-    }
-    try {
-      await this.#run(attempt)
-    } finally {
-      if (attempt.aborted) void this.#discharge(attempt).catch(() => {})
-      else await this.#insist(attempt, () => this.#discharge(attempt))
-    }
-  }
-
-  async #discharge(attempt: BullmqAttempt): Promise<void> {
-    if (!attempt.isCharged) return
-    attempt.isCharged = false
-    try {
-      await this.#queue.charge(attempt.job, -1)
-    } catch (error) {
-      attempt.isCharged = true
-      throw error
-    }
-  }
-
-  async #run(attempt: BullmqAttempt): Promise<void> {
-    // It may have waited for its turn.
-    if (attempt.aborted) return
-    const { job, accepted } = attempt
-    const result = await this.#handle(accepted.event, accepted.receivedAt, attempt)
-    // The process that has the event now records the result.
-    if (attempt.aborted) return
-    if (result.status === 'done') return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
-    if (result.status === 'dead') return this.#bury(attempt, result)
-    await this.#insist(attempt, () => attempt.record(result.completed))
-    throw new Retry(Math.ceil(result.delayMs))
-  }
-
-  async #bury(attempt: BullmqAttempt, { failures, ...result }: HandlingResult & { status: 'dead' }): Promise<never> {
-    const { job } = attempt
-    const progress = { completed: attempt.withRecorded(result.completed), failures, stalls: job.stalledCounter }
-    await this.#insist(attempt, () => job.updateProgress(progress))
-    await this.#insist(attempt, () => this.#queue.rememberDead(job))
-    throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
-  }
-
-  /** Repeats a step until Redis does it: a failed job would run handlers again that have succeeded. */
-  async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
-    while (!attempt.aborted) {
-      try {
-        return await step()
-      } catch (error) {
-        this.#logger.warn(
-          { key: attempt.accepted.event.key, err: withoutCommand(error) },
-          'Redis could not record the result of an event',
-        )
-        await new Promise((resolve) => setTimeout(resolve, retryPauseMs))
-      }
-    }
   }
 
   #leasesLost(jobIds: readonly string[]): void {
@@ -202,7 +109,7 @@ export class BullmqHandling {
   }
 
   async #giveUp(attempt: BullmqAttempt): Promise<void> {
-    await this.#discharge(attempt)
+    await this.#attempts.discharge(attempt)
     await attempt.job.moveToWait(attempt.job.token)
   }
 

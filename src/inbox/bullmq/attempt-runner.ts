@@ -1,0 +1,116 @@
+import { UnrecoverableError } from 'bullmq'
+import type { Logger } from '../../internal/logger.ts'
+import { withoutCommand } from '../../internal/reach-redis.ts'
+import type { Handle, HandlingResult, InboxHost } from '../inbox.ts'
+import type { BullmqAttempt } from './attempt.ts'
+import { Isolation } from './isolation.ts'
+import { progressOf } from './job-data.ts'
+import type { EventQueue } from './queue.ts'
+
+/** The number of processes that an event may end: it must not crash them for ever. */
+const maxCrashes = 10
+
+/** The pause before a failed step in Redis is tried again, in ms. */
+export const retryPauseMs = 500
+
+/** Tells BullMQ when to run a job again. */
+export class Retry extends Error {
+  readonly delayMs: number
+
+  constructor(delayMs: number) {
+    super('a handler failed and will run again')
+    this.delayMs = delayMs
+  }
+}
+
+/** Makes attempts: those of events that may have ended a process alone, and the others side by side. */
+export class AttemptRunner {
+  readonly #queue: EventQueue
+  readonly #handle: Handle
+  readonly #logger: Logger
+  readonly #ttlMs: number
+  readonly #isolation = new Isolation()
+
+  constructor(queue: EventQueue, { handle, logger }: InboxHost, ttlMs: number) {
+    this.#queue = queue
+    this.#handle = handle
+    this.#logger = logger
+    this.#ttlMs = ttlMs
+  }
+
+  /** Makes the attempt and records its result. Rejects with the error that tells BullMQ what to do next. */
+  async run(attempt: BullmqAttempt): Promise<void> {
+    const { job, completed } = attempt
+    if (job.attemptsStarted > 1 && (await this.#queue.wasHandled(job))) return
+    // The process ended while it buried the event.
+    const { failures } = progressOf(job.progress)
+    if (failures !== undefined) return this.#bury(attempt, { status: 'dead', completed, failures })
+    if (job.stalledCounter === 0) return this.#isolation.beside(() => this.#handleEvent(attempt))
+    return this.#isolation.alone(() => this.#runSuspect(attempt))
+  }
+
+  /** Handles an event that may have ended a process. If this one ends meanwhile, the event stays charged with it. */
+  async #runSuspect(attempt: BullmqAttempt): Promise<void> {
+    if (attempt.aborted) return
+    attempt.isCharged = true
+    const cutOffs = await this.#queue.charge(attempt.job, 1)
+    if (cutOffs > maxCrashes) {
+      const failures = [{ handler: 'none', message: `its handling was cut off ${cutOffs} times` }]
+      return this.#bury(attempt, { status: 'dead', completed: attempt.completed, failures })
+    }
+    try {
+      await this.#handleEvent(attempt)
+    } finally {
+      if (attempt.aborted) void this.discharge(attempt).catch(() => {})
+      else await this.#insist(attempt, () => this.discharge(attempt))
+    }
+  }
+
+  /** Takes back the charge of a suspect that has not ended the process. */
+  async discharge(attempt: BullmqAttempt): Promise<void> {
+    if (!attempt.isCharged) return
+    attempt.isCharged = false
+    try {
+      await this.#queue.charge(attempt.job, -1)
+    } catch (error) {
+      attempt.isCharged = true
+      throw error
+    }
+  }
+
+  async #handleEvent(attempt: BullmqAttempt): Promise<void> {
+    // It may have waited for its turn.
+    if (attempt.aborted) return
+    const { job, accepted } = attempt
+    const result = await this.#handle(accepted.event, accepted.receivedAt, attempt)
+    // The process that has the event now records the result.
+    if (attempt.aborted) return
+    if (result.status === 'done') return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
+    if (result.status === 'dead') return this.#bury(attempt, result)
+    await this.#insist(attempt, () => attempt.record(result.completed))
+    throw new Retry(Math.ceil(result.delayMs))
+  }
+
+  async #bury(attempt: BullmqAttempt, { failures, ...result }: HandlingResult & { status: 'dead' }): Promise<never> {
+    const { job } = attempt
+    const progress = { completed: attempt.withRecorded(result.completed), failures, stalls: job.stalledCounter }
+    await this.#insist(attempt, () => job.updateProgress(progress))
+    await this.#insist(attempt, () => this.#queue.rememberDead(job))
+    throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
+  }
+
+  /** Repeats a step until Redis does it: a failed job would run handlers again that have succeeded. */
+  async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
+    while (!attempt.aborted) {
+      try {
+        return await step()
+      } catch (error) {
+        this.#logger.warn(
+          { key: attempt.accepted.event.key, err: withoutCommand(error) },
+          'Redis could not record the result of an event',
+        )
+        await new Promise((resolve) => setTimeout(resolve, retryPauseMs))
+      }
+    }
+  }
+}
