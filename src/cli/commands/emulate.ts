@@ -11,8 +11,8 @@ export const emulate = defineCommand({
   name: 'emulate',
   summary: 'runs an emulator of the service: its API, its sender, and a page to watch them',
   details:
-    'It generates, prints and shows on its page the credentials that you do not give, and only those. The documentation\n' +
-    'explains the two profiles.',
+    'It generates and prints the credentials that you do not give. Neither the output nor the page shows a secret that you\n' +
+    'give. The documentation explains the two profiles.',
   flags: {
     port: port(standardPort),
     profile: choice(profiles, 'how events are sent: as the service documents it (default), or as it was observed'),

@@ -108,7 +108,7 @@ export const port = (standard: number): Flag<number> =>
   wholeNumber('<n>', `the port on 127.0.0.1, or 0 for any free port (default: ${standard})`, 0, 65_535)
 
 /** @throws UsageError without the text, because a URL can contain a secret */
-export function readUrl(given: string, example = 'http://127.0.0.1:3000/webhooks/media'): URL {
+function readUrl(given: string, example = 'http://127.0.0.1:3000/webhooks/media'): URL {
   if (/^https?:\/\//i.test(given) && URL.canParse(given)) return new URL(given)
   throw new UsageError(`takes an http or https URL, such as ${example}`)
 }

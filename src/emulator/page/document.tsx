@@ -83,11 +83,11 @@ interface CredentialProps {
   readonly label: string
 }
 
-/** A credential of the account. Any user of this machine can open the page, so it shows only what was generated. */
+/** A credential of the account. Any user of this machine can open the page, so it shows no secret that was given. */
 function Credential({ service, name, label }: CredentialProps) {
   return (
     <Fact name={label}>
-      {service.givenCredentials.has(name) ? (
+      {service.givenSecrets.has(name) ? (
         'as given'
       ) : (
         <Copyable text={service.credentials[name]} label={label.toLowerCase()} />

@@ -21,8 +21,8 @@ import { settled } from './settled.ts'
 export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
   readonly profile: Profile
   readonly timeScale: number
-  /** The names of the credentials that the options give. They may be real ones, so the page does not show them. */
-  readonly givenCredentials: ReadonlySet<keyof Credentials>
+  /** The names of the secret credentials that the options give. They may be real ones, so the page does not show them. */
+  readonly givenSecrets: ReadonlySet<keyof Credentials>
   readonly workspace: Workspace
   readonly outbox: Outbox
   readonly studio: Studio
@@ -41,8 +41,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
   const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options
   const credentials = { publicKey, secretKey, accessToken }
-  const names = Object.keys(credentials) as (keyof Credentials)[]
-  const givenCredentials = new Set(names.filter((name) => options[name] !== undefined))
+  const givenSecrets = new Set((['secretKey', 'accessToken'] as const).filter((name) => options[name] !== undefined))
   const changes = new Changes()
   const workspace = new Workspace({ clock, changes, credentials })
   const { webhooks, userId } = workspace
@@ -78,7 +77,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     profile,
     timeScale,
     credentials,
-    givenCredentials,
+    givenSecrets,
     workspace,
     outbox,
     studio,
