@@ -8,7 +8,8 @@ import { recogniseAnyCopy } from '../internal/any-copy.ts'
  * - `rejected`: any other answer by which the service rejects the call, such as 400 or 409.
  * - `timeout`, `connection`: no answer arrived. The service may or may not have carried out the call.
  * - `aborted`: the caller aborted the signal.
- * - `bad_answer`: the answer does not look like the service's API, or it is a redirect. Redirects are not followed.
+ * - `bad_answer`: the answer does not look like the service's API, is larger than 4 MiB, or is a redirect. Redirects are not
+ *   followed.
  */
 export const apiErrorCodes = [
   'invalid_params',
