@@ -1,6 +1,6 @@
 /**
- * Collects the chunks of a body. Nearly every delivery has one chunk, which is kept as it is. More chunks are copied into
- * one buffer, since a body that arrives byte by byte would otherwise cost a hundred times its size.
+ * Collects the chunks of a body. Nearly every delivery has one chunk, which is kept as it is. More chunks are copied
+ * into one buffer, since a body that arrives byte by byte would otherwise take a hundred times its size in memory.
  */
 export class Bytes {
   size = 0

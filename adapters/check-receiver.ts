@@ -1,7 +1,8 @@
 import { type Receiver, WebhookError } from '../src/index.ts'
 
 /**
- * Checks the receiver of an adapter when it is mounted: without the check, its absence would show at the first delivery.
+ * Checks the receiver of an adapter when it is mounted: without this check, a missing receiver would show only at the
+ * first delivery.
  * @param adapter the name of the adapter, for the message
  * @throws WebhookError `invalid_option`
  */

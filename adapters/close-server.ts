@@ -4,13 +4,13 @@ import type { CloseReport, Receiver } from '../src/index.ts'
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
   /**
-   * The longest wait for requests and handlers together, in ms. Requests get half of it at most.
+   * The longest wait for requests and handlers together, in ms. Requests get at most half of it.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
 }
 
-/** The part of a server of `node:http`, `node:https` or `node:http2` that is used. */
+/** The methods of a `node:http`, `node:https` or `node:http2` server that `closeServer` calls. */
 type ClosableServer = { close(callback: () => void): unknown } & Partial<
   Pick<Server, 'closeIdleConnections' | 'closeAllConnections'>
 >

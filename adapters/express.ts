@@ -11,10 +11,11 @@ import { nodeHandler } from './node.ts'
  * app.use(express.json()) // body parsers come after it
  * ```
  *
- * It reads the body itself, or uses the bytes of `express.raw`, `express.text` or `req.rawBody`. Behind `express.json()`
- * only verifiers that need no bytes work; with the others deliveries are answered 500, and the log says how to fix it.
+ * It reads the body itself, or uses the bytes of `express.raw`, `express.text` or `req.rawBody`. Behind
+ * `express.json()` only verifiers that need no bytes work. With the others, deliveries are answered 500, and the log
+ * says how to fix it.
  *
- * Its type names what both versions of Express pass, so it fits the types of either.
+ * Its type names only Node's request and response, which both versions of Express pass, so it fits the types of either.
  * @throws WebhookError `invalid_option` when it is given no receiver
  */
 export function expressHandler(

@@ -3,8 +3,8 @@ import { checkReceiver } from './check-receiver.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
 /**
- * Mounts a receiver wherever a handler is a function of a `Request`: Next.js, Workers, Bun, Deno. If the runtime's
- * context has `waitUntil`, the runtime stays alive until the event has been handled.
+ * Mounts a receiver wherever a handler takes a `Request` and returns a `Response`: Next.js, Workers, Bun, Deno. If the
+ * runtime's context has `waitUntil`, the runtime stays alive until the event has been handled.
  *
  * ```ts
  * export const POST = fetchHandler(receiver) // Next.js

@@ -28,7 +28,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
   const cached = await cachedBody(req.bodyCache)
   const incoming = context.env?.incoming
-  // On Node the underlying request is read directly: a web `Request` made of it costs more than the rest of the path.
+  // On Node the underlying request is read directly: a web `Request` made from it costs more than the rest of the path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
   const waitUntil = findWaitUntil(() => [context.executionCtx])
@@ -36,8 +36,8 @@ async function readDelivery(context: Context): Promise<Delivery> {
 }
 
 /**
- * Says whether this is a Node request that nobody reads. Even a middleware that only looked at `c.req.raw.body` has
- * made a stream, which has begun to take the data by now.
+ * Says whether this is a Node request that nothing has begun to read. Even a middleware that only looked at
+ * `c.req.raw.body` has created a stream, which has begun to take the data.
  */
 function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
   return Array.isArray(incoming?.rawHeaders) && incoming.readableFlowing === null && !incoming.readableDidRead

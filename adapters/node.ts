@@ -7,7 +7,8 @@ import { checkReceiver } from './check-receiver.ts'
 export { type CloseServerOptions, closeServer } from './close-server.ts'
 
 /**
- * Mounts a receiver in a `node:http` or `node:http2` server, or in anything that passes on their requests and responses.
+ * Mounts a receiver in a `node:http` or `node:http2` server, or in anything that passes on their requests and
+ * responses.
  *
  * ```ts
  * createServer(nodeHandler(receiver)).listen(3000)
@@ -21,7 +22,7 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
     request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,
   ): Promise<void> => {
-    // The part of HTTP/2's requests and responses that is used is the same.
+    // HTTP/2's requests and responses have the same members, as far as they are used here.
     const [http1Request, http1Response] = [request as IncomingMessage, response as ServerResponse]
     write(await receiver.receive(toDelivery(http1Request)), http1Request, http1Response)
   }
@@ -35,7 +36,8 @@ interface ParsedRequest extends IncomingMessage {
 }
 
 /**
- * Makes the delivery of a `node:http` request, whatever a framework did to it before, for a mount of your own.
+ * Makes the delivery of a `node:http` request, even of one that a framework has read or rewritten. Use it to mount a
+ * receiver yourself.
  *
  * ```ts
  * const { status, headers, body } = await receiver.receive(toDelivery(request))
@@ -86,13 +88,13 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
     if (request.destroyed) return resolve('incomplete')
     const bytes = new Bytes()
     const onData = (chunk: Buffer | string) => {
-      // After a middleware called setEncoding, every reader gets text.
+      // After a middleware called setEncoding, every reader gets strings.
       const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
       if (bytes.size + piece.byteLength > limit) finish('too_large')
       else bytes.add(piece)
     }
     const onEnd = () => {
-      // HTTP/2 ends the stream of a request that was reset, too.
+      // HTTP/2 also ends the stream of a request that was reset.
       const declared = Number(request.headers['content-length'] ?? bytes.size)
       finish(request.aborted || bytes.size < declared ? 'incomplete' : bytes.all())
     }
@@ -107,14 +109,15 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
   })
 }
 
-/** The time that a sender may go on with an oversized body before the connection ends, in ms. */
+/** The time that a sender may go on sending a body that was rejected, in ms. After that, the connection ends. */
 const lingerMs = 500
 
 function write(acknowledgement: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
   const { outcome, status, headers, body } = acknowledgement
   if (response.headersSent || response.destroyed) return
   const goesOn = !request.complete && (outcome === 'too_large' || outcome === 'incomplete')
-  // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each request.
+  // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each
+  // request.
   if (!goesOn || request.httpVersionMajor > 1) response.writeHead(status, headers).end(body)
   else {
     response.writeHead(status, { ...headers, connection: 'close' }).write(body)
@@ -122,7 +125,7 @@ function write(acknowledgement: Acknowledgement, request: IncomingMessage, respo
   }
 }
 
-// A connection that ends while the sender is sending is reset, and the sender may never see the answer.
+// If the connection ended while the sender is sending, it would be reset, and the sender might never see the answer.
 function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
   const end = () => {
     clearTimeout(timer)

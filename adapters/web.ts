@@ -3,7 +3,7 @@ import { Bytes } from './bytes.ts'
 
 // The parts of a web `Request` and of its platform that adapters read.
 
-/** The body of a `Request`. If another reader has read it, or is reading it, nothing is left of it. */
+/** The body of a `Request`: `{ parsed: undefined }` if another reader has read it, or is reading it. */
 export function unreadBody(request: Request): Delivery['body'] {
   if (request.bodyUsed || request.body?.locked) return { parsed: undefined }
   return (limit) => readStream(request.body, limit)
@@ -33,7 +33,7 @@ type Platform = { waitUntil(promise: Promise<unknown>): void }
 const isPlatform = (context: unknown): context is Platform =>
   typeof (context as Partial<Platform> | null | undefined)?.waitUntil === 'function'
 
-/** Finds the `waitUntil` of the first context that has one. Some platforms throw when a context is read that is not there. */
+/** Finds the `waitUntil` of the first context that has one. Some platforms throw when a missing context is read. */
 export function findWaitUntil(contexts: () => readonly unknown[]): Delivery['waitUntil'] {
   try {
     const platform = contexts().find(isPlatform)

@@ -5,8 +5,8 @@ import { type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 const stepNames = ['claim', 'renew', 'complete', 'release'] as const
 
 /**
- * Makes an idempotency store of its four steps. Its claims are leases, which are renewed while an event is being handled:
- * another process can take over the keys of one that crashed.
+ * Makes an idempotency store from its four steps. Its claims are leases, which are renewed while an event is being
+ * handled: another process can take over the keys of one that crashed.
  * @throws WebhookError `invalid_option`
  */
 export function defineStore(steps: StoreSteps): IdempotencyStore {

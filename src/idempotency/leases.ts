@@ -12,9 +12,9 @@ interface Lease {
 }
 
 /**
- * Claims with leases, in a store that other processes share. They are renewed until they are completed or released. A completion
- * that fails is tried again and never becomes a release, which would run the handlers twice. A store that does not
- * answer within a lease counts as unreachable.
+ * Claims with leases, in a store that other processes share. They are renewed until they are completed or released. A
+ * completion that fails is tried again and never becomes a release, which would run the handlers twice. A store that
+ * does not answer within a lease counts as unreachable.
  */
 export class Leases implements Claims {
   readonly #store: StoreSteps
@@ -22,7 +22,7 @@ export class Leases implements Claims {
   readonly #logger: Logger
   readonly #onLost: (key: string) => void
   readonly #held = new ChurnMap<string, Lease>()
-  /** Keys whose renewal the store has yet to answer. */
+  /** The keys whose renewal the store has not answered yet. */
   readonly #renewing = new Set<string>()
   #owner: string | undefined
   #heartbeat: Timer | undefined
@@ -44,7 +44,7 @@ export class Leases implements Claims {
       return this.#inTime(answer)
         .then((claim) => this.#keep(key, owner, claim))
         .catch((error) => {
-          // A claim that the store carries out after all is given back then.
+          // If the store carries out the claim after all, the claim is given back then.
           answer.then(
             () => this.#giveBack(key, owner),
             () => {},
@@ -72,7 +72,7 @@ export class Leases implements Claims {
     return claim
   }
 
-  // The store may have carried out the claim before it failed. Giving it back lets the sender's retry in at once.
+  // The store may have carried out the claim before it failed. Giving it back lets the sender's retry be accepted.
   #claimFailed(key: string, owner: string, error: unknown): never {
     void this.#giveBack(key, owner)
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
@@ -99,7 +99,7 @@ export class Leases implements Claims {
   }
 
   #completed(key: string, lease: Lease, completed: boolean): void {
-    // Two tries can be pending at once, and the other one was answered first.
+    // Two tries can be pending, and the other one was answered first.
     if (this.#held.get(key) !== lease) return
     this.#held.delete(key)
     if (!completed)

@@ -6,7 +6,7 @@ import { type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 /** The options of `lruStore`. */
 export interface LruStoreOptions {
   /**
-   * The number of finished keys that are remembered. The least recently seen is forgotten first.
+   * The number of finished keys that are remembered. The key that was seen least recently is forgotten first.
    * @defaultValue 100_000
    */
   readonly max?: number
@@ -41,7 +41,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   /** The owners that finished the keys. */
   const done = new LRUCache<string, string>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } })
 
-  /** Says whether `owner` may decide on the key: it holds the claim, or let it lapse and no other owner took it since. */
+  /** Says whether `owner` may decide on the key: it holds the lease, or nobody holds one or has finished the key. */
   const mayDecide = (key: string, owner: string): boolean => {
     const lease = leases.get(key)
     return lease === undefined ? !done.has(key) : lease.owner === owner

@@ -14,38 +14,41 @@ export interface StoreSteps {
    * `done` once the key was completed. When a lease has run out, the key can be claimed again.
    */
   claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
-  /** Makes a lease last `leaseMs` from now. `false`: another owner holds or has finished the key, the lease is lost. */
+  /** Makes a lease last `leaseMs` from now. `false`: the lease is lost, since another owner holds or has
+   * finished the key. */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
   /**
    * Marks a key as done. `false`: another owner holds or has finished it. `true` again for the owner that finished it,
    * since a completion is tried again when its answer was lost.
    */
   complete(key: string, owner: string): MaybePromise<boolean>
-  /** Gives a claim back, so that the key can be claimed again at once. `false`: `owner` did not hold it. */
+  /** Gives a claim back, so that the key can be claimed again immediately. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>
-  /** Frees what the store opened itself. Its maker calls it: an inbox never closes its store. */
+  /**
+   * Frees the resources that the store opened. The code that made the store calls it: an inbox never closes its store.
+   */
   close?(): MaybePromise<void>
 }
 
-/** The inbox that claims keys in a store. */
+/** The options of {@link IdempotencyStore.claims}. */
 export interface ClaimsOptions {
   /** The time that a claim lasts after the process stopped renewing it, in ms. */
   readonly leaseMs: number
-  /** Takes the warnings of a store that fails. */
+  /** Gets the warnings about a store that fails. */
   readonly logger: Logger
   /** Called with a key whose lease was lost to another process. */
   onLost(key: string): void
 }
 
-/** Remembers which event keys were claimed and finished. `defineStore` makes one of its steps. */
+/** Remembers which event keys were claimed and finished. `defineStore` makes one from its steps. */
 export interface IdempotencyStore extends StoreSteps {
   /** Makes the claims of one inbox. */
   claims(options: ClaimsOptions): Claims
 }
 
 /**
- * Adds claims to the steps of a store. A copy by `{ ...store }` loses them: with other steps in it, the claims would go
- * past those unnoticed.
+ * Adds claims to the steps of a store. A copy made by `{ ...store }` loses them: if it replaced a step, the claims
+ * would go on using the original.
  */
 export const withClaims = (steps: StoreSteps, claims: IdempotencyStore['claims']): IdempotencyStore =>
   Object.defineProperty({ ...steps } as IdempotencyStore, 'claims', { value: claims })
@@ -59,8 +62,8 @@ export interface Claims {
    * @param recorded called once the store has recorded it, or has said that the lease was lost
    */
   complete(key: string, recorded: () => void): void
-  /** Gives a claim back, so that the key can be claimed again at once. */
+  /** Gives a claim back, so that the key can be claimed again immediately. */
   release(key: string): Promise<void>
-  /** Lets the claims run out, after a lease. */
+  /** Stops renewing the claims, so that each runs out after the time of a lease. */
   stop(): void
 }

@@ -12,12 +12,15 @@ export interface AcceptedEvent {
 /** An inbox's answer to an event. `overloaded`: it is full. */
 export type Acceptance = 'accepted' | 'duplicate' | 'overloaded'
 
-/** The answer of {@link Inbox.handleNow}. `in-progress`: another process has the event. `closing`: it was cut off. */
+/**
+ * The answer of {@link Inbox.handleNow}. `in-progress`: another process has the event. `closing`: the inbox closed
+ * before the attempt ended.
+ */
 export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress' | 'overloaded' | 'closing'
 
 /** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly number: number
   /** Names of the handlers that succeeded in an earlier attempt. */
   readonly completed: readonly string[]
@@ -41,13 +44,13 @@ export interface HandlerFailure {
 export type HandlingResult =
   | { readonly status: 'done' }
   | {
-      /** Run the handlers that have not completed again after `delayMs`. */
+      /** The handlers that have not completed run again after `delayMs`. */
       readonly status: 'retry'
       readonly delayMs: number
       readonly completed: readonly string[]
     }
   | {
-      /** No attempts are left: keep the event as a dead letter. */
+      /** No attempts are left: the event becomes a dead letter. */
       readonly status: 'dead'
       readonly completed: readonly string[]
       readonly failures: readonly HandlerFailure[]
@@ -68,16 +71,19 @@ export interface UnreadableDelivery {
   readonly body: Uint8Array
 }
 
-/** Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, if it still cannot be parsed. */
+/**
+ * Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, if it still cannot be
+ * parsed.
+ */
 export type ParseUnreadable = (unreadable: UnreadableDelivery) => MaybePromise<MediaEvent>
 
 /** An event that could not be handled, or a delivery that could not be parsed. */
 export interface DeadLetter {
-  /** The event's key; an unreadable delivery's is made of its body. */
+  /** The event's key; an unreadable delivery's is made from its body. */
   readonly key: string
   /** `undefined` for an unreadable delivery. */
   readonly event: MediaEvent | undefined
-  /** The delivery, where it could not be parsed. */
+  /** The delivery, if it could not be parsed. */
   readonly unreadable?: UnreadableDelivery | undefined
   /** The time at which the delivery was received. */
   readonly receivedAt: Date
@@ -103,8 +109,8 @@ export interface DeadLetters {
   /** Returns the dead letter with that key, or `undefined`. */
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
-   * Passes the event to the handlers that had failed, with fresh attempts. An unreadable delivery is parsed again first.
-   * `false`: no dead letter has that key.
+   * Passes the event to the handlers that had failed, with fresh attempts. An unreadable delivery is parsed again
+   * first. `false`: no dead letter has that key.
    * @throws WebhookError `in_progress`, `overloaded` or `closing` when the event cannot be taken, `malformed` when the
    * delivery still cannot be parsed; the dead letter is kept then
    */
@@ -115,11 +121,11 @@ export interface DeadLetters {
 
 /** The number of events in an inbox, by state. */
 export interface InboxStats {
-  /** Accepted, not started. */
+  /** Events that were accepted and have not started. */
   readonly waiting: number
-  /** Their handlers run now. */
+  /** Events whose handlers are running. */
   readonly running: number
-  /** Failed, waiting for the next attempt. */
+  /** Events that failed and wait for the next attempt. */
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
@@ -133,7 +139,9 @@ export interface UnfinishedEvent extends AcceptedEvent {
 
 /** The result of closing. */
 export interface CloseReport {
-  /** Empty after a clean close. A memory inbox loses these events; a durable one handles them when it is next opened. */
+  /**
+   * Empty after a clean close. A memory inbox loses these events; a durable one handles them when it is next opened.
+   */
   readonly unfinished: readonly UnfinishedEvent[]
 }
 
@@ -152,7 +160,9 @@ export interface AcceptOptions {
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/** Keeps accepted events until their handlers have finished. `testing` has the contract suite that every inbox passes. */
+/**
+ * Keeps accepted events until their handlers have finished. `testing` has the contract suite that every inbox passes.
+ */
 export interface Inbox {
   /**
    * Stores the event, or says that it is a duplicate, in one atomic step. Throws or rejects when it cannot tell, with a
@@ -160,7 +170,8 @@ export interface Inbox {
    */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
-   * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile shares it. After a
+   * Accepts the event, makes one attempt and returns its result; a duplicate that arrives in the meantime gets the same
+   * result. After a
    * failure the event's key is released, so that the sender's retry is handled. `ack: 'handled'` needs it.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
@@ -189,12 +200,12 @@ export interface InboxHost {
 
 /** An inbox that a receiver can open. `memoryInbox()`, `sqliteInbox({ path })` and the others make one. */
 export interface InboxDefinition {
-  /** Names it in error messages. */
+  /** The name of the inbox in error messages. */
   readonly name: string
-  /** `true` where the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
+  /** `true` if the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
   readonly handlesNow?: boolean
   /**
-   * Opens the inbox, which starts to handle events at once. The receiver calls it once.
+   * Opens the inbox, which starts to handle events immediately. The receiver calls it once.
    * @throws WebhookError `invalid_option` the second time, `unavailable` when the inbox cannot be opened
    */
   open(host: InboxHost): Inbox

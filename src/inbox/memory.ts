@@ -119,7 +119,10 @@ class MemoryInbox implements Inbox {
     return result
   }
 
-  /** Takes the event in, if there is room. Called before the claim, since other processes would see a claim undone. */
+  /**
+   * Takes the event in, if there is room. Called before the claim, so that no other process sees a claim that is taken
+   * back.
+   */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
@@ -155,7 +158,7 @@ class MemoryInbox implements Inbox {
     return claim
   }
 
-  /** The inbox closed while the claim was pending. The sender is told, and its retry may reach another process. */
+  /** The inbox closed while the claim was pending. The sender gets 503, and its retry may reach another process. */
   #claimedTooLate({ key }: Job): never {
     void this.#claims.release(key)
     throw new WebhookError('closing', 'the inbox is closing')
@@ -193,7 +196,7 @@ class MemoryInbox implements Inbox {
     await this.#jobs.idle(timeoutMs)
     const unfinished = this.#jobs.giveUp()
     this.#handling.stop(() => {})
-    // The claims are not released: a handler may go on in spite of its signal, and a lease that runs out is safe.
+    // The claims are not released: a handler may go on in spite of its signal. It is safe to let the leases run out.
     this.#claims.stop()
     for (const { event, state } of unfinished) {
       const { key, type, mediaId } = event

@@ -1,6 +1,6 @@
 /**
- * Makes `instanceof` recognise the instances of every copy of a class. A program can load this package as ES modules and
- * as CommonJS at once, or hold another copy in a bundle. Instances of a subclass are told apart as usual.
+ * Makes `instanceof` recognise the instances of every copy of a class. A program can load this package both as ES
+ * modules and as CommonJS, or contain another copy in a bundle. For a subclass, `instanceof` works as usual.
  */
 export function recogniseAnyCopy(Class: { readonly prototype: object }, name: string): void {
   const brand = Symbol.for(`media-webhooks.${name}`)

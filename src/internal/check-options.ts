@@ -1,7 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import { longestWaitMs } from './timers.ts'
 
-/** The largest size of a cache, in entries: its tables are allocated at once. */
+/** The largest size of a cache, in entries: its tables are allocated up front. */
 export const largestCache = 10_000_000
 
 /**
@@ -21,7 +21,7 @@ export function checkNumbers(
 }
 
 /**
- * Checks that no option is left over: a misspelt one would be ignored without a word.
+ * Checks that no option is left over: a misspelt one would be ignored silently.
  * @param unknown the options that were not destructured
  * @throws WebhookError `invalid_option`
  */

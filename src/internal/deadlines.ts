@@ -4,19 +4,21 @@ import { type Timer, unref } from './timers.ts'
 
 /** Something that has to finish in time. */
 export interface Timed {
-  /** When it started, in ms of `performance.now`. */
+  /** The time at which it started, in ms of `performance.now`. */
   readonly startedAt: number
   /** Called when its time is up. */
   expire(): void
 }
 
-/** The time that a run has to end with its request still there, in ms. */
+/** The longest time limit on Workers, in ms: a run has to expire while its request still exists. */
 const mostInRequestMs = requestLifeMs - 5_000
 
-/** Time limits for runs that all have the same limit, on one timer: a timer each would cost more than a run does. */
+/**
+ * Time limits for runs that all have the same limit, on one timer: a timer for each run would cost more than the run.
+ */
 export class Deadlines {
   readonly #timeoutMs: number
-  /** In order of their start, and so of their deadlines. */
+  /** The runs in the order of their start, which is the order of their deadlines. */
   readonly #runs = new ChurnMap<Timed, true>()
   #timer: Timer | undefined
 
@@ -36,7 +38,7 @@ export class Deadlines {
 
   #wait(ms: number): void {
     this.#timer = setTimeout(() => this.#expire(), ms)
-    // It outlives the last run.
+    // The timer outlives the last run, and must not keep the process alive.
     unref(this.#timer)
   }
 

@@ -8,9 +8,9 @@ export interface LaneJob {
   next: LaneJob | undefined
   /** `true` for a job that has to run in the request that adds it. */
   readonly inItsRequest?: boolean
-  /** Starts the job there; set by the lanes. */
+  /** Starts the job in the request that added it; set by the lanes. */
   startInRequest?: (() => void) | undefined
-  /** When the request is over in which it was added, in ms of `performance.now`. */
+  /** The time at which the request that added it is over, in ms of `performance.now`. */
   readonly aliveUntil?: number
   /** The number of its current run; set by the lanes. */
   run?: number
@@ -31,7 +31,9 @@ export class Lanes<Job extends LaneJob> {
   readonly #run: (job: Job) => Promise<void>
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
-  /** At most one job a lane, in the order in which they became ready. The first `#started` of them have started. */
+  /**
+   * At most one job of each lane, in the order in which they became ready. The first `#started` of them have started.
+   */
   #ready: Job[] = []
   #started = 0
   #running = 0
@@ -69,7 +71,7 @@ export class Lanes<Job extends LaneJob> {
   }
 
   #schedule(): void {
-    // On Workers a turn that was scheduled may have ended with its request.
+    // On Workers, the turn that was scheduled may never come, because its request has ended.
     if ((this.#scheduled && !requestsEndWork) || this.#running >= this.#concurrency) return
     this.#scheduled = true
     later(() => {
@@ -91,7 +93,7 @@ export class Lanes<Job extends LaneJob> {
       else startInRequest()
     }
     if (this.#started < this.#ready.length) this.#schedule()
-    // Started jobs are cut off in one piece: removing one at a time would move all the others each time.
+    // Started jobs are removed many at a time: removing one would move all the others.
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0

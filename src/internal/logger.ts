@@ -48,21 +48,22 @@ const eachLevel = (write: (level: LogLevel) => LogMethod) => ({
 export const withDetails = (logger: Logger, bound: object): Logger =>
   eachLevel((level) => (details, message) => logger[level]({ ...bound, ...details }, message))
 
-/** Makes a logger whose lines are lost where the given one throws or rejects, so that nothing else is. */
+/** Makes a logger that never throws: a line for which the given logger throws or rejects is lost. */
 export function safeLogger(logger: Logger): SafeLogger {
   const lines = eachLevel((level) => (details, message) => {
     try {
       const written: unknown = logger[level](details, message)
       if (isPromise(written)) written.then(undefined, () => {})
     } catch {
-      // A logger that throws leaves nowhere to say so.
+      // There is nowhere to log that the logger failed.
     }
   })
-  // Asked for every line: the level of a running logger can change.
+  // Checked for every line: the level of a running logger can change.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 
-// Names that pino and winston have beside ours, by the first of our levels that they let through.
+// The names of levels in pino and winston, each with the index of the first of our levels that it lets through. With
+// any other name, all are let through.
 const firstLevel = new Map<unknown, number>([
   ['info', 1],
   ['warn', 2],

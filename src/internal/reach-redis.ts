@@ -2,13 +2,13 @@ import { WebhookError } from '../errors.ts'
 import { within } from './timers.ts'
 
 /**
- * Runs one step in Redis, in time or not at all.
- * @param late called with the answer of a step that Redis gives after its time
+ * Runs one step in Redis, and rejects when Redis does not answer in time.
+ * @param late called with an answer that came after that
  */
 export type ReachRedis = <T>(step: () => Promise<T>, late?: (answer: T) => void) => Promise<T>
 
 export interface ReachOptions {
-  /** Says whether the client is connected, so that commands are sent at once. */
+  /** Says whether the client is connected, so that commands are sent immediately. */
   readonly isReady: () => boolean
   /** The longest time that a step may take in all, in ms. */
   readonly timeoutMs: number
@@ -16,22 +16,22 @@ export interface ReachOptions {
   readonly reconnect?: (() => void) | undefined
 }
 
-/** The most steps that are sent and not answered. A Redis that hangs keeps them in memory until it answers. */
+/** The most steps that may be unanswered. They stay in memory until Redis answers, even if it hangs. */
 const maxUnanswered = 500
 
 /** The most steps that wait for a connection or for the answers to others. */
 const maxWaiting = 10_000
 
-/** The interval at which a client that connects is checked, and at which a step is repeated, in ms. */
+/** The interval at which a connecting client is checked, and at which a step is repeated, in ms. */
 const lookMs = 10
 
-/** Answers after which nothing was done: Redis fails over, or starts. */
+/** The errors with which Redis did nothing, because it is failing over or starting. */
 const notNow = /\bREADONLY\b|^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
 
 /**
  * Limits how long a step may wait for Redis, and how many do: clients queue commands for as long as they are
  * disconnected. A step waits up to `timeoutMs` for the connection, and is repeated within that time when the connection
- * breaks, so that a step has to bear repetition. Steps reject with a WebhookError `unavailable`.
+ * breaks, so a step has to be safe to repeat. Steps reject with a WebhookError `unavailable`.
  */
 export function redisReach(options: ReachOptions): ReachRedis {
   const { isReady, timeoutMs } = options
@@ -58,7 +58,7 @@ export function redisReach(options: ReachOptions): ReachRedis {
   }
 }
 
-/** Removes the command that ioredis adds to an error: it holds an event or a password, which belong into no log. */
+/** Removes the command that ioredis adds to an error: it contains an event or a password, which must not be logged. */
 export function withoutCommand(error: unknown): unknown {
   if (typeof error === 'object' && error !== null) delete (error as { command?: unknown }).command
   return error
@@ -105,9 +105,9 @@ class Line {
     return true
   }
 
-  /** Waits for a place. A step whose caller leaves is forgotten. */
+  /** Waits for a place. A step whose caller has stopped waiting is forgotten. */
   wait(turn: Turn): Promise<void> {
-    if (this.#waiting.size >= maxWaiting) throw new Error(`${maxWaiting} steps wait for Redis already`)
+    if (this.#waiting.size >= maxWaiting) throw new Error(`${maxWaiting} steps already wait for Redis`)
     return new Promise((resolve) => {
       turn.start = resolve
       if (turn.isOver) return
@@ -134,7 +134,7 @@ class Line {
     }
   }
 
-  /** Looks for the connection for as long as steps wait. Clients differ in the events that they emit. */
+  /** Polls the connection while steps wait, since clients differ in the events that they emit. */
   #look(): void {
     if (this.#isLooking) return
     this.#isLooking = true

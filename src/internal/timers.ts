@@ -1,4 +1,4 @@
-/** The longest that a timer can wait, in ms. A timer with a longer time fires at once. */
+/** The longest that a timer can wait, in ms. A timer with a longer time fires immediately. */
 export const longestWaitMs = 2_147_483_647
 
 export type Timer = ReturnType<typeof setTimeout>
@@ -8,7 +8,9 @@ export function unref(timer: Timer): void {
   ;(timer as { unref?: () => void }).unref?.()
 }
 
-/** Waits for a promise for up to `ms`. After that it returns, or throws, what `late` does. */
+/**
+ * Waits for a promise for up to `ms`. After that, it calls `late`, and resolves or rejects as that returns or throws.
+ */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(Promise.resolve().then(late)), ms)

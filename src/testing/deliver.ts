@@ -27,12 +27,11 @@ export interface DeliverOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An acknowledgement, with a promise of the end of the handling. */
+/** An acknowledgement, and a promise that resolves once the event has been handled. */
 export interface Delivered extends Acknowledgement {
   /**
    * Resolves with `handled` once the event has been handled, or with `failed` once it has become a dead letter, if this
-   * delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves at once, for a duplicate with
-   * `duplicate`.
+   * delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves immediately.
    */
   readonly handled: Promise<unknown>
 }
@@ -92,7 +91,7 @@ function checkPayload(payload: Payload): void {
     throw invalid(`a delivery needs a payload, such as ${example}, or the text or bytes of a body`)
   const missing = fields.find((field) => typeof payload[field] !== 'string')
   if (missing === undefined) return
-  throw invalid(`the payload's ${missing} has to be a string; ${example} has every field. Other JSON is given as text`)
+  throw invalid(`the payload's ${missing} has to be a string; ${example} has every field. Pass other JSON as a string`)
 }
 
 const invalid = (message: string) => new WebhookError('invalid_option', message)

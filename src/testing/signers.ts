@@ -17,10 +17,14 @@ export interface Draft {
   readonly body: Uint8Array
 }
 
-/** Signs a delivery as the sender would, so that the verifier with the same options accepts it. It returns a new draft. */
+/**
+ * Signs a delivery as the sender would, so that the verifier with the same options accepts it. It returns a new draft.
+ */
 export type Signer = (draft: Draft) => Promise<Draft>
 
-/** Creates a signer for the verifier `urlToken` with the same options. It replaces a token that the URL already holds. */
+/**
+ * Creates a signer for the verifier `urlToken` with the same options. It replaces a token that is already in the URL.
+ */
 export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
   const tokens = readSecrets('signer', secret)
   const token = encodeURIComponent(tokens[0] as string)
@@ -45,7 +49,7 @@ function encodesAs(segment: string, text: string): boolean {
   }
 }
 
-/** Puts a token in the place of the parameter, or at the end. The rest of the query stays as it is written. */
+/** Replaces the parameter with a token, or appends it. The rest of the query stays as it is written. */
 function queryWithToken(query: string, token: string, parameter: string): string {
   const entry = `${encodeURIComponent(parameter)}=${token}`
   if (query === '') return entry
@@ -106,7 +110,7 @@ const firstOf = (secrets: Secrets): string => readSecrets('signer', secrets)[0] 
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))
 
-/** Sets header fields. A field replaces one of the same name, however that is spelled. */
+/** Sets header fields. A field replaces one of the same name, in upper or lower case. */
 function withHeaders(draft: Draft, headers: Record<string, string>): Draft {
   const names = Object.keys(headers).map((name) => name.toLowerCase())
   const others = Object.entries(draft.headers).filter(([name]) => !names.includes(name.toLowerCase()))

@@ -86,9 +86,9 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
   [
     'does not have the handleNow that it promises',
     withMethods(() => ({ handleNow: undefined }) as Partial<Inbox>),
-    'has handleNow exactly where its definition says so',
+    'has handleNow if and only if its definition says so',
   ],
-  ['hides that it has handleNow', () => ({ handlesNow: false }), 'has handleNow exactly where its definition says so'],
+  ['hides that it has handleNow', () => ({ handlesNow: false }), 'has handleNow if and only if its definition says so'],
   [
     'accepts everything',
     withMethods((inbox) => ({
@@ -118,7 +118,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
     'hands an event over again after the delay, with the handlers that have completed',
   ],
   [
-    'retries at once',
+    'retries immediately',
     withAttempts({ result: (result) => (result.status === 'retry' ? { ...result, delayMs: 0 } : result) }),
     'does not hand an event over again before the delay is over',
   ],
@@ -130,14 +130,14 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
   [
     'replays dead letters that it does not have',
     withMethods((inbox) => ({ deadLetters: { ...deadLettersOf(inbox), replay: () => true } })),
-    'knows no dead letter of a key that it has not seen',
+    'has no dead letter for a key that it has not seen',
   ],
   [
     'lists the oldest dead letters first',
     withMethods((inbox) => ({
       deadLetters: { ...deadLettersOf(inbox), list: async () => (await inbox.deadLetters.list()).toReversed() },
     })),
-    'lists dead letters from the newest, page by page',
+    'lists the newest dead letters first, page by page',
   ],
   [
     'does not wait when it closes',
@@ -159,7 +159,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
 ]
 
 describe('the contract suite of inboxes', () => {
-  test('passes an inbox that is right', async () => {
+  test('passes a correct inbox', async () => {
     const right = subjectOf(() => ({}))
     expect(await failuresOf((runner) => inboxContract(right, runner))).toEqual([])
   })

@@ -79,7 +79,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
   [
     'confuses upper and lower case',
     (store) => ({ claim: (key, owner, leaseMs) => store.claim(key.toLowerCase(), owner, leaseMs) }),
-    'distinguishes keys of any text',
+    'distinguishes keys with any characters',
   ],
   [
     'truncates long keys',
@@ -87,12 +87,12 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string][] = [
       claim: (key, owner, leaseMs) => store.claim(key.slice(0, 255), owner, leaseMs),
       complete: (key, owner) => store.complete(key.slice(0, 255), owner),
     }),
-    'distinguishes keys of any text',
+    'distinguishes keys with any characters',
   ],
 ]
 
 describe('the contract suite of stores', () => {
-  test('passes a store that is right', async () => {
+  test('passes a correct store', async () => {
     const right = subjectOf(() => ({}))
     expect(await failuresOf((runner) => storeContract(right, runner))).toEqual([])
   })

@@ -50,7 +50,7 @@ describe('on Workers', () => {
     expect((await startedNow(calls)).toSorted()).toEqual(['one 1', 'two 1'])
   })
 
-  test('events whose requests ended while they were handled give their places back, and are handled again', async () => {
+  test('events whose requests ended give their places back, and are handled again', async () => {
     const { inbox, calls } = openInbox(memoryInbox())
     const keys = Array.from({ length: 16 }, (_, i) => `lost ${i}`)
     for (const key of keys) await inbox.accept(eventOf(key), { waitUntil })
@@ -97,7 +97,7 @@ describe('on Workers', () => {
       await inbox.accept(eventOf(`other ${i}`), { waitUntil })
     }
     expect(await inbox.deadLetters.get('fatal')).toMatchObject({
-      failures: [{ handler: 'none', message: 'its request ended 10 times before it was handled' }],
+      failures: [{ handler: 'none', message: '10 requests ended before the event was handled' }],
     })
   })
 

@@ -8,7 +8,7 @@ export class MemoryDeadLetters implements DeadLetters {
 
   /**
    * @param replay throws when the event cannot be taken; the dead letter is kept then
-   * @param onDropped called with a dead letter that has to make room
+   * @param onDropped called with a dead letter that was dropped to make room for another
    */
   constructor(max: number, replay: (deadLetter: DeadEvent) => void, onDropped: (deadLetter: DeadEvent) => void) {
     this.#replay = replay
@@ -29,7 +29,7 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadEvent[] {
-    // The cache iterates from the most recently used. Nothing below counts as use, so that is the newest.
+    // The cache iterates from the most recently used. Only adding counts as use here, so the newest comes first.
     return [...this.#deadLetters.values()].slice(offset, offset + limit)
   }
 

@@ -8,7 +8,7 @@ import type { Job, Jobs } from './jobs.ts'
 /** The result of an attempt after which the event is a dead letter. */
 export type DeadResult = HandlingResult & { status: 'dead' }
 
-/** Records what becomes of events. Each `recorded` is called once the record is safe. */
+/** Records the outcome of events. Each `recorded` is called once the record is safe. */
 export interface Ledger<EachJob extends Job = Job> {
   /** Records that an attempt starts. The attempt waits for the promise, and is not made after a dead result. */
   start?(job: EachJob): Promise<DeadResult | undefined> | undefined
@@ -29,14 +29,14 @@ export interface HandlingOptions<EachJob extends Job> {
   readonly concurrency: number
 }
 
-/** The delay after which the timer of a retry counts as lost, in ms. */
+/** The time by which the timer of a retry may be late before it counts as lost, in ms. */
 const retrySlackMs = 1_000
 
-/** The number of requests that may end while they handle an event. */
+/** The number of requests that may end while they handle an event, on Workers. */
 const maxRequests = 10
 
 const lost = ({ completed }: Job): DeadResult => {
-  const message = `its request ended ${maxRequests} times before it was handled`
+  const message = `${maxRequests} requests ended before the event was handled`
   return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }
 
@@ -83,7 +83,7 @@ export class Handling<EachJob extends Job> {
     this.#lanes.clear()
   }
 
-  /** Takes over the jobs of requests that are over: a delivery is the only sign of life that Workers give. */
+  /** Takes over the jobs of requests that have ended. Each delivery does it, since Workers run nothing in between. */
   #takeOver(added: EachJob): void {
     const now = performance.now()
     added.aliveUntil = now + requestLifeMs
@@ -111,7 +111,7 @@ export class Handling<EachJob extends Job> {
   }
 
   #attempt(job: EachJob): Promise<void> {
-    // The inbox may have given up on it meanwhile.
+    // The inbox may have given up on it in the meantime.
     if (job.hasEnded) return Promise.resolve()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { event, receivedAt } = job.accepted

@@ -6,7 +6,7 @@ import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { longestWaitMs, type Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult, UnfinishedEvent } from '../inbox.ts'
 
-/** The attempts that were made at an event before this process got it, or got it back. */
+/** The attempts that were made at an event before it became this job. */
 export interface EarlierAttempts {
   readonly attempts: number
   /** Names of the handlers that succeeded, which do not run again. */
@@ -15,7 +15,7 @@ export interface EarlierAttempts {
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
-/** An event between its acceptance and its end, and its current attempt: it is aborted once, at its end. */
+/** An event from its acceptance to its end, and its current attempt. It is aborted at most once, since it ends then. */
 export class Job extends LazyAbort implements LaneJob, Attempt {
   readonly key: string
   readonly lane: string
@@ -54,7 +54,7 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     this.completed = completed
   }
 
-  /** Stops its current attempt and the next one. */
+  /** Aborts the current attempt, and cancels the next one. */
   stop(reason: Error): void {
     clearTimeout(this.retryTimer)
     this.abort(reason)
@@ -115,7 +115,7 @@ export class Jobs<EachJob extends Job = Job> {
     })
   }
 
-  /** Stops all jobs, or those in some states, and returns the accepted ones that were not handled. */
+  /** Stops all jobs, or those in the given states, and returns the accepted ones that were not handled. */
   giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const job of this) {

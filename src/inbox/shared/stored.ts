@@ -1,9 +1,9 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 
-// What the durable inboxes have in common: events go through JSON, and unreadable deliveries have limits.
+// Shared by the durable inboxes, where events go through JSON and the number of unreadable deliveries is limited.
 
-/** The number of unreadable deliveries that a durable inbox keeps, the newest. Each is as large as its body. */
+/** The number of unreadable deliveries that a durable inbox keeps: the newest ones. Each is as large as its body. */
 export const maxUnreadable = 1_000
 
 /**

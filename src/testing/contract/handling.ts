@@ -13,7 +13,7 @@ export interface Call extends AcceptedEvent {
 export interface Calls {
   /** Resolves with the next attempt when it starts. */
   next(): Promise<Call>
-  /** Ends every attempt that is left, and later ones at once, so that the inbox can be closed. */
+  /** Ends every attempt that is left, and later ones immediately, so that the inbox can be closed. */
   finishAll(): void
 }
 
@@ -63,7 +63,7 @@ export function openInbox(
   return { inbox, calls }
 }
 
-/** Makes an event to accept. Its media is its own unless another is named. */
+/** Makes an event to accept. Without `mediaId`, it has a media of its own. */
 export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
   const type: EventType = 'encoding.finished'
   const emittedAt = '2026-03-01T12:00:00.123456789Z'
@@ -83,7 +83,7 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
   return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
 }
 
-/** Waits until a condition holds. It asks every 2 ms, and throws after 3 s. */
+/** Waits until a condition holds. It checks every 2 ms, and throws after 3 s. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 3_000
   while (!(await holds())) {

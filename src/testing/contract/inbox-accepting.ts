@@ -1,7 +1,7 @@
 import { eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** Checks that an event is accepted once, whatever has become of it since. */
+/** Checks that an event is accepted once, whatever state it is in when it is delivered again. */
 export function checkAccepting(check: Check): void {
   check('accepts an event and hands it over as it was given', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')
@@ -14,13 +14,13 @@ export function checkAccepting(check: Check): void {
     expect(call.attempt.aborted).toBe(false)
   })
 
-  check('calls an event that is running a duplicate', async ({ inbox, calls, expect }) => {
+  check('answers duplicate to an event that is running', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     await calls.next()
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
-  check('calls an event that is waiting a duplicate', async ({ inbox, calls, expect }) => {
+  check('answers duplicate to an event that is waiting', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('first', 'media'))
     const first = await calls.next()
     await inbox.accept(eventOf('second', 'media'))
@@ -30,7 +30,7 @@ export function checkAccepting(check: Check): void {
     expect(second.event.key).toBe('second')
   })
 
-  check('calls an event that waits for its retry a duplicate', async ({ inbox, calls, expect }) => {
+  check('answers duplicate to an event that waits for its retry', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
@@ -38,7 +38,7 @@ export function checkAccepting(check: Check): void {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
-  check('calls an event that was handled a duplicate, and does not hand it over again', async (subject) => {
+  check('answers duplicate to an event that was handled, and does not hand it over again', async (subject) => {
     const { inbox, calls, expect } = subject
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
@@ -61,7 +61,7 @@ export function checkAccepting(check: Check): void {
     expect(next.event.key).toBe('two')
   })
 
-  check('tells keys of any text apart', async ({ inbox, calls, expect }) => {
+  check('distinguishes keys with any characters', async ({ inbox, calls, expect }) => {
     const keys = ['a', 'A', 'a ', 'a:b', ':', 'é', 'e\u0301', '🎬', '__proto__', '["x",null]', 'x'.repeat(256)]
     for (const key of keys) expect(await inbox.accept(eventOf(key))).toBe('accepted')
     const handled: string[] = []

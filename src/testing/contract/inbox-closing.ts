@@ -3,7 +3,7 @@ import { type Check, codeOf } from './inbox-check.ts'
 
 /** Checks that closing is orderly, and reports the events that it could not finish. */
 export function checkClosing(check: Check): void {
-  check('closes at once when nothing is left to do', async ({ inbox, calls, expect }) => {
+  check('closes immediately when nothing is left to do', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     call.finish()

@@ -33,7 +33,7 @@ export function checkDeadLetters(check: Check): void {
     expect(await inbox.deadLetters.list()).toEqual([deadLetter])
   })
 
-  check('lists dead letters from the newest, page by page', async ({ inbox, calls, expect }) => {
+  check('lists the newest dead letters first, page by page', async ({ inbox, calls, expect }) => {
     for (const key of ['1', '2', '3', '4']) await bury(inbox, calls, key)
     const keys = async (options?: { limit?: number; offset?: number }) =>
       (await inbox.deadLetters.list(options)).map(({ key }) => key)
@@ -43,7 +43,7 @@ export function checkDeadLetters(check: Check): void {
     expect(await keys({ offset: 4 })).toEqual([])
   })
 
-  check('calls a dead letter that is delivered again a duplicate', async ({ inbox, calls, expect }) => {
+  check('answers duplicate to a dead letter that is delivered again', async ({ inbox, calls, expect }) => {
     await bury(inbox, calls, 'one')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
@@ -97,7 +97,7 @@ export function checkDeadLetters(check: Check): void {
     expect(await inbox.deadLetters.discard('one')).toBe(false)
   })
 
-  check('knows no dead letter of a key that it has not seen', async ({ inbox, expect }) => {
+  check('has no dead letter for a key that it has not seen', async ({ inbox, expect }) => {
     expect(await inbox.deadLetters.get('unknown')).toBe(undefined)
     expect(await inbox.deadLetters.replay('unknown')).toBe(false)
     expect(await inbox.deadLetters.discard('unknown')).toBe(false)

@@ -1,7 +1,7 @@
 import { eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** Checks the order in which events are handed over, and what follows from the results. */
+/** Checks the order in which events are handed over, and what the inbox does after each result. */
 export function checkHandling(check: Check): void {
   check('hands over the events of one media one after another, in order', async ({ inbox, ordered, calls, expect }) => {
     if (!ordered) return
@@ -10,7 +10,7 @@ export function checkHandling(check: Check): void {
     for (const key of keys) {
       const call = await calls.next()
       expect(call.event.key).toBe(key)
-      // An event of another media is handed over at once, before the next event of this media.
+      // An event of another media is handed over immediately, before the next event of this media.
       await inbox.accept(eventOf(`witness of ${key}`))
       const witness = await calls.next()
       expect(witness.event.key).toBe(`witness of ${key}`)

@@ -1,7 +1,7 @@
 import { openInbox } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
-/** Checks that a definition makes one inbox, and says truly what that inbox can do. */
+/** Checks that a definition makes one inbox, and that its `handlesNow` is correct. */
 export function checkOpening(check: Check): void {
   check('cannot be opened by a second receiver', async ({ definition, expect }) => {
     const openAgain = () => openInbox(definition).inbox.close({ timeoutMs: 0 })
@@ -14,7 +14,7 @@ export function checkOpening(check: Check): void {
     expect(await codeOf(openAgain)).toBe('invalid_option')
   })
 
-  check('has handleNow exactly where its definition says so', async ({ inbox, definition, expect }) => {
+  check('has handleNow if and only if its definition says so', async ({ inbox, definition, expect }) => {
     expect(inbox.handleNow !== undefined).toBe(definition.handlesNow === true)
   })
 }

@@ -23,7 +23,7 @@ export interface InboxSubject {
 }
 
 /**
- * Tests that an inbox does what every inbox has to do.
+ * Tests that an inbox keeps its contract.
  *
  * ```ts
  * import { expect, test } from 'vitest'

@@ -129,14 +129,14 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.complete('key', 'a')).toBe(true)
   })
 
-  check('renews a lease that ran out and that nobody took', async ({ store, advance }) => {
+  check('renews a lease that ran out, if nobody else took the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     expect(await store.renew('key', 'a', lease)).toBe(true)
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
   })
 
-  check('completes a key whose lease ran out and that nobody took', async ({ store, advance }) => {
+  check('completes a key whose lease ran out, if nobody else took the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     expect(await store.complete('key', 'a')).toBe(true)
@@ -172,7 +172,7 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.claim('key', 'b', lease)).toBe('done')
   })
 
-  check('lets a released key be claimed at once', async ({ store }) => {
+  check('lets a released key be claimed immediately', async ({ store }) => {
     await store.claim('key', 'a', lease)
     expect(await store.release('key', 'a')).toBe(true)
     expect(await store.claim('key', 'b', lease)).toBe('claimed')
@@ -189,7 +189,7 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     expect(await store.release('key', 'a')).toBe(false)
   })
 
-  check('distinguishes keys of any text', async ({ store }) => {
+  check('distinguishes keys with any characters', async ({ store }) => {
     for (const key of [...awkwardKeys, ...jsonKeys]) expect(await store.claim(key, 'a', lease)).toBe('claimed')
     for (const key of awkwardKeys) expect(await store.complete(key, 'a')).toBe(true)
     for (const key of awkwardKeys) expect(await store.claim(key, 'b', lease)).toBe('done')

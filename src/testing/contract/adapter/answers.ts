@@ -19,7 +19,7 @@ interface Row {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An inbox that answers every event as it is told to. */
+/** Makes the option of an inbox that answers every event with `accept`. */
 const inboxThat = (accept: Inbox['accept']) => (): Partial<ReceiverOptions> => ({
   inbox: {
     name: 'inboxThat',
@@ -106,7 +106,8 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
     () => ({ verify: urlToken(token) }),
   )
 
-  // If the adapter took the first or the last of two, a sender could slip one past a proxy that checks the other.
+  // If the adapter took the first or the last of two fields, a sender could slip one past a proxy that checks the
+  // other.
   const credentials = { username: 'media', password: 'pässword' }
   const hmac = { secret: 'secret', header: 'x-signature' }
   const wrong = { authorization: `Basic ${btoa('media:wrong')}`, 'x-signature': '00'.repeat(32) }

@@ -96,12 +96,12 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect((await connection.answer()).status).toBe(413)
   })
 
-  limited('stops reading a body without a length at the limit', async ({ url }, connection) => {
+  limited('stops at the limit when it reads a body without a length', async ({ url }, connection) => {
     connection.send(requestHead('POST', url, chunked))
     connection.send(chunk(bodyOfLength(limit)))
     connection.send(chunk(new Uint8Array([32])))
     expect((await connection.answer()).status).toBe(413)
-    // The sender would never stop.
+    // The sender goes on until the connection ends.
     while (!connection.isClosed) {
       connection.send(chunk(new Uint8Array(65_536)))
       await aMoment()

@@ -12,7 +12,8 @@ export interface Answer {
 export type Fields = readonly (readonly [name: string, value: string])[]
 
 /**
- * A connection that sends exact bytes, which no HTTP client does: heads without bodies, wrong lengths, bodies in pieces.
+ * A connection that sends exact bytes, which no HTTP client does: heads without bodies, wrong lengths, bodies in
+ * pieces.
  */
 export class Connection {
   /** Resolves once the connection has ended for any reason. */
@@ -73,7 +74,7 @@ export class Connection {
     return { status, headers, body }
   }
 
-  /** Disconnects at once, like a sender that crashes. */
+  /** Disconnects immediately, like a sender that crashes. */
   destroy(): void {
     this.#socket.destroy()
   }
