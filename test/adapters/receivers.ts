@@ -22,7 +22,7 @@ export const url = { verify: urlToken(token), sign: signWithUrlToken(token) }
 export const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) => draft }
 
 /** Makes a receiver that records its events, its delivery reports and its log lines. */
-export function watchedReceiver(options: Pick<ReceiverOptions, 'verify'> & Partial<ReceiverOptions>) {
+export function watchedReceiver({ sign: _, ...options }: ReceiverOptions & { readonly sign?: unknown }) {
   const handled: MediaEvent[] = []
   const reports: DeliveryReport[] = []
   const lines: { level: keyof Logger; message: string }[] = []
