@@ -42,22 +42,22 @@ export interface SqliteInboxOptions {
    */
   readonly database?: SqliteDatabase
   /**
-   * How many events are handled at a time.
+   * The number of events that are handled at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * How many events may wait, those that wait for a retry included. Above it deliveries are answered 503.
+   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * How many events are kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept beside them.
+   * The number of events that are kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept beside them.
    * @defaultValue 10_000
    */
   readonly maxDeadLetters?: number
   /**
-   * How long event keys are remembered, in ms from the acceptance.
+   * The time for which event keys are remembered, in ms from the acceptance.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -130,7 +130,7 @@ class SqliteInbox implements Inbox {
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: (row) => this.#takeUp(row),
+      onReplayed: (row) => this.#takeUpReplayed(row),
     })
     this.#upkeep = new SqliteUpkeep({
       database,
@@ -184,6 +184,15 @@ class SqliteInbox implements Inbox {
       this.#logger.warn({ err: error }, 'the inbox could not read its file')
     } finally {
       this.#isTakingUp = false
+    }
+  }
+
+  /** Adds an event that has been replayed. The file is read again soon if it cannot be read now. */
+  #takeUpReplayed(row: number): void {
+    try {
+      this.#takeUp(row)
+    } catch {
+      this.#upkeep.suspect()
     }
   }
 

@@ -117,7 +117,12 @@ export class GroupCommit {
 
   /** Returns `false` when another process has taken over the file, which is reported. Cheap enough for every attempt. */
   isOwner(): boolean {
-    if (this.#owner.confirm()) return true
+    try {
+      if (this.#owner.confirm()) return true
+    } catch {
+      // The file could not be read now. The next commit checks it again.
+      return true
+    }
     this.#lose(this.#owner.lost)
     return false
   }

@@ -61,6 +61,7 @@ export class Suspects {
     this.#left = new Set(suspects)
     this.#budgetMs = Math.min(firstBudgetMs * 2 ** (predecessor.crashes - 1), maxBudgetMs)
     const begin = () => {
+      if (this.#state === 'over') return
       this.#state = 'searching'
       this.#schedule()
     }
