@@ -114,7 +114,7 @@ function errorText(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   } catch {
-    return 'an error that has no text'
+    return 'an unprintable error'
   }
 }
 

@@ -112,7 +112,7 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
     )
   }
   if (inbox !== undefined && typeof inbox?.open !== 'function') {
-    throw invalid('inbox is not the definition of an inbox, such as memoryInbox() (are its parentheses missing?)')
+    throw invalid('inbox has to be a definition, such as memoryInbox() (are its parentheses missing?)')
   }
   if (logger !== undefined && logLevels.some((level) => typeof logger?.[level] !== 'function')) {
     throw invalid(`a logger has the methods ${logLevels.join(', ')}`)

@@ -90,7 +90,7 @@ export function verifyDelivery(
   { url, headers }: Delivery,
   body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<string | undefined> {
-  if (!(body instanceof Uint8Array)) throw bodyConsumed(`${verifier.name} needs its exact bytes`)
+  if (!(body instanceof Uint8Array)) throw bodyConsumed(`${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
     verification = verifier.verify({ url, headers, body })

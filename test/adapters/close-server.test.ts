@@ -35,7 +35,7 @@ async function opened(inbox: InboxDefinition) {
   return { server, receiver, handled, open }
 }
 
-/** Waits for the answer to what was written. */
+/** Waits for the next answer. */
 const answer = async (socket: Socket) => String((await once(socket, 'data'))[0])
 
 const inboxes: [string, () => Promise<InboxDefinition>][] = [
@@ -64,7 +64,7 @@ describe.each(inboxes)('a server with %s', (_, makeInbox) => {
     socket.write(content.subarray(20))
     expect(await answer(socket)).toMatch(/^HTTP\/1.1 200/)
     const { unfinished } = await closed
-    // A durable inbox keeps in its file what it has not started.
+    // A durable inbox keeps the events that it has not started in its file.
     expect([...handled, ...unfinished.map(({ event }) => event.mediaId)]).toEqual(['m1'])
   })
 

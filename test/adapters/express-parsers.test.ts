@@ -37,7 +37,7 @@ describe.each(versions)('%s', (_, create) => {
       expect(handled).toHaveLength(1)
     })
 
-    test('only as far as the limit, also when a parser read them', async () => {
+    test('up to the limit only, even when a parser has read them', async () => {
       const { app, handled } = appBehind(create, { ...bytes, maxBodyBytes: 10 }, create.raw({ type: '*/*' }))
       await post(app, await signed(bytes)).expect(413)
       expect(handled).toHaveLength(0)
@@ -59,11 +59,11 @@ describe.each(versions)('%s', (_, create) => {
       await post(app, await signed({ sign: signWithBasicAuth(credentials) })).expect(200, accepted)
     })
 
-    test('answers 500 at once with one that needs them, and logs in one line how to fix it', async () => {
+    test('answers 500 immediately with a verifier that needs the bytes, and logs the fix in one line', async () => {
       const { app, lines, handled } = appBehind(create, bytes, create.json())
       await post(app, await signed(bytes)).expect(500, /"code":"body_consumed"/)
       expect(lines).toEqual([
-        { level: 'error', message: expect.stringMatching(/hmacSignature needs its exact bytes.+express\.raw/) },
+        { level: 'error', message: expect.stringMatching(/hmacSignature needs the exact bytes.+express\.raw/) },
       ])
       expect(handled).toHaveLength(0)
     })
@@ -83,8 +83,8 @@ describe.each(versions)('%s', (_, create) => {
 
   test.each([
     ['needs bytes', bytes],
-    ['needs none', url],
-  ])('answers 500 behind a middleware that discarded the body, where the verifier %s', async (_, signer) => {
+    ['needs no bytes', url],
+  ])('answers 500 behind a middleware that discarded the body, if the verifier %s', async (_, signer) => {
     const drain: RequestHandler = (request, _response, next) => void request.resume().once('end', () => next())
     const { app, handled, lines } = appBehind(create, signer, drain)
     await post(app, await signed(signer)).expect(500, /"code":"body_consumed"/)

@@ -9,7 +9,7 @@ import { bytes, forgery, watchedReceiver } from './receivers.ts'
 
 const accepted = { status: 'accepted' }
 
-/** Show themselves in the status when the adapter calls `next`, with or without an error. */
+/** Handlers that set a status of their own when the adapter calls `next`, with or without an error. */
 const handedOn: RequestHandler = (_request, response) => void response.status(404).end()
 const thrown: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(599).end()
 
@@ -63,7 +63,7 @@ describe.each(versions)('%s', (_, create) => {
       await post(app, await signed(forgery)).expect(401)
     })
 
-    test('where the path of the mount is the token', async () => {
+    test('on a path that is the token', async () => {
       const { receiver } = watchedReceiver({ verify: urlToken({ secret: 'media', in: 'path' }) })
       const app = create().use(path, expressHandler(receiver))
       await post(app, await signed(forgery)).expect(200, accepted)
@@ -118,7 +118,7 @@ describe.each(versions)('%s', (_, create) => {
       expect(response.body).toMatchObject({ status: 'error', code: 'closing' })
     })
 
-    test('an answer that a middleware has given stays as it is', async () => {
+    test('nothing after a middleware that has already answered', async () => {
       const { app } = appBehind(create, bytes, (_request, response, next) => {
         response.status(418).json({})
         next()

@@ -25,7 +25,7 @@ describe('a platform that has waitUntil', () => {
     ['second', (context) => [context]],
     ['third', (context) => [{ A_BINDING: 'value' }, context]],
     ['third (after undefined)', (context) => [undefined, context]],
-  ])('that comes as the %s argument is asked to wait for the handling', async (_, placed) => {
+  ])('is asked to wait for the handling when it is the %s argument', async (_, placed) => {
     const { receiver, handled } = watchedReceiver(bytes)
     const context = platform()
     expect((await fetchHandler(receiver)(await signed(), ...placed(context))).status).toBe(200)
@@ -49,7 +49,7 @@ test.each<[string, unknown[]]>([
   ['null', [null]],
   ['route parameters', [{ params: Promise.resolve({}) }]],
   ['a waitUntil that is not a function', [{ waitUntil: true }]],
-])('works where the platform passes %s', async (_, context) => {
+])('works if the platform passes %s', async (_, context) => {
   const { receiver } = watchedReceiver(bytes)
   const response = await fetchHandler(receiver)(await signed(), ...context)
   expect([response.status, await response.json()]).toEqual([200, { status: 'accepted' }])
@@ -57,7 +57,7 @@ test.each<[string, unknown[]]>([
 
 test.each([
   ['needs bytes', bytes],
-  ['needs none', url],
+  ['needs no bytes', url],
 ])('answers 500 when the body has already been read and the verifier %s', async (_, signer) => {
   const { receiver, handled, lines } = watchedReceiver(signer)
   const request = await signed(signer)

@@ -84,8 +84,8 @@ describe('behind a middleware that read', () => {
 
   test.each([
     ['needs bytes', bytes],
-    ['needs none', url],
-  ])('the raw request and left no copy, it answers 500 where the verifier %s', async (_, signer) => {
+    ['needs no bytes', url],
+  ])('the raw request and left no copy, it answers 500 if the verifier %s', async (_, signer) => {
     const { app, handled, lines } = behind(
       signer,
       reading(({ req }) => req.raw.text()),
@@ -147,7 +147,7 @@ test('keeps the headers that a middleware has set', async () => {
   ])
 })
 
-test('answers an oversized body where the server does not clean up after requests', async () => {
+test('answers an oversized body even if the server does not clean up after requests', async () => {
   const { receiver } = watchedReceiver({ ...url, maxBodyBytes: 1_000 })
   // Once the Request object exists, its body is read as a stream.
   const app = new Hono().use(reading(async ({ req }) => req.raw.body)).post(path, honoHandler(receiver))

@@ -20,7 +20,7 @@ const store = lruStore({ now: () => clock })
 const completed: string[] = []
 
 let child: ChildProcess
-/** A message of the child process about an adapter: its address, or that its handler runs. */
+/** The child process's messages: the URL of each adapter, and the events whose handlers are running. */
 const urls = new Map<string, string>()
 const handling = new Set<string>()
 let onNews = () => {}
@@ -86,7 +86,7 @@ describe('after a process was killed while it handled an event', () => {
       clock += leaseMs + 1
     })
 
-    test.each(adapters)('another receiver behind %s has the one effect', async (adapter) => {
+    test.each(adapters)('another receiver behind %s handles the event once', async (adapter) => {
       expect(await deliverAgain(adapter)).toBe('{"status":"accepted"}')
       expect(await deliverAgain(adapter)).toBe('{"status":"duplicate"}')
       expect(completed.filter((mediaId) => mediaId === adapter)).toEqual([adapter])

@@ -1,7 +1,7 @@
 import { createReceiver, type IdempotencyStore, type Logger, memoryInbox, type Verifier } from '../../src/index.ts'
 import type { Mount } from '../adapters/mounts.ts'
 
-/** The fields of an event that a scenario needs to count handlings. */
+/** The fields of an event with which a scenario counts how often it was handled. */
 export interface HandledEvent {
   readonly type: string
   readonly mediaId: string

@@ -14,12 +14,12 @@ import { serve } from '../adapters/mounts.ts'
 import { signature } from './sending.ts'
 import { type HandledEvent, type Subject, silent } from './subject.ts'
 
-/** An event before its handler runs, with the means to remember it. */
+/** An event that is about to be handled, and the places where its key can be recorded. */
 interface Step {
   readonly key: string
   readonly event: HandledEvent
   readonly store: IdempotencyStore
-  /** What this receiver remembers without the store. */
+  /** The receiver's own memory, outside the store. */
   readonly seen: Map<string, number>
   readonly handle: () => Promise<void>
 }

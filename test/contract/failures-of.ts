@@ -1,7 +1,10 @@
 import { expect } from 'vitest'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 
-/** Runs all tests of a suite, or one, and returns the names of those that fail. A test that takes 1.5 s has failed. */
+/**
+ * Runs all tests of a suite, or one, and returns the names of those that fail. A test that takes longer than 1.5 s
+ * counts as failed.
+ */
 export async function failuresOf(suite: (runner: Runner) => void, only?: string): Promise<string[]> {
   const failures: string[] = []
   const runs: Promise<unknown>[] = []

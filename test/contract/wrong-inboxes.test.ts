@@ -56,7 +56,7 @@ const withAttempts =
     }
   }
 
-/** An inbox that forgets that it was opened when it is closed. */
+/** An inbox that forgets, once it is closed, that it was opened. */
 const reopening: Wrong<InboxDefinition> = () => {
   let definition = memoryInbox()
   const reset = withMethods((inbox) => ({

@@ -14,7 +14,7 @@ describe('emittedAt', () => {
     ['2026-03-01T14:00:00+02:00', '2026-03-01T12:00:00.000Z'],
     ['2024-02-29T23:59:59.5-01:30', '2024-03-01T01:29:59.500Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
-  ])('of %s is read to the millisecond', async (text, expected) => {
+  ])('is read from %s to the millisecond', async (text, expected) => {
     expect((await emittedAt(text))?.toISOString()).toBe(expected)
   })
 
@@ -27,7 +27,7 @@ describe('emittedAt', () => {
     '٢٠٢٦-03-01T12:00:00Z',
     '9'.repeat(400),
     '\u0000',
-  ])('of %j is undefined, and the text stays in the payload', async (text) => {
+  ])('is undefined for %j, and the string stays in the payload', async (text) => {
     const event = await eventOf({ ...flat, emitted_at: text })
     expect(event.emittedAt).toBeUndefined()
     expect(event.payload['emitted_at']).toBe(text)

@@ -94,7 +94,7 @@ describe('a required field', () => {
     }
   })
 
-  test('of an envelope is the media id, under any of its names', async () => {
+  test('is the media id of an envelope, under any of its names', async () => {
     for (const name of ['videoId', 'video_id', 'mediaId', 'media_id']) {
       expect(await eventOf({ event: 'encoding.finished', data: { [name]: mediaId } })).toMatchObject({ mediaId })
       const others = { videoId: '', video_id: null, mediaId: '', media_id: null, [name]: mediaId }
@@ -106,11 +106,11 @@ describe('a required field', () => {
     }
   })
 
-  test.each([undefined, null, ''])('of an envelope cannot be %o', async (videoId) => {
+  test.each([undefined, null, ''])('is malformed in an envelope when it is %o', async (videoId) => {
     expect(await rejectionOf(envelope({ videoId }))).toBe(malformedField('data.videoId', 'a non-empty string'))
   })
 
-  test('of an envelope is its data', async () => {
+  test('is the data of an envelope', async () => {
     for (const data of [undefined, null, '', marker, ...wrongTypes.map(([, value]) => value)]) {
       const rejection = await rejectionOf({ event: 'encoding.finished', data })
       expect(rejection).toMatch(/^400 malformed: field data(\.videoId)?: expected /)
@@ -124,7 +124,7 @@ describe('a required field', () => {
 })
 
 describe('a payload with unknown parts', () => {
-  test('keeps unknown fields in the payload, in the order they were sent', async () => {
+  test('keeps unknown fields in the payload, in the order in which they were sent', async () => {
     const payload = { zeta: [1, { b: null }], ...flat, alpha: 'x' }
     const event = await eventOf(payload)
     expect(event.payload).toEqual(payload)

@@ -9,7 +9,7 @@ import {
 } from '../../src/index.ts'
 import { type DeliverOptions, deliver } from '../../src/testing/index.ts'
 
-/** A payload as a test writes it: text, bytes, or a value for `JSON.stringify`. */
+/** A payload as a test writes it: a string, bytes, or a value for `JSON.stringify`. */
 export type Content = string | Uint8Array | object
 
 export const mediaId = '0f8fad5b-d9cb-469f-a165-70867728950e'
@@ -46,14 +46,14 @@ export async function receive(
   return { acknowledgement, event }
 }
 
-/** Gives the event that a payload is parsed to. */
+/** Returns the event that a payload is parsed into. */
 export async function eventOf(content: Content, options?: Partial<ReceiverOptions>): Promise<MediaEvent> {
   const { event, acknowledgement } = await receive(content, options)
   if (event === undefined) throw new Error(`no event, but ${acknowledgement.body}`)
   return event
 }
 
-/** Gives the answer to a payload that is rejected, as `status code: message`. */
+/** Returns the answer to a payload that is rejected, as `status code: message`. */
 export async function rejectionOf(content: Content, options?: Partial<ReceiverOptions>): Promise<string> {
   const { status, body } = (await receive(content, options)).acknowledgement
   const { code, message } = JSON.parse(body)

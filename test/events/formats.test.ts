@@ -20,17 +20,17 @@ describe.each(eventTypes)('%s', (type) => {
 })
 
 describe('the format of a payload', () => {
-  test('is flat where `type` is text', async () => {
+  test('is flat if `type` is a string', async () => {
     const both = { ...flat, ...envelope({ videoId: 'other', title: 'other' }, 'file_received') }
     expect(await eventOf(both)).toMatchObject({ format: 'flat', type: flat.type, mediaId, title: undefined })
     expect(await rejectionOf({ type: 'encoding.finished', ...envelope() })).toMatch(/field media_id/)
   })
 
-  test.each([null, '', undefined, 7, {}])('is the envelope where the type is %o', async (type) => {
+  test.each([null, '', undefined, 7, {}])('is the envelope if the type is %o', async (type) => {
     expect(await eventOf({ type, ...envelope() })).toMatchObject({ format: 'envelope', type: 'encoding.finished' })
   })
 
-  test('is flat where there is neither a type nor an event name', async () => {
+  test('is flat if there is neither a type nor an event name', async () => {
     for (const event of [undefined, null, '', 7]) {
       expect(await rejectionOf({ event, data: { videoId: mediaId } })).toMatch(/^400 malformed: field type/)
     }
@@ -42,7 +42,7 @@ describe('the format of a payload', () => {
     }
   })
 
-  test('may mix camelCase and snake_case in an envelope, and prefers one where both are present', async () => {
+  test('may mix camelCase and snake_case in an envelope, and prefers snake_case where both are present', async () => {
     const data = { media_type: 'audio', userId: 'u1', user_id: 'u2', emitted_at: '', emittedAt: '2026-03-01T12:00:00Z' }
     expect(await eventOf(envelope(data))).toMatchObject({
       mediaType: 'audio',

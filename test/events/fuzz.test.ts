@@ -36,7 +36,7 @@ const optional = ['emitted_at', 'media_type', 'qualities', 'title', 'status', 'u
 const mediaIds = ['videoId', 'video_id', 'mediaId', 'media_id']
 const enveloped = [...mediaIds, ...optional, 'emittedAt', 'mediaType', 'userId']
 
-/** Decides whether a value is a payload. A second implementation, to compare the receiver with. */
+/** Decides whether a value is a payload: a second implementation, with which the receiver is compared. */
 function isPayload(value: unknown): boolean {
   if (!isObject(value)) return false
   const { type, event, data } = value
@@ -57,7 +57,7 @@ function parsed(bytes: Uint8Array): unknown {
 
 const expected = (value: unknown) => (isPayload(value) ? 200 : 400)
 
-// Hundreds of deliveries a test, which a busy machine does not finish in the default 5 s.
+// Each test makes hundreds of deliveries, which a busy machine does not finish in the default 5 s.
 describe('for every input', { timeout: 30_000 }, () => {
   test('any bytes are acknowledged', async () => {
     await fc.assert(

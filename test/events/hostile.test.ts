@@ -29,7 +29,7 @@ describe('a body that is not a payload', () => {
     ['a trailing comma', '{"type":"encoding.finished","media_id":"1",}'],
     ['single quotes', "{'type':'encoding.finished'}"],
     ['NaN', '{"type":"encoding.finished","media_id":NaN}'],
-    ['a raw newline in a text', '{"type":"encoding.finished","media_id":"1\n"}'],
+    ['a raw newline in a string', '{"type":"encoding.finished","media_id":"1\n"}'],
     ['60,000 brackets', '['.repeat(60_000)],
     ['60,000 braces', '{"a":'.repeat(12_000)],
     ['a byte order mark in the middle', `{"type":"encoding.finished",\uFEFF"media_id":"1"}`],
@@ -41,7 +41,7 @@ describe('a body that is not a payload', () => {
     ['a list', JSON.stringify([flat])],
     ['an empty list', '[]'],
     ['a number', '7'],
-    ['a text', '"encoding.finished"'],
+    ['a string', '"encoding.finished"'],
     ['null', 'null'],
     ['true', 'true'],
   ])('is not an object: %s', async (_, body) => {
@@ -72,7 +72,7 @@ describe('a body that is not a payload', () => {
   test.each([
     ['lists', list],
     ['objects', ['{"a":[', ']}'] as const],
-  ])('is nested too deep: thousands of %s', async (_, brackets) => {
+  ])('is nested too deeply: thousands of %s', async (_, brackets) => {
     const deep = nested(5_000, brackets)
     expect(await rejectionOf(deep)).toBe(malformed('nested more than 64 levels deep'))
   })
@@ -82,7 +82,7 @@ describe('a body that is not a payload', () => {
     expect(await rejectionOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
   })
 
-  test('is rejected as well when another parser has parsed it', async () => {
+  test('is also rejected when another parser has parsed it', async () => {
     const statusOf = async (parsed: unknown) => {
       const receiver = createReceiver({
         verify: unverified(),
@@ -141,18 +141,18 @@ describe('an unusual payload', () => {
     expect(await rejectionOf(`{"type":"encoding.finished","media_id":"1","media_id":2}`)).toMatch(/media_id/)
   })
 
-  test('may hold lone surrogates and control characters', async () => {
+  test('may contain lone surrogates and control characters', async () => {
     const event = await eventOf(
       `{"type":"encoding.finished","media_id":"\\ud800","title":"\\u0000\\udc00","user_id":"\\ud83d\\ude00"}`,
     )
     expect(event).toMatchObject({ mediaId: '\ud800', title: '\u0000\udc00', userId: '😀' })
   })
 
-  test('may hold numbers that overflow', async () => {
+  test('may contain numbers that overflow', async () => {
     expect((await eventOf(`{"type":"a","media_id":"b","extra":1e999}`)).type).toBe('a')
   })
 
-  test('may have a title of 64 KiB where the limit allows it, and is too large otherwise', async () => {
+  test('may have a title of 64 KiB if the limit allows it, and is too large otherwise', async () => {
     const payload = samplePayload('encoding.finished', { title: 't'.repeat(65_536) })
     expect(await rejectionOf(payload)).toBe('413 too_large: the body is larger than 65536 bytes')
     expect((await eventOf(payload, { maxBodyBytes: 70_000 })).title).toHaveLength(65_536)

@@ -23,12 +23,12 @@ describe('eventKey as a function', () => {
     expect(event?.key).toBe(`${key} id-1 /hook`)
   })
 
-  test('gets its long keys hashed', async () => {
+  test('has its long keys hashed', async () => {
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(256) })).key).toBe('k'.repeat(256))
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(257) })).key).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
 
-  test('that throws is answered 500, without the text of the error', async () => {
+  test('leads to 500 when it throws, without the message of the error', async () => {
     const error = new Error(marker)
     const { acknowledgement, report } = await answerWithKey(() => {
       throw error
@@ -40,11 +40,11 @@ describe('eventKey as a function', () => {
 
   test.each<[string, unknown]>([
     ['nothing', undefined],
-    ['an empty text', ''],
+    ['an empty string', ''],
     ['a number', 7],
     ['a promise', Promise.resolve(marker)],
     ['an object', { marker }],
-  ])('that returns %s is answered 500, and the log says why', async (_, key) => {
+  ])('leads to 500 when it returns %s, and the report says why', async (_, key) => {
     const { acknowledgement, report } = await answerWithKey(() => key as string)
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
@@ -61,7 +61,7 @@ describe('eventKey as a header', () => {
     expect(await keyWith({ 'X-EVENT-ID': 'id-1' })).toBe('id-1')
   })
 
-  test('falls back on the default key where the header is missing or empty', async () => {
+  test('falls back on the default key if the header is missing or empty', async () => {
     const { key } = await eventOf(flat)
     expect(await keyWith({})).toBe(key)
     expect(await keyWith({ 'x-event-id': '' })).toBe(key)

@@ -6,7 +6,7 @@ import { envelope, eventOf, flat } from './fixture.ts'
 
 const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new Uint8Array() }
 
-/** Gives the event key of a delivery with this payload. */
+/** Returns the event key of a delivery with this payload. */
 async function keyOf(payload: object): Promise<string> {
   const asSent = JSON.parse(JSON.stringify(payload))
   return (await parseEvent({ parsed: asSent }, delivery, undefined, undefined)).key
@@ -34,17 +34,17 @@ describe('the event key', () => {
     expect(await keyOf(envelope(data, 'encoding_finished'))).toBe(await keyOf(envelope(data, 'encoding.finished')))
   })
 
-  test.each(keyFields)('differs where %s differs', async (field) => {
+  test.each(keyFields)('differs if %s differs', async (field) => {
     expect(await keyOf({ ...sample, [field]: `${sample[field]}x` })).not.toBe(await keyOf(sample))
   })
 
-  test.each(['user_id', 'qualities', 'status'])('is the same where %s is absent, null or empty', async (field) => {
+  test.each(['user_id', 'qualities', 'status'])('is the same if %s is absent, null or empty', async (field) => {
     const key = await keyOf({ ...sample, [field]: '' })
     expect(await keyOf({ ...sample, [field]: null })).toBe(key)
     expect(await keyOf({ ...sample, [field]: undefined })).toBe(key)
   })
 
-  test('keeps the time to the nanosecond, as text', async () => {
+  test('keeps the time to the nanosecond, as a string', async () => {
     const at = (emitted_at: string) => keyOf({ ...sample, emitted_at })
     const keys = ['.123456789Z', '.123456788Z', '.123Z', '.1230Z', '.123+00:00'].map((end) =>
       at(`2026-03-01T12:00:00${end}`),
@@ -53,7 +53,7 @@ describe('the event key', () => {
     expect(await at('no time')).not.toBe(await at('another'))
   })
 
-  test('never is the same for two events', async () => {
+  test('is never the same for two events', async () => {
     const part = fc.oneof(
       fc.constantFrom('', '"', '","', '\\', '\\"', ',', '[', ']', 'a', '\ud800', '\\ud800'),
       fc.string(),
@@ -72,7 +72,7 @@ describe('the event key', () => {
     )
   })
 
-  test('never is the same when text moves from one field into the next', async () => {
+  test('is never the same when text moves from one field into the next', async () => {
     const cut = fc.tuple(fc.string({ maxLength: 12 }), fc.nat({ max: 12 }), fc.nat({ max: 12 }))
     const split = (text: string, at: number) => ({ ...sample, qualities: text.slice(0, at), status: text.slice(at) })
     await fc.assert(
@@ -83,7 +83,7 @@ describe('the event key', () => {
     )
   })
 
-  test('tells lone surrogates apart', async () => {
+  test('distinguishes lone surrogates', async () => {
     const ids = ['\ud800', '\ud801', '\udc00', '\ufffd', '\\ud800']
     const keys = await Promise.all(
       ids.flatMap((id) => [keyOf({ ...sample, media_id: id }), keyOf({ ...withoutTime, media_id: id })]),
@@ -104,7 +104,7 @@ describe('a long event key', () => {
     expect(await keyOf(await ofLength(257))).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
 
-  test('still tells events apart', async () => {
+  test('still distinguishes events', async () => {
     const long = await ofLength(5_000)
     const key = await keyOf(long)
     expect(await keyOf({ ...long })).toBe(key)
@@ -113,7 +113,7 @@ describe('a long event key', () => {
   })
 })
 
-describe('without emitted_at the event key', () => {
+describe('without emitted_at, the event key', () => {
   test('covers the whole payload', async () => {
     const key = await keyOf(withoutTime)
     expect(key).toMatch(/^sha256:[0-9a-f]{64}$/)
@@ -130,25 +130,25 @@ describe('without emitted_at the event key', () => {
     ['zeros', '0', '-0'],
     ['orders of keys', '{"a":1,"b":2}', '{"b":2,"a":1}'],
     ['spaces', '1', ' 1'],
-  ])('tells two bodies apart that differ only in their %s', async (_, one, other) => {
+  ])('distinguishes two bodies that differ only in their %s', async (_, one, other) => {
     const key = async (extra: string) => (await eventOf(`{"type":"a","media_id":"m","extra":${extra}}`)).key
     expect(await key(one)).not.toBe(await key(other))
     expect(await key(one)).toBe(await key(one))
   })
 
-  test('covers the payload where another parser consumed the body', async () => {
+  test('covers the payload if another parser consumed the body', async () => {
     expect(await keyOf({ ...flat, list: [1, 2] })).toBe(await keyOf({ ...flat, list: [1, 2] }))
     expect(await keyOf({ ...flat, list: [1, 2] })).not.toBe(await keyOf({ ...flat, list: [2, 1] }))
   })
 
-  test('tells values of different types apart', async () => {
+  test('distinguishes values of different types', async () => {
     const values = [null, false, 0, '', '0', [], {}, [null], [[]], { '': null }, 'null', '[]']
     const keys = await Promise.all(values.map((extra) => keyOf({ ...flat, extra })))
     expect(new Set(keys).size).toBe(values.length)
   })
 
-  test('is the same exactly where the payloads are equal', async () => {
-    // One key each: the JSON of equal objects can have its keys in another order.
+  test('is the same if and only if the payloads are equal', async () => {
+    // No value is an object with several keys: the JSON of equal objects can have them in another order.
     const value = fc.oneof(fc.array(fc.jsonValue({ maxDepth: 0 })), fc.string(), fc.integer())
     await fc.assert(
       fc.asyncProperty(value, value, async (a, b) => {

@@ -51,7 +51,7 @@ describe('the context of a handler', () => {
 })
 
 describe('a handler that is removed', () => {
-  test('does not run for events that were accepted before', async () => {
+  test('still runs for the event that is being handled, and for no later one', async () => {
     const { receiver, handled, outcomes } = receiverWithReports()
     const removed = vi.fn()
     receiver.onAny(() => void receiver.off(removed), { name: 'remover' })

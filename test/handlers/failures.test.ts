@@ -22,10 +22,10 @@ const failing: [string, () => unknown, string][] = [
     'TypeError: no',
   ],
   ['rejects', async () => Promise.reject(new Error('no')), 'Error: no'],
-  ['rejects with a text', () => Promise.reject('no'), 'no'],
+  ['rejects with a string', () => Promise.reject('no'), 'no'],
   ['rejects with nothing', () => Promise.reject(), 'undefined'],
   ['rejects with null', () => Promise.reject(null), 'null'],
-  ['rejects with an object that has no text', () => Promise.reject(textless), 'an error that has no text'],
+  ['rejects with an object that no string can be made of', () => Promise.reject(textless), 'an unprintable error'],
   [
     'returns a thenable that rejects',
     // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
@@ -45,7 +45,7 @@ const failing: [string, () => unknown, string][] = [
 ]
 
 describe('a handler that fails', () => {
-  test.each(failing)('because it %s is retried, and is a dead deadLetter in the end', async (_, handler, message) => {
+  test.each(failing)('because it %s is retried, and becomes a dead letter in the end', async (_, handler, message) => {
     const { receiver, handled, outcomes } = receiverWithReports({ retry: { attempts: 2, baseMs: 1 } })
     receiver.onAny(handler, { name: 'h' })
     expect((await handled()).status).toBe(200)
@@ -142,7 +142,7 @@ describe('a handler that fails', () => {
 
 describe('the receiver survives', () => {
   const throws = () => {
-    throw new Error('told')
+    throw new Error('broken')
   }
   const rejects = async () => throws()
   const throwing: Logger = { debug: throws, info: throws, warn: throws, error: throws }
@@ -159,7 +159,7 @@ describe('the receiver survives', () => {
     await handled()
     expect(outcomes()).toEqual(['h 1 retried', 'h 2 handled'])
     expect(others).toEqual(['no'])
-    expect(error).toHaveBeenCalledWith({ err: expect.objectContaining({ message: 'told' }) }, 'onError threw')
+    expect(error).toHaveBeenCalledWith({ err: expect.objectContaining({ message: 'broken' }) }, 'onError threw')
   })
 
   test.each([
@@ -189,7 +189,7 @@ describe('the receiver survives', () => {
     expect(outcomes()).toEqual(['h 1 retried', 'h 2 handled'])
   })
 
-  test('a logger and hooks that throw, all at once', async () => {
+  test('a logger and hooks that all throw', async () => {
     const { receiver, handled } = receiverWithReports({
       logger: throwing,
       hooks: { delivery: throws, handling: rejects },

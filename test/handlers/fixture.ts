@@ -4,7 +4,7 @@ import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts
 
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Makes a receiver with short pauses between attempts by default, and collects the reports of its handlings. */
+/** Makes a receiver with short pauses between attempts by default, and collects the reports of its handlers' runs. */
 export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
   const reports: HandlingReport[] = []
   const receiver = createReceiver({

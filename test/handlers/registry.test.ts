@@ -30,7 +30,7 @@ describe('the handler registry', () => {
     expect(new HandlerRegistry({ 'encoding.finished': publish }).handles(type)).toBe(false)
   })
 
-  test('names a handler after its function, or `handler`, and numbers the next of one name', () => {
+  test('names a handler after its function, or `handler`, and numbers those that share a name', () => {
     const registry = new HandlerRegistry({ 'encoding.finished': (event) => event })
     registry.add(undefined, publish)
     registry.add(undefined, publish)
@@ -65,7 +65,7 @@ describe('the handler registry', () => {
     expect(() => new HandlerRegistry({ typo: publish } as never)).toThrow(invalid(/typo/))
   })
 
-  test('removes a handler from one of its types and leaves it with the others', () => {
+  test('removes a handler from one of its types and keeps it for the others', () => {
     const registry = new HandlerRegistry()
     registry.add(['encoding.finished', 'encoding.failed'], publish)
     registry.remove(['encoding.failed'], publish)

@@ -63,7 +63,7 @@ describe('the pauses between attempts', () => {
     expect([1, 2, 3, 4].map(delayAfter)).toEqual([5, 10, 15, 15])
   })
 
-  test.each(['attempts', 'baseMs', 'maxMs'])('cannot be made of 0 %s', (option) => {
+  test.each(['attempts', 'baseMs', 'maxMs'])('cannot be built with 0 as %s', (option) => {
     const invalid = expect.objectContaining({ code: 'invalid_option' })
     expect(() => retrySchedule({ [option]: 0 })).toThrow(invalid)
   })

@@ -18,8 +18,8 @@ const never: [string, () => unknown][] = [
   ],
 ]
 
-describe("a handler's time", () => {
-  test.each(never)('ends for %s', async (_, handler) => {
+describe('the time limit of a handler', () => {
+  test.each(never)('ends the wait for %s', async (_, handler) => {
     const { receiver, handled, reports } = receiverWithReports({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
     receiver.onAny(handler)
     receiver.onAny(() => {}, { name: 'next' })
@@ -32,7 +32,7 @@ describe("a handler's time", () => {
     expect(await receiver.close()).toEqual({ unfinished: [] })
   })
 
-  test('aborts its signal, and only then', async () => {
+  test('aborts the signal, which was not aborted before', async () => {
     const { receiver, handled } = receiverWithReports({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
     let context: HandlerContext | undefined
     let atFirst: boolean | undefined
@@ -49,7 +49,7 @@ describe("a handler's time", () => {
     expect(context?.signal.reason).toEqual(timedOut)
   })
 
-  test('shows in a signal that is read after it', async () => {
+  test('aborts a signal that is first read later', async () => {
     const { receiver, handled } = receiverWithReports({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
     let context: HandlerContext | undefined
     receiver.onAny((_event, given) => {
@@ -60,7 +60,7 @@ describe("a handler's time", () => {
     expect(context?.signal.reason).toEqual(timedOut)
   })
 
-  test('does not depend on a handler that started before it', async () => {
+  test('does not depend on a handler that started earlier', async () => {
     const { receiver, outcomes } = receiverWithReports({ handlerTimeoutMs: 60, retry: { attempts: 1 } })
     receiver.on('encoding.started', () => new Promise(() => {}), { name: 'stuck' })
     receiver.on('encoding.finished', () => new Promise((resolve) => setTimeout(resolve, 40)), { name: 'quick' })
@@ -71,7 +71,7 @@ describe("a handler's time", () => {
     expect(outcomes()).toEqual(['stuck 1 dead-lettered', 'quick 1 handled'])
   })
 
-  test('ends for good: the handler changes nothing afterwards', async () => {
+  test('is final: a handler that ends later changes nothing', async () => {
     const { receiver, handled, outcomes } = receiverWithReports({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
     const { promise: late, resolve } = signalled()
     receiver.onAny(() => late.then(() => Promise.reject(new Error('late'))), { name: 'h' })
@@ -124,7 +124,7 @@ describe('the signal of a handler', () => {
     expect(await receiver.inbox.deadLetters.list()).toEqual([])
   })
 
-  test('is aborted when closing gives up, which is no failure, and no other handler starts', async () => {
+  test('is aborted when closing gives up; that is no failure, and no other handler starts', async () => {
     const { receiver, outcomes, reports } = receiverWithReports()
     const { promise: running, resolve: run } = signalled<AbortSignal>()
     const told: unknown[] = []

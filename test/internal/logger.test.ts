@@ -15,12 +15,12 @@ describe('the levels of a logger', () => {
     expect(levelsOf({ isLevelEnabled: (level) => level === 'info' || level === 'error' })).toEqual(['info', 'error'])
   })
 
-  test('are asked of isLevelEnabled rather than read from its level', () => {
+  test('come from isLevelEnabled rather than from its level', () => {
     expect(levelsOf({ level: 'silent', isLevelEnabled: () => true })).toEqual(logLevels)
     expect(levelsOf({ level: 'debug', isLevelEnabled: () => false })).toEqual([])
   })
 
-  test('are asked of isLevelEnabled as a method, since pino reads `this`', () => {
+  test('come from isLevelEnabled, called as a method, since pino reads `this`', () => {
     class Pino {
       debug = nothing
       info = nothing
@@ -58,11 +58,11 @@ describe('the levels of a logger', () => {
     expect(levelsOf({ level })).toEqual(expected)
   })
 
-  test.each([undefined, null, 30, 'custom', {}, '__proto__'])('are all on where the level is %o', (level) => {
+  test.each([undefined, null, 30, 'custom', {}, '__proto__'])('are all on if the level is %o', (level) => {
     expect(levelsOf({ level })).toEqual(logLevels)
   })
 
-  test('are all on where isLevelEnabled or level throws', () => {
+  test('are all on if isLevelEnabled or level throws', () => {
     const broken = () => {
       throw new Error('broken')
     }

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { type Calls, eventOf, openInbox } from '../../src/testing/contract/handling.ts'
 
-// Workers stop the timers and the promises of a request together with it. Here its timers are cleared, and its handlers
-// never end.
+// Workers stop the timers and the promises of a request together with it. These tests clear its timers, and its
+// handlers never end.
 
 let memoryInbox: () => InboxDefinition
 beforeEach(async () => {
@@ -21,7 +21,7 @@ const waitUntil = () => {}
 
 const taken = new WeakMap<Calls, string[]>()
 
-/** Takes the attempts that start within a moment. */
+/** Takes the attempts that start within 5 ms. */
 async function startedNow(calls: Calls) {
   const started = taken.get(calls) ?? []
   if (!taken.has(calls)) {

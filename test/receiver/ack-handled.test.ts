@@ -23,7 +23,7 @@ describe("ack: 'handled'", () => {
     expect(order).toEqual(['first', 'second', 'handled'])
   })
 
-  test('answers 503 closing, and no failure, for an event that closing cuts off', async () => {
+  test('answers 503 closing, not a failure, for an event that closing cuts off', async () => {
     const started = signalled()
     const receiver = receiverWith({ ack: 'handled' }).onAny(() => {
       started.resolve()
@@ -35,7 +35,7 @@ describe("ack: 'handled'", () => {
     expect(await answer).toMatchObject({ status: 503, outcome: 'closing' })
   })
 
-  test('calls an event a duplicate that was handled before', async () => {
+  test('answers duplicate to an event that was handled before', async () => {
     let runs = 0
     const receiver = receiverWith({ ack: 'handled' }).onAny(() => runs++)
     expect((await deliver(receiver, payload)).outcome).toBe('handled')
@@ -43,7 +43,7 @@ describe("ack: 'handled'", () => {
     expect(runs).toBe(1)
   })
 
-  test('answers 500 for a handler that failed, with nothing of its error, and tells the user', async () => {
+  test('answers 500 without the error when a handler fails, and reports the error to the user', async () => {
     const reports: HandlingReport[] = []
     const errors: unknown[] = []
     const error = new Error(marker)
@@ -76,7 +76,7 @@ describe("ack: 'handled'", () => {
   test.each([
     ['success', 'handled', async () => {}],
     ['failure', 'handler_failed', () => Promise.reject(new Error(marker))],
-  ])('shares %s with the duplicates that arrive meanwhile', async (_, outcome, end) => {
+  ])('shares %s with the duplicates that arrive in the meantime', async (_, outcome, end) => {
     const started = signalled()
     const finish = signalled()
     let runs = 0

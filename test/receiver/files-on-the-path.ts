@@ -46,7 +46,7 @@ async function filesOfDelivery(): Promise<string[]> {
   const files = new Promise<string[]>((resolve) => {
     handled = resolve
   })
-  // What the delivery before it leaves to be done after its handler.
+  // Lets the previous delivery finish what it does after its handler.
   await nextTurn()
   await takeFiles()
   await fetch(delivery.url, {
@@ -57,7 +57,7 @@ async function filesOfDelivery(): Promise<string[]> {
   return files
 }
 
-// The first delivery runs what happens once only.
+// The first delivery also runs code that runs only once.
 await filesOfDelivery()
 console.log(JSON.stringify(await filesOfDelivery()))
 process.exit()

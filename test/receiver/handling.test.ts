@@ -65,7 +65,7 @@ describe('a receiver', () => {
     expect(calls).toEqual(['encoding.finished', 'encoding.failed', 'encoding.failed'])
   })
 
-  test('answers 503 where the inbox cannot be reached, whether it throws or rejects', async () => {
+  test('answers 503 if the inbox cannot be reached, whether it throws or rejects', async () => {
     const failures = [
       () => Promise.reject(new Error('down')),
       () => {
@@ -81,7 +81,7 @@ describe('a receiver', () => {
     }
   })
 
-  test('is not made where its inbox cannot be opened', () => {
+  test('is not created if its inbox cannot be opened', () => {
     const error = new Error('no disk')
     const open = () => {
       throw error
@@ -91,7 +91,7 @@ describe('a receiver', () => {
 })
 
 describe('waitUntil', () => {
-  test('gets a promise that lasts until an accepted event was handled, and no other promise', async () => {
+  test('gets one promise, which is pending until an accepted event has been handled', async () => {
     const finish = signalled()
     const ends: Promise<unknown>[] = []
     const receiver = receiverWith().on('encoding.finished', () => finish.promise)
@@ -110,7 +110,7 @@ describe('waitUntil', () => {
     await ends[0]
   })
 
-  test('gets a promise that ends with the dead letter of an event that fails', async () => {
+  test('gets a promise that resolves once an event that fails is a dead letter', async () => {
     const receiver = receiverWith({ retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(new Error('no')))
     await (await deliver(receiver, payload)).handled
     expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)
@@ -130,7 +130,7 @@ describe('closing', () => {
     }
   })
 
-  test('rejects deliveries at once, while running handlers finish', async () => {
+  test('rejects deliveries immediately, while running handlers finish', async () => {
     const started = signalled()
     const finish = signalled()
     let finished = false

@@ -48,7 +48,7 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([{}, 'memory', null])('%o as its inbox', (inbox) => {
-    expect(build({ inbox })).toThrow(invalid(/inbox is not the definition of an inbox/))
+    expect(build({ inbox })).toThrow(invalid(/inbox has to be a definition/))
   })
 
   test.each([memoryInbox, sqliteInbox, bullmqInbox])('%o without its parentheses', (inbox) => {
@@ -57,10 +57,10 @@ describe('createReceiver does not take', () => {
 
   test('an open inbox in place of its definition', () => {
     const { inbox } = receiverWith()
-    expect(build({ inbox })).toThrow(invalid(/inbox is not the definition of an inbox/))
+    expect(build({ inbox })).toThrow(invalid(/inbox has to be a definition/))
   })
 
-  test('no options at all', () => {
+  test('a call without options', () => {
     expect(() => createReceiver(undefined as never)).toThrow(invalid(/choose how deliveries are verified/))
     expect(() => createReceiver({} as never)).toThrow(invalid(/choose how deliveries are verified/))
   })
@@ -98,7 +98,7 @@ describe('createReceiver does not take', () => {
     expect(build({ eventKey })).toThrow(invalid(/eventKey/))
   })
 
-  test('a handler that is no function', () => {
+  test('a handler that is not a function', () => {
     expect(build({ handlers: { 'encoding.finished': 'publish' } })).toThrow(invalid(/a handler is a function/))
     expect(build({ handlers: { 'encoding.finished': null } })).toThrow(invalid(/a handler is a function/))
   })
@@ -116,7 +116,7 @@ describe('on does not take', () => {
     expect(() => receiver.on(['encoding.finished', type as EventType], () => {})).toThrow(invalid(/unknown event type/))
   })
 
-  test('no type, or no function', () => {
+  test('an empty list of types, or a handler that is not a function', () => {
     expect(() => receiver.on([], () => {})).toThrow(invalid(/at least one event type/))
     for (const handler of [undefined, null, 'publish', {}] as never[]) {
       expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/a handler is a function/))

@@ -71,7 +71,7 @@ describe('the path of a delivery', () => {
     expect(await pathOf(faults)).toBe(path)
   })
 
-  test('is the same where the steps are asynchronous', async () => {
+  test('is the same if the steps are asynchronous', async () => {
     expect(await pathOf({ read: Promise.resolve(valid) })).toBe('read 65536 > verify > parse > inbox > accepted')
     expect(await pathOf({ read: Promise.resolve('too_large' as const) })).toBe('read 65536 > too_large')
     expect(await pathOf({ read: Promise.reject(new Error('the socket broke')) })).toBe('read 65536 > internal')
@@ -138,7 +138,7 @@ describe('the guard', () => {
     }
   })
 
-  test('believes a declared length only where it is too large', async () => {
+  test('believes a declared length only if it is too large', async () => {
     for (const length of ['0', '5', '-1', 'many', '', '65536']) {
       expect(await answerTo(unread, { ...json, 'content-length': length })).toBe('accepted')
     }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-/** How many files a reader opens to follow a delivery from the adapter to the handler. */
+/** The most files that a reader has to open to follow a delivery from the adapter to the handler. */
 const most = 16
 
 test(`a delivery passes through at most ${most} files between Express and the handler`, async () => {

@@ -27,7 +27,7 @@ async function answerToHead(options: Partial<ReceiverOptions>): Promise<string> 
 }
 
 describe('the body of a delivery', () => {
-  test('is not read where a verifier that needs no bytes does not verify it', async () => {
+  test('is not read if a verifier that needs no bytes does not verify the delivery', async () => {
     const read = vi.fn(() => new Uint8Array())
     expect(await receiverWith({ verify: token }).receive({ ...post, body: read })).toMatchObject({ status: 401 })
     expect(read).not.toHaveBeenCalled()
@@ -50,18 +50,18 @@ describe('the body of a delivery', () => {
     expect(order).toEqual(['read', 'verify 2'])
   })
 
-  test('need not arrive for a forged delivery over HTTP to be answered', async () => {
+  test('need not arrive before a forged delivery over HTTP is answered', async () => {
     expect(await answerToHead({ verify: token })).toMatch(/^HTTP\/1.1 401/)
   })
 
-  test('need not arrive for a forged delivery of a Request to be answered', async () => {
+  test('need not arrive before a forged delivery in a Request is answered', async () => {
     const never = new ReadableStream({ pull: () => new Promise(() => {}) })
     const init = { method: 'POST', body: never, duplex: 'half', headers: { 'content-type': 'application/json' } }
     const request = new Request('http://localhost/', init as RequestInit)
     expect((await fetchHandler(receiverWith({ verify: token }))(request)).status).toBe(401)
   })
 
-  test('is waited for no longer than bodyTimeoutMs, and the connection ends then', async () => {
+  test('is waited for no longer than bodyTimeoutMs, after which the connection ends', async () => {
     const answer = await answerToHead({ verify: signature, bodyTimeoutMs: 30 })
     expect(answer).toMatch(/^HTTP\/1.1 400/)
     expect(answer).toMatch(/connection: close/i)

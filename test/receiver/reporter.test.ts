@@ -8,7 +8,7 @@ import { eventOf } from '../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { receiverWith } from './fixture.ts'
 
-/** Makes a logger that records the levels it is asked for and the lines it gets. */
+/** Makes a logger that records the levels that it is asked about and the lines that it gets. */
 function recording(lowest: LogLevel | 'silent') {
   const asked: string[] = []
   const lines: { level: LogLevel; details: object }[] = []
@@ -70,7 +70,7 @@ describe('a level that is off', () => {
     expect(read).toEqual([])
   })
 
-  test('is why no field was read: a level that is on reads them', () => {
+  test('differs from a level that is on, which reads them', () => {
     const { logger, lines } = recording('debug')
     const reporter = createReporter({}, safeLogger(logger))
     const { event, run, read } = watched()

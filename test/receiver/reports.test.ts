@@ -11,7 +11,7 @@ const text = (value: unknown) => inspect(value, { depth: null, maxStringLength: 
 const leaked = (value: unknown) => Object.values(sensitive).filter((marker) => text(value).includes(marker))
 
 describe.each(table)('a delivery that is %s', (outcome, { status, level, event, run }) => {
-  test('is reported once, with its key, type and media where they are known', async () => {
+  test('is reported once, with its key, type and media if they are known', async () => {
     const { deliveries, options } = listening()
     await run(options)
     expect(deliveries).toHaveLength(1)
@@ -26,7 +26,7 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
     else expect(report?.reason).toMatch(/\w/)
   })
 
-  test(`is logged on the level ${level}, in one line`, async () => {
+  test(`is logged at the level ${level}, in one line`, async () => {
     const { lines, deliveries, options } = listening()
     await run(options)
     const [line, ...others] = lines.filter(({ message }) => message.startsWith('delivery'))
@@ -43,7 +43,7 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
     expect(leaked({ lines, deliveries, handlings })).toEqual([])
   })
 
-  test('leaves nothing sensitive on the console where there is no logger', async () => {
+  test('leaves nothing sensitive on the console if there is no logger', async () => {
     const methods = ['debug', 'info', 'log', 'warn', 'error', 'trace'] as const
     const spies = methods.map((method) => vi.spyOn(console, method).mockImplementation(() => {}))
     try {
@@ -70,7 +70,7 @@ describe('the reason of a rejected delivery', () => {
     expect(deliveries[0]?.reason).toBe(reason)
   })
 
-  test('says how to fix a consumed body, in one line on the level error', async () => {
+  test('says how to fix a consumed body, in one line at the level error', async () => {
     const { lines, options } = listening()
     await scenarios.body_consumed.run(options)
     expect(lines).toHaveLength(1)
@@ -111,7 +111,7 @@ describe('a run of a handler', () => {
   test.each([
     ['retried', 'warn', /^handler handler failed in attempt 1 and will run again in \d+ ms$/],
     ['dead-lettered', 'error', /^handler handler failed in attempt 2, the last: the event is a dead letter$/],
-  ] as const)('that is %s is logged on the level %s, with the error', async (outcome, level, text) => {
+  ] as const)('that is %s is logged at the level %s, with the error', async (outcome, level, text) => {
     const { handlings, lines, options } = listening()
     const error = new Error('no disk')
     const receiver = receiverWith({ ...options, retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(error))
@@ -126,7 +126,7 @@ describe('a run of a handler', () => {
     expect(leaked({ handlings, lines })).toEqual([])
   })
 
-  test('that failed under ack: handled is an error', async () => {
+  test('that failed under ack: handled is logged as an error', async () => {
     const { handlings, lines, options } = listening()
     await scenarios.handler_failed.run(options)
     expect(handlings).toMatchObject([{ outcome: 'failed', attempt: 1 }])

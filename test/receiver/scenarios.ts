@@ -11,7 +11,7 @@ import type { LogLevel } from '../../src/internal/logger.ts'
 import { deliver, makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
 import { answeringInbox, smallInbox } from './fixture.ts'
 
-/** Texts that must not get out: each is a secret, or part of a delivery of the scenarios. */
+/** Strings that must not leak: each is a secret, or part of a delivery of the scenarios. */
 export const sensitive = {
   title: 'title-marker-5b0e',
   field: 'field-marker-c41a',
@@ -20,7 +20,7 @@ export const sensitive = {
   guess: 'guess-marker-9f12',
 }
 
-/** The text of errors that functions of the user throw. It may be logged; the sender must not see it. */
+/** The message of the errors that the user's functions throw. It may be logged; the sender must not see it. */
 export const thrown = 'error-marker-6e4d'
 
 const token = { secret: sensitive.secret }
@@ -43,7 +43,7 @@ const receiverOf = (given: Given, options: Partial<ReceiverOptions> = {}) =>
 const send = (given: Given, options?: Partial<ReceiverOptions>, content: string = body) =>
   deliver(receiverOf(given, options), content, { sign, url })
 
-/** Makes a delivery that is right except for these parts. */
+/** Makes a delivery that is valid except for these parts. */
 async function sendAltered(given: Given, parts: Partial<Delivery>, options?: Partial<ReceiverOptions>) {
   return receiverOf(given, options).receive({ ...(await makeDelivery(body, { sign, url })), ...parts })
 }
@@ -55,7 +55,7 @@ const fail = () => {
 export interface Scenario {
   readonly status: number
   readonly level: LogLevel
-  /** `true` where the delivery was parsed. */
+  /** `true` if the delivery was parsed. */
   readonly event: boolean
   /** Makes a delivery with this outcome. */
   run(given: Given): Promise<Acknowledgement>

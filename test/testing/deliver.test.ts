@@ -26,7 +26,7 @@ describe('deliver', () => {
     expect(events).toMatchObject([{ type: 'encoding.finished', format: 'flat', payload }])
   })
 
-  test('resolves before the event is handled, and handled once it is', async () => {
+  test('resolves before the event is handled, and its `handled` resolves afterwards', async () => {
     let finish = () => {}
     let finished = false
     const receiver = receiverOf().onAny(async () => {
@@ -43,13 +43,13 @@ describe('deliver', () => {
     expect(finished).toBe(true)
   })
 
-  test('resolves handled for an event that becomes a dead letter', async () => {
+  test('resolves its `handled` with `failed` for an event that becomes a dead letter', async () => {
     const receiver = receiverOf({ retry: { attempts: 2, baseMs: 1 } }).onAny(() => Promise.reject(new Error('no')))
     expect(await (await deliver(receiver, payload)).handled).toBe('failed')
     expect(await receiver.inbox.deadLetters.get((await receiver.inbox.deadLetters.list())[0]?.key ?? '')).toBeDefined()
   })
 
-  test('resolves handled at once when there is nothing to handle', async () => {
+  test('resolves its `handled` immediately when there is nothing to handle', async () => {
     const receiver = receiverOf().on('encoding.finished', () => new Promise(() => {}))
     await deliver(receiver, payload)
     for (const content of [payload, samplePayload('encoding.failed'), 'no JSON']) {
@@ -83,7 +83,7 @@ describe('deliver', () => {
   )
 
   test.each([undefined, null, 3, ['text']])(
-    'rejects with invalid_option for %j, which is no payload',
+    'rejects with invalid_option for %j, which is not a payload',
     async (given) => {
       await expect(deliver(receiverOf(), given as never)).rejects.toMatchObject({
         code: 'invalid_option',
@@ -121,7 +121,7 @@ describe('makeDelivery', () => {
     })
   })
 
-  test('accepts the exact text or bytes of a body', async () => {
+  test('accepts the exact string or bytes of a body', async () => {
     expect(text((await makeDelivery('{ "any" : "text" 😀')).body)).toBe('{ "any" : "text" 😀')
     const bytes = Uint8Array.of(0xff, 0x00)
     expect((await makeDelivery(bytes)).body).toEqual(bytes)

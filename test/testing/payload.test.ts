@@ -43,7 +43,7 @@ describe('the flat body', () => {
     expect(titleOf(title)).toBe(`"${title}"`)
   })
 
-  test('lets a JSON parser read any well-formed text back', () => {
+  test('lets a JSON parser read back any well-formed string', () => {
     const title = Array.from({ length: 0x800 }, (_, code) => String.fromCharCode(code)).join('')
     expect(JSON.parse(flatBody({ ...payload, title }))).toEqual({ ...payload, title })
   })
@@ -68,7 +68,7 @@ describe('a timestamp', () => {
     [589_793_000n, '.589793'],
     [1n, '.000000001'],
     [999_999_999n, '.999999999'],
-  ])('of %d ns past the second ends in "%s"', (nanoseconds, fraction) => {
+  ])('that is %d ns past the second ends in "%s"', (nanoseconds, fraction) => {
     expect(timestamp(second + nanoseconds)).toBe(`2026-03-14T09:26:53${fraction}Z`)
   })
 })

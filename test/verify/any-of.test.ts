@@ -28,9 +28,9 @@ describe('anyOf', () => {
   })
 
   test.each([
-    ['throws', () => Promise.reject(new Error('broken'))],
+    ['rejects', () => Promise.reject(new Error('broken'))],
     [
-      'rejects',
+      'throws',
       () => {
         throw new Error('broken')
       },

@@ -29,11 +29,11 @@ describe('basicAuth', () => {
   test.each([
     ['another password', base64('media:guess'), /wrong/],
     ['another username', base64('other:s3cret'), /wrong/],
-    ['the colon moved', base64('medi:as3cret'), /wrong/],
-    ['no colon', base64('medias3cret'), /wrong/],
+    ['a moved colon', base64('medi:as3cret'), /wrong/],
+    ['credentials without a colon', base64('medias3cret'), /wrong/],
     ['the password alone', base64(':s3cret'), /wrong/],
     ['bytes that are not UTF-8', base64('media:\xff\xfe', 'latin1'), /wrong/],
-    ['no base64', 'media:s3cret', /no Basic/],
+    ['credentials that are not base64', 'media:s3cret', /no Basic/],
     ['base64 without its padding', base64('media:s3cret!').replace(/=+$/, ''), /no Basic/],
     ['the URL-safe alphabet', '-_-_', /no Basic/],
     ['something after the credentials', `${base64('media:s3cret')} x`, /no Basic/],
@@ -43,7 +43,7 @@ describe('basicAuth', () => {
   })
 
   test.each([
-    ['no header', {}, /missing/],
+    ['a delivery without the header', {}, /missing/],
     ['an empty header', { authorization: '' }, /no Basic/],
     ['the scheme alone', { authorization: 'Basic' }, /no Basic/],
     ['another scheme', { authorization: `Bearer ${base64('media:s3cret')}` }, /no Basic/],

@@ -62,7 +62,7 @@ describe('HMAC', () => {
     )
   })
 
-  test('reads only the view where the bytes are a view into a larger buffer', async () => {
+  test('reads only the view if the bytes are a view into a larger buffer', async () => {
     const view = utf8.encode('..key and content..').subarray(2, 17)
     const expected = createHmac('sha256', 'key and content').update('key and content').digest('hex')
     expect(nodeHmac('sha256', view, '', view, 'hex')).toBe(expected)
@@ -79,7 +79,7 @@ describe('HMAC', () => {
   })
 })
 
-describe('SHA-256 of a text', () => {
+describe('SHA-256 of a string', () => {
   test('hashes its UTF-8 on Node and with WebCrypto', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
@@ -97,7 +97,7 @@ describe.each([
 ])('equalText %s', (_, equalText) => {
   const text = fc.string({ unit: 'binary', maxLength: 40 })
 
-  test('is true exactly when two texts are equal', () => {
+  test('is true if and only if two strings are equal', () => {
     fc.assert(fc.property(text, text, (a, b) => equalText(a, b) === (a === b)))
     fc.assert(fc.property(text, (a) => equalText(a, a)))
   })
@@ -117,7 +117,7 @@ describe.each([
     ['\uD800', '\uD801'],
     ['\uD800', '\uFFFD'],
     ['é', 'e\u0301'],
-  ])('tells %j from %j, which some encodings make equal', (a, b) => {
+  ])('distinguishes %j from %j, which some encodings make equal', (a, b) => {
     expect(equalText(a, b)).toBe(false)
     expect(equalText(b, a)).toBe(false)
   })
@@ -132,7 +132,7 @@ describe.each([
     ['', '\u0000\u0000'],
     // Lengths whose difference does not fit into a code unit.
     ['a'.repeat(65_536), ''],
-  ])('tells %o from %o, which have different lengths', (a, b) => {
+  ])('distinguishes %o from %o, which have different lengths', (a, b) => {
     expect(equalText(a, b)).toBe(false)
     expect(equalText(b, a)).toBe(false)
   })

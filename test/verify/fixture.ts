@@ -20,7 +20,7 @@ export function exactHeaders(fields: Readonly<Record<string, string>>): Delivery
 }
 
 /**
- * Gives `verified`, or the reason why a verifier does not verify a delivery. Also checks that a receiver with this
+ * Returns `verified`, or the reason why a verifier does not verify a delivery. Also checks that a receiver with this
  * verifier answers 200 or 401 accordingly.
  */
 export async function verdict(verifier: Verifier, delivery: Delivery): Promise<string> {
@@ -31,7 +31,7 @@ export async function verdict(verifier: Verifier, delivery: Delivery): Promise<s
   return verification.verified ? 'verified' : verification.reason
 }
 
-/** Gives the message of the `invalid_option` error that `build` throws. */
+/** Returns the message of the `invalid_option` error that `build` throws. */
 export function messageOfBuild(build: () => unknown): string {
   try {
     build()

@@ -27,7 +27,7 @@ describe('headerToken', () => {
   })
 
   test.each([
-    ['no header', {}, /missing/],
+    ['a delivery without the header', {}, /missing/],
     ['an empty header', { 'x-token': '' }, /missing/],
     ['another token', { 'x-token': 'guess' }, /wrong/],
     ['the token in another case', { 'x-token': 'S3CRET' }, /wrong/],
@@ -51,7 +51,7 @@ describe('headerToken', () => {
     ['the token without its prefix', secret, /prefix/],
     ['another scheme', `Basic ${secret}`, /prefix/],
     ['the prefix alone', 'Bearer', /prefix/],
-    ['a longer pause after the scheme', `Bearer  ${secret}`, /wrong/],
+    ['two spaces after the scheme', `Bearer  ${secret}`, /wrong/],
   ])('does not verify %s', async (_, authorization, reason) => {
     expect(await verdict(headerToken(bearer), deliveryWith({ authorization }))).toMatch(reason)
   })

@@ -16,7 +16,7 @@ const bothLarge1 = text('Test Using Larger Than Block-Size Key and Larger Than O
 /** The test vectors of RFC 2202 (SHA-1) and RFC 4231 (SHA-2), without the truncated ones. */
 export const hmacVectors = [
   {
-    of: 'a short text',
+    of: 'a short string',
     key: bytes(0x0b, 20),
     data: text('Hi There'),
     [sha1]: 'b617318655057264e28bc0b6fb378c8ef146be00',

@@ -22,7 +22,7 @@ const signed = (signature: string) => deliveryWith({ ...fields, 'webhook-signatu
 const verifier = standardWebhooks({ secret })
 
 describe('standardWebhooks', () => {
-  test('verifies the published vector and gives its id', async () => {
+  test('verifies the published vector and returns its id', async () => {
     const delivery = { url: '/', headers: new Headers(published), body: publishedBody }
     const verification = await standardWebhooks({ secret, now: then }).verify(delivery)
     expect(verification).toEqual({ verified: true, eventId: published['webhook-id'] })
@@ -103,7 +103,7 @@ describe('standardWebhooks', () => {
 
   test.each([
     ['an empty header', ''],
-    ['no version', valid.slice('v1,'.length)],
+    ['a signature without a version', valid.slice('v1,'.length)],
     ['only future versions', valid.replace('v1', 'v2')],
     ['an empty signature', 'v1,'],
     ['text that is not base64', 'v1,###='],

@@ -34,8 +34,8 @@ describe('urlToken in the query', () => {
   })
 
   test.each([
-    ['no query', '/hook', /missing/],
-    ['no parameter of that name', '/hook?Token=s3cret', /missing/],
+    ['a URL without a query', '/hook', /missing/],
+    ['a URL without the parameter', '/hook?Token=s3cret', /missing/],
     ['an empty token', '/hook?token=', /missing/],
     ['a bare name', '/hook?token', /missing/],
     ['another token', '/hook?token=guess', /wrong/],
@@ -80,8 +80,8 @@ describe('urlToken in the path', () => {
 
   test.each([
     ['another last segment', '/s3cret/other', /wrong/],
-    ['a slash after it', '/hook/s3cret/', /missing/],
-    ['nothing', '/', /missing/],
+    ['a slash after the token', '/hook/s3cret/', /missing/],
+    ['an empty last segment', '/', /missing/],
     ['a malformed percent-encoding', '/hook/%E0%A4%A', /missing/],
     ['an oversized segment', `/hook/${'s'.repeat(4_097)}`, /too long/],
     ['the token in the query', '/hook?token=s3cret', /wrong/],

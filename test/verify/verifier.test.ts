@@ -26,7 +26,7 @@ describe("a user's verifier", () => {
   test.each<[string, () => unknown]>([
     ['throws', throwing(new Error(secret))],
     ['rejects', () => Promise.reject(new Error(secret))],
-    ['throws a text', throwing(secret)],
+    ['throws a string', throwing(secret)],
     ['throws nothing', throwing(undefined)],
     ['throws an `unauthorized` error', throwing(new WebhookError('unauthorized', secret))],
     ['rejects with an `unauthorized` error', () => Promise.reject(new WebhookError('unauthorized', secret))],
@@ -38,7 +38,7 @@ describe("a user's verifier", () => {
     ['returns a truthy word', () => ({ verified: 'yes' })],
     ['does not verify', () => ({ verified: false, reason: secret })],
     ['does not verify, asynchronously', async () => ({ verified: false, reason: secret })],
-  ])('that %s gets 401, and the answer does not say why', async (_, verify) => {
+  ])('that %s leads to 401, and the answer does not say why', async (_, verify) => {
     const { status, body } = await answerTo(verify)
     expect(status).toBe(401)
     expect(JSON.parse(body)).toEqual({

@@ -51,7 +51,7 @@ const schemes: [name: string, verifier: Verifier, sign: (secret: string) => Sign
   ],
 ]
 
-describe.each(schemes)('with WebCrypto %s', (_, verifier, sign) => {
+describe.each(schemes)('with WebCrypto, %s', (_, verifier, sign) => {
   const signed = (secret: string) => makeDelivery(samplePayload('encoding.finished'), { sign: sign(secret) })
 
   test('verifies each of its secrets', async () => {
@@ -63,7 +63,7 @@ describe.each(schemes)('with WebCrypto %s', (_, verifier, sign) => {
   })
 })
 
-test('with WebCrypto long event keys get the same hash as with node:crypto', async () => {
+test('with WebCrypto, long event keys get the same hash as with node:crypto', async () => {
   const keys: string[] = []
   const receiver = createReceiver({
     verify: urlToken({ secret }),

@@ -29,7 +29,7 @@ export async function slowHandler(subject: Subject): Promise<void> {
   await running(subject, { verify: verifyToken, handle, logger: silent }, async (url) => {
     try {
       const first = await sender.deliver(withToken(url), body)
-      // For the sender, the answer to this delivery was lost.
+      // The sender repeats it, as if the answer had been lost.
       const second = await sender.deliver(withToken(url), body)
       expect([first.answer?.status, second.answer?.status, effects()]).toEqual([200, 200, 0])
     } finally {

@@ -5,7 +5,7 @@ import { running, type Subject, silent } from '../subject.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** A wrong delivery that is sent instead of the event in `body`. */
+/** A delivery that has to be rejected. Without `body`, it carries the genuine event. */
 interface Wrong extends SendOptions {
   readonly body?: Uint8Array
 }
