@@ -16,7 +16,8 @@ export interface BasicAuthOptions {
  * contains them: `https://user:password@example.com/webhooks/media`.
  * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or contains a colon.
  */
-export function basicAuth({ username, password }: BasicAuthOptions): Verifier {
+export function basicAuth(options: BasicAuthOptions): Verifier {
+  const { username, password } = options ?? {}
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
     throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }

@@ -20,7 +20,8 @@ export interface HeaderTokenOptions {
  * Accepts deliveries that carry a secret in a header.
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
-export function headerToken({ secret, header, prefix = '' }: HeaderTokenOptions): Verifier {
+export function headerToken(options: HeaderTokenOptions): Verifier {
+  const { secret, header, prefix = '' } = options ?? {}
   checkHeaderName('headerToken', 'header', header)
   const secrets = readSecrets('headerToken', secret)
   if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {

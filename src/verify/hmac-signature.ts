@@ -47,7 +47,7 @@ const owner = 'hmacSignature'
  * @throws WebhookError `invalid_option` for an unusable secret or options that contradict each other.
  */
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
-  const settings = resolve(options)
+  const settings = resolve(options ?? {})
   const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
   const secrets = readSecrets(owner, options.secret)
   const keys = secrets.map((secret) => hmacKey(algorithm, new TextEncoder().encode(secret)))

@@ -31,9 +31,9 @@ const version = 'v1,'
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
-  const { toleranceSeconds = 300, now = Date.now } = options
+  const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
   checkNumbers('standardWebhooks', { toleranceSeconds })
-  const keys = readSecrets('standardWebhooks', options.secret).map((secret) => {
+  const keys = readSecrets('standardWebhooks', secrets).map((secret) => {
     const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)
     if (bytes !== undefined) return hmacKey('sha256', bytes)
     throw new WebhookError('invalid_option', `standardWebhooks: a secret is base64 after its prefix ${secretPrefix}`)

@@ -26,9 +26,9 @@ export interface UrlTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function urlToken(options: UrlTokenOptions): Verifier {
-  const { secret, in: place = 'query', parameter = 'token' } = options
+  const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
   checkChoice('urlToken', 'in', place, ['query', 'path'])
-  if (place === 'path' ? options.parameter !== undefined : !parameter) {
+  if (place === 'path' ? options?.parameter !== undefined : !parameter) {
     throw new WebhookError('invalid_option', "urlToken: parameter names a query parameter, and goes with in 'query'")
   }
   const secrets = readSecrets('urlToken', secret)

@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { createReceiver, type DeliveryReport, unverified, type Verifier, WebhookError } from '../../src/index.ts'
+import {
+  basicAuth,
+  createReceiver,
+  type DeliveryReport,
+  headerToken,
+  hmacSignature,
+  standardWebhooks,
+  unverified,
+  urlToken,
+  type Verifier,
+  WebhookError,
+} from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { deliveryWith, verdict } from './fixture.ts'
 
@@ -21,6 +32,16 @@ async function answerTo(verify: () => unknown) {
 const throwing = (error: unknown) => () => {
   throw error
 }
+
+test.each<[string, (options?: never) => unknown]>([
+  ['urlToken', urlToken as never],
+  ['headerToken', headerToken as never],
+  ['basicAuth', basicAuth as never],
+  ['hmacSignature', hmacSignature as never],
+  ['standardWebhooks', standardWebhooks as never],
+])('%s without options throws invalid_option', (_, make) => {
+  expect(() => make()).toThrow(expect.objectContaining({ name: 'WebhookError', code: 'invalid_option' }))
+})
 
 describe("a user's verifier", () => {
   test.each<[string, () => unknown]>([
