@@ -43,10 +43,11 @@ export function redisReach(options: ReachOptions): ReachRedis {
   return async (step, late) => {
     const turn = new Turn()
     const answered = tries(step, turn, line, options)
-    answered.then(
-      (answer) => turn.isOver && late?.(answer),
-      () => {},
-    )
+    if (late !== undefined)
+      answered.then(
+        (answer) => turn.isOver && late(answer),
+        () => {},
+      )
     try {
       return await within(timeoutMs, answered, tooLate)
     } catch (error) {
