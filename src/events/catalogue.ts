@@ -24,7 +24,7 @@ interface EventFields {
   readonly key: string
   /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
-  /** When the service emitted it, to the millisecond; the exact string is in `payload`. */
+  /** The time at which the service emitted it, to the millisecond; the exact string is in `payload`. */
   readonly emittedAt?: Date | undefined
   readonly mediaId: string
   readonly mediaType?: MediaType | undefined

@@ -9,7 +9,7 @@ export interface HandlerContext {
   readonly attempt: number
   /** Aborted with a `WebhookError` when the handler's time is up, the inbox closes or the lease was lost. */
   readonly signal: AbortSignal
-  /** When the delivery was accepted. */
+  /** The time at which the delivery was accepted. */
   readonly receivedAt: Date
   /** The receiver's logger; each line carries the event's key, type and media id and the handler's name. */
   readonly log: Logger

@@ -67,7 +67,7 @@ export class Leases implements Claims {
       this.#held.set(key, { owner, recorded: undefined })
       this.#renewLater()
     } else if (claim !== 'in-progress' && claim !== 'done') {
-      throw new TypeError('an idempotency store answers a claim with claimed, in-progress or done')
+      throw new TypeError('claim has to return claimed, in-progress or done')
     }
     return claim
   }

@@ -14,12 +14,14 @@ export interface StoreSteps {
    * `done` once the key was completed. When a lease has run out, the key can be claimed again.
    */
   claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
-  /** Makes a lease last `leaseMs` from now. `false`: the lease is lost, since another owner holds or has
-   * finished the key. */
+  /**
+   * Makes a lease last `leaseMs` from now. `false`: the lease is lost, since another owner has claimed or finished the
+   * key.
+   */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
   /**
-   * Marks a key as done. `false`: another owner holds or has finished it. `true` again for the owner that finished it,
-   * since a completion is tried again when its answer was lost.
+   * Marks a key as done. `false`: another owner has claimed or finished it. `true` again for the owner that finished
+   * it, since a completion is tried again when its answer was lost.
    */
   complete(key: string, owner: string): MaybePromise<boolean>
   /** Gives a claim back, so that the key can be claimed again immediately. `false`: `owner` did not hold it. */

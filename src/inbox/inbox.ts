@@ -32,7 +32,7 @@ export interface Attempt {
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
 }
 
-/** A handler that failed, and the text of its error. */
+/** A handler that failed, and the message of its error. */
 export interface HandlerFailure {
   /** The handler's name. */
   readonly handler: string
@@ -59,7 +59,9 @@ export type HandlingResult =
 /** Runs the handlers of an event. Never rejects. */
 export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => Promise<HandlingResult>
 
-/** A delivery that passed verification and could not be parsed. Neither URL nor headers are kept: they hold secrets. */
+/**
+ * A delivery that passed verification and could not be parsed. Neither URL nor headers are kept: they contain secrets.
+ */
 export interface UnreadableDelivery {
   /** The reason why it could not be parsed. */
   readonly reason: string
@@ -67,7 +69,7 @@ export interface UnreadableDelivery {
   readonly receivedAt: Date
   /** The id that the verifier vouches for, or the value of the header that `eventKey` names. */
   readonly eventId: string | undefined
-  /** The bytes as sent, or JSON written from the parsed body where another parser had consumed them. */
+  /** The bytes as sent, or JSON written from the parsed body if another parser had consumed them. */
   readonly body: Uint8Array
 }
 
@@ -91,7 +93,7 @@ export interface DeadLetter {
   readonly attempts: number
   /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
-  /** The handlers that failed in the last attempt. `handler` is `none` where no handler ran. */
+  /** The handlers that failed in the last attempt. `handler` is `none` if no handler ran. */
   readonly failures: readonly HandlerFailure[]
   /** The time at which it became a dead letter. */
   readonly diedAt: Date
@@ -109,8 +111,8 @@ export interface DeadLetters {
   /** Returns the dead letter with that key, or `undefined`. */
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
-   * Passes the event to the handlers that had failed, with fresh attempts. An unreadable delivery is parsed again
-   * first. `false`: no dead letter has that key.
+   * Passes the event to the handlers that have not completed, with fresh attempts. An unreadable delivery is parsed
+   * again first. `false`: no dead letter has that key.
    * @throws WebhookError `in_progress`, `overloaded` or `closing` when the event cannot be taken, `malformed` when the
    * delivery still cannot be parsed; the dead letter is kept then
    */
@@ -166,13 +168,13 @@ export interface AcceptOptions {
 export interface Inbox {
   /**
    * Stores the event, or says that it is a duplicate, in one atomic step. Throws or rejects when it cannot tell, with a
-   * WebhookError `in_progress` where another process has claimed the event and may not have stored it yet.
+   * WebhookError `in_progress` if another process has claimed the event and may not have stored it yet.
    */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
    * Accepts the event, makes one attempt and returns its result; a duplicate that arrives in the meantime gets the same
-   * result. After a
-   * failure the event's key is released, so that the sender's retry is handled. `ack: 'handled'` needs it.
+   * result. After a failure the event's key is released, so that the sender's retry is handled. `ack: 'handled'` needs
+   * this method.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**

@@ -16,7 +16,7 @@ export interface LaneJob {
   run?: number
 }
 
-// setImmediate where the runtime has it: a timer would cost a millisecond.
+// setImmediate if the runtime has it: a timer would cost a millisecond.
 const later: (run: () => void) => void = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
 
 /** The number of jobs that may start before the event loop gets a turn: handlers that never wait must not block it. */
@@ -93,7 +93,7 @@ export class Lanes<Job extends LaneJob> {
       else startInRequest()
     }
     if (this.#started < this.#ready.length) this.#schedule()
-    // Started jobs are removed many at a time: removing one would move all the others.
+    // Started jobs are removed many at a time: removing them one by one would move all the others each time.
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0

@@ -1,6 +1,6 @@
 /**
- * An abort signal that is made when it is first read. An AbortController costs as much as the HMAC of a delivery, and most
- * handlers never read their signal.
+ * An abort signal that is made when it is first read. An AbortController costs as much as the HMAC of a delivery, and
+ * most handlers never read their signal.
  */
 export class LazyAbort {
   #controller: AbortController | undefined

@@ -62,8 +62,8 @@ export function safeLogger(logger: Logger): SafeLogger {
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 
-// The names of levels in pino and winston, each with the index of the first of our levels that it lets through. With
-// any other name, all are let through.
+// The names of levels in pino and winston, each with the index of the first of our levels that it lets through. Any
+// other name lets all levels through.
 const firstLevel = new Map<unknown, number>([
   ['info', 1],
   ['warn', 2],

@@ -1,4 +1,4 @@
-/** A value, or a promise of it: one runtime or store is synchronous where another is asynchronous. */
+/** A value, or a promise of it: some runtimes and stores are synchronous, others are not. */
 export type MaybePromise<T> = T | Promise<T>
 
 /** Says whether a value has to be awaited. Awaiting only then saves a turn of the microtask queue on the hot path. */

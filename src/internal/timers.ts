@@ -9,7 +9,8 @@ export function unref(timer: Timer): void {
 }
 
 /**
- * Waits for a promise for up to `ms`. After that, it calls `late`, and resolves or rejects as that returns or throws.
+ * Waits for a promise for up to `ms`. After that, it calls `late`, and resolves with its result or rejects with its
+ * error.
  */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   return new Promise((resolve, reject) => {

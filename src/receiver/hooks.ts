@@ -1,6 +1,6 @@
 import type { DeliveryOutcome } from './acknowledgement.ts'
 
-/** The report of one delivery. It never holds the body, the title, a secret or the URL's query. */
+/** The report of one delivery. It never contains the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {
   /** A success such as `accepted`, or the code of the rejection. */
   readonly outcome: DeliveryOutcome

@@ -108,7 +108,7 @@ export function checkReceiverOptions(options: ReceiverOptions): void {
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
       'choose how deliveries are verified, such as verify: urlToken({ secret }); ' +
-        'unverified() accepts all. One of your own has name, needsBytes and verify',
+        'unverified() accepts all. Your own has name, needsBytes and verify',
     )
   }
   if (inbox !== undefined && typeof inbox?.open !== 'function') {

@@ -5,8 +5,8 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
 
-// Rejections are warnings, with two exceptions: those that a network, a deployment or a slow handler causes are
-// harmless, and those of a receiver that cannot take any delivery are errors.
+// Rejections are warnings, with two exceptions: those that browsers, networks, deployments or slow handlers cause
+// are harmless, and those of a receiver that cannot take any delivery are errors.
 const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   method_not_allowed: 'info',
   incomplete: 'info',

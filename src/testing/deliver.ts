@@ -43,7 +43,7 @@ export interface Delivered extends Acknowledgement {
  * const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'), { sign })
  * await handled
  * ```
- * @param payload a payload, or the exact text or bytes of a body
+ * @param payload a payload, or the exact string or bytes of a body
  * @throws WebhookError `invalid_option`
  */
 export async function deliver(
@@ -65,7 +65,7 @@ export async function deliver(
 
 /**
  * Makes the delivery that {@link deliver} would pass to a receiver.
- * @param payload a payload, or the exact text or bytes of a body
+ * @param payload a payload, or the exact string or bytes of a body
  * @throws WebhookError `invalid_option`
  */
 export async function makeDelivery(

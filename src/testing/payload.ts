@@ -56,9 +56,9 @@ const objectOf = (members: readonly (readonly [name: string, json: string])[]): 
   `{${members.map(([name, json]) => `"${name}":${json}`).join(',')}}`
 
 /**
- * Writes a string as Go's `encoding/json` does since Go 1.22. It agrees with `JSON.stringify` on quotes, backslashes and
- * control characters. Go also escapes characters that could end a `<script>` or a line of JavaScript, and writes lone
- * surrogates as the escape `\ufffd`. A U+FFFD in the text stays a character.
+ * Writes a string as Go's `encoding/json` does since Go 1.22. It agrees with `JSON.stringify` on quotes, backslashes
+ * and control characters. Go also escapes characters that could end a `<script>` or a line of JavaScript, and writes
+ * lone surrogates as the escape `\ufffd`. A U+FFFD in the text stays a character.
  */
 function jsonString(text: string): string {
   const wellFormed = text.split(/\p{Surrogate}/u).map((part) => JSON.stringify(part).slice(1, -1))

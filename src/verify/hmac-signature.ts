@@ -8,7 +8,7 @@ import { notVerified, type Verifier, verified } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
 export interface HmacSignatureOptions {
-  /** The key, used as the bytes of its UTF-8 text. */
+  /** The key. Its bytes are those of the string in UTF-8. */
   readonly secret: Secrets
   /** The header that carries the signature. */
   readonly header: string
@@ -23,7 +23,7 @@ export interface HmacSignatureOptions {
   readonly prefix?: string
   /**
    * The text between signatures, for a sender that sends several in one header while it changes its secret.
-   * @defaultValue none: the header holds one signature
+   * @defaultValue none: the header contains one signature
    */
   readonly separator?: string
   /** The header with the time of signing, in Unix seconds. It may differ from now by `toleranceSeconds` (300). */

@@ -8,8 +8,8 @@ export interface UrlTokenOptions {
   /** The token, before it is percent-encoded for a URL. */
   readonly secret: Secrets
   /**
-   * The part of the URL that holds the secret: the query, or the last segment of the path, where a slash in it has to
-   * be percent-encoded.
+   * The part of the URL that contains the secret: the query, or the last segment of the path, where a slash in it has
+   * to be percent-encoded.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
@@ -21,7 +21,7 @@ export interface UrlTokenOptions {
 }
 
 /**
- * Accepts deliveries whose URL holds a secret, for a sender that signs nothing: register
+ * Accepts deliveries whose URL contains a secret, for a sender that signs nothing: register
  * `https://example.com/webhooks/media?token=…` as the webhook's URL.
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
@@ -29,7 +29,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
   const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
   checkChoice('urlToken', 'in', place, ['query', 'path'])
   if (place === 'path' ? options?.parameter !== undefined : !parameter) {
-    throw new WebhookError('invalid_option', "urlToken: parameter names a query parameter, and goes with in 'query'")
+    throw new WebhookError('invalid_option', "urlToken: parameter needs a name, and works only with in 'query'")
   }
   const secrets = readSecrets('urlToken', secret)
   const match = credentialMatcher('the token in the URL', place === 'query' ? secrets.map(spacesArePluses) : secrets)

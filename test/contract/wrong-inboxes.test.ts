@@ -94,7 +94,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string][] = [
     withMethods((inbox) => ({
       accept: (accepted) => (inbox.accept(accepted) === 'overloaded' ? 'overloaded' : 'accepted'),
     })),
-    'accepts one of 20 concurrent events of one key',
+    'accepts one of 20 concurrent deliveries of one event',
   ],
   [
     'accepts nothing',

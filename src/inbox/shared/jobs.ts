@@ -15,7 +15,7 @@ export interface EarlierAttempts {
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
-/** An event from its acceptance to its end, and its current attempt. It is aborted at most once, since it ends then. */
+/** An event from its acceptance to its end, and its current attempt. It can be aborted once, at its end. */
 export class Job extends LazyAbort implements LaneJob, Attempt {
   readonly key: string
   readonly lane: string

@@ -50,7 +50,7 @@ export function checkAccepting(check: Check): void {
     expect(next.event.key).toBe('two')
   })
 
-  check('accepts one of 20 concurrent events of one key', async ({ inbox, calls, expect }) => {
+  check('accepts one of 20 concurrent deliveries of one event', async ({ inbox, calls, expect }) => {
     const acceptances = await Promise.all(Array.from({ length: 20 }, () => inbox.accept(eventOf('one'))))
     expect(acceptances.filter((acceptance) => acceptance === 'accepted').length).toBe(1)
     expect(acceptances.filter((acceptance) => acceptance === 'duplicate').length).toBe(19)

@@ -19,7 +19,7 @@ interface Row {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Makes the option of an inbox that answers every event with `accept`. */
+/** Makes the options of a receiver whose inbox answers every event with `accept`. */
 const inboxThat = (accept: Inbox['accept']) => (): Partial<ReceiverOptions> => ({
   inbox: {
     name: 'inboxThat',
