@@ -21,12 +21,13 @@ import { Jobs } from './shared/jobs.ts'
 import { SqliteCleanUp } from './sqlite/clean-up.ts'
 import { GroupCommit } from './sqlite/commits.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'
-import { hashKey, type StoredEvent } from './sqlite/events.ts'
+import { hashKey } from './sqlite/events.ts'
 import { type OwnedFile, ownDatabase, ownFile, usable } from './sqlite/file.ts'
 import { SqliteJob } from './sqlite/job.ts'
 import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
 import { chooseSuspects, Suspects } from './sqlite/suspects.ts'
+import { TakeUp } from './sqlite/take-up.ts'
 import { SqliteUpkeep } from './sqlite/upkeep.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
@@ -93,9 +94,6 @@ function opener(path: string | undefined, database: SqliteDatabase | undefined):
   throw new WebhookError('invalid_option', 'sqliteInbox: give either the path of a file or a database')
 }
 
-/** The number of events that are read from the file in one turn of the event loop. */
-const takenUpPerTurn = 25
-
 class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly #limits: Limits
@@ -106,12 +104,12 @@ class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
+  readonly #takeUp: TakeUp
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
   #suspects: Suspects | undefined
   /** The number of events on their way to the disk. */
   #pending = 0
-  #isTakingUp = false
 
   constructor(host: InboxHost, file: OwnedFile, limits: Limits) {
     const { handle, logger } = host
@@ -127,10 +125,18 @@ class SqliteInbox implements Inbox {
     this.#ledger = new SqliteLedger(this.#commits, file, logger)
     const { concurrency, maxDeadLetters } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#takeUp = new TakeUp({
+      file,
+      jobs: this.#jobs,
+      handling: this.#handling,
+      logger,
+      hasStopped: () => this.#closing.hasStarted || owner.isLost,
+      lookAgain: () => this.#upkeep.suspect(),
+    })
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: (row) => this.#takeUpReplayed(row),
+      onReplayed: (row) => this.#takeUp.replayed(row),
     })
     this.#upkeep = new SqliteUpkeep({
       database,
@@ -147,7 +153,7 @@ class SqliteInbox implements Inbox {
 
   /** Takes up what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
-    for (const row of this.#file.events.rows()) this.#takeUp(row)
+    this.#takeUp.all()
     this.deadLetters.replayMarked()
     const { predecessor } = this.#file.owner
     if (predecessor === undefined) return
@@ -163,52 +169,8 @@ class SqliteInbox implements Inbox {
   /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
   #lookInto(): void {
     if (!this.#commits.isOwner()) return
-    void this.#takeUpNew()
+    void this.#takeUp.missing()
     this.deadLetters.replayMarked()
-  }
-
-  /** Adds the events of the file that are not in memory. */
-  async #takeUpNew(): Promise<void> {
-    if (this.#isTakingUp) return this.#upkeep.suspect()
-    this.#isTakingUp = true
-    try {
-      const held = new Set(Array.from(this.#jobs, ({ row }) => row))
-      const rows = this.#file.events.rows().filter((row) => !held.has(row))
-      for (const [index, row] of rows.entries()) {
-        // Deliveries have their turn too.
-        if (index % takenUpPerTurn === takenUpPerTurn - 1) await new Promise((resolve) => setImmediate(resolve))
-        if (this.#closing.hasStarted || this.#file.owner.isLost) return
-        this.#takeUp(row)
-      }
-    } catch (error) {
-      this.#logger.warn({ err: error }, 'the inbox could not read its file')
-    } finally {
-      this.#isTakingUp = false
-    }
-  }
-
-  /** Adds an event that has been replayed. The file is read again soon if it cannot be read now. */
-  #takeUpReplayed(row: number): void {
-    try {
-      this.#takeUp(row)
-    } catch {
-      this.#upkeep.suspect()
-    }
-  }
-
-  /** Adds an event of the file, unless it is in memory or has ended meanwhile. */
-  #takeUp(row: number): void {
-    const stored = this.#file.events.get(row)
-    if (stored === undefined || this.#jobs.get(stored.event.key) !== undefined) return
-    const job = this.#add(stored, row, stored)
-    if (stored.dueInMs > 0) this.#handling.addLater(job, stored.dueInMs)
-    else this.#handling.add(job)
-  }
-
-  #add({ event, receivedAt }: AcceptedEvent, row: number, earlier?: StoredEvent): SqliteJob {
-    const job = new SqliteJob({ event, receivedAt }, row, earlier)
-    this.#jobs.add(job)
-    return job
   }
 
   accept(accepted: AcceptedEvent): MaybePromise<Acceptance> {
@@ -227,7 +189,9 @@ class SqliteInbox implements Inbox {
 
   #committed(accepted: AcceptedEvent, row: number | undefined): Acceptance {
     if (row === undefined) return 'duplicate'
-    this.#handling.add(this.#add(accepted, row))
+    const job = new SqliteJob(accepted, row)
+    this.#jobs.add(job)
+    this.#handling.add(job)
     return 'accepted'
   }
 
