@@ -44,15 +44,18 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     let retryInMs: number | undefined
     const handlers = registry.handlersFor(event.type)
     const failures: HandlerFailure[] = []
+    // Names of handlers that are no longer registered stay: a rollback may register them again.
+    const completed = [...attempt.completed]
     // A handler existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     if (handlers.length === 0) return noHandler(event.type, attempt, delayAfter(attempt, retry), logger)
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as RegisteredHandler
-      if (attempt.completed.includes(name)) continue
+      if (completed.includes(name)) continue
       const run = new HandlerRun(event, receivedAt, attempt, name, logger)
       const failure = await run.finish(handler, deadlines)
       if (failure === undefined) {
         reporter.run('handled', run)
+        completed.push(name)
         const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
         if (isPromise(persisted)) await persisted
       } else {
@@ -62,13 +65,10 @@ export function createDispatcher(options: DispatcherOptions): Handle {
         else reportFailure(options, run, failure.error, retryInMs)
       }
       // The inbox took the event back. The handlers have not failed, and the remaining ones must not start.
-      if (attempt.aborted) {
-        const started = handlers.filter(({ name }, index) => index <= i || attempt.completed.includes(name))
-        return { status: 'retry', delayMs: 0, completed: completedOf(started, failures) }
-      }
+      if (attempt.aborted) return { status: 'retry', delayMs: 0, completed }
     }
     if (failures.length === 0) return done
-    return failed(retryInMs, completedOf(handlers, failures), failures)
+    return failed(retryInMs, completed, failures)
   }
 }
 
@@ -104,10 +104,6 @@ function reportFailure(
     )
   }
 }
-
-/** Lists the handlers that succeeded, in this attempt or an earlier one. */
-const completedOf = (handlers: readonly RegisteredHandler[], failures: readonly HandlerFailure[]): string[] =>
-  handlers.map(({ name }) => name).filter((name) => !failures.some((failure) => failure.handler === name))
 
 // A handler can throw anything, even an object whose conversion to a string throws.
 function errorText(error: unknown): string {

@@ -202,6 +202,17 @@ describe('the receiver survives', () => {
 })
 
 describe('an attempt that the inbox aborts', () => {
+  test('keeps the name of a handler that succeeded before and is no longer registered', async () => {
+    const registry = new HandlerRegistry()
+    registry.add(undefined, () => Promise.reject(new Error('no')), { name: 'failing' })
+    const reporter = createReporter({}, safeLogger(silent))
+    const retry = { attempts: 5, delayAfter: () => 0 }
+    const handle = createDispatcher({ registry, reporter, logger: silent, handlerTimeoutMs: 1_000, retry })
+    const attempt = { number: 1, completed: ['removed'], aborted: false, signal: new AbortController().signal }
+    const { event, receivedAt } = eventOf('one')
+    expect(await handle(event, receivedAt, attempt)).toMatchObject({ status: 'retry', completed: ['removed'] })
+  })
+
   test('starts no other handler, and returns every handler that has completed, in this attempt or before', async () => {
     const registry = new HandlerRegistry()
     const controller = new AbortController()
