@@ -9,7 +9,7 @@ import type { UrlTokenOptions } from '../verify/url-token.ts'
 
 /** The parts of a delivery that a signer reads and changes. */
 export interface Draft {
-  /** The URL of the request. A signer of URL tokens changes it. */
+  /** The URL of the request. `signWithUrlToken` changes it. */
   readonly url: string
   /** The header fields by name. */
   readonly headers: Readonly<Record<string, string>>

@@ -22,11 +22,11 @@ export type Verification =
 
 /** Decides whether a delivery comes from the sender. When it throws or rejects, the delivery is not verified. */
 export interface Verifier {
-  /** Names it in logs and error messages. */
+  /** The verifier's name in logs and error messages. */
   readonly name: string
   /** `true` if it needs the body's exact bytes. It then cannot verify a body that a parser has consumed. */
   readonly needsBytes: boolean
-  /** Decides about one delivery. */
+  /** Decides whether one delivery comes from the sender. */
   verify(delivery: SignedDelivery): MaybePromise<Verification>
 }
 

@@ -42,7 +42,7 @@ describe('the format of a payload', () => {
     }
   })
 
-  test('may mix camelCase and snake_case in an envelope, and prefers snake_case where both are present', async () => {
+  test('may mix camelCase and snake_case in an envelope, and prefers snake_case if both have a value', async () => {
     const data = { media_type: 'audio', userId: 'u1', user_id: 'u2', emitted_at: '', emittedAt: '2026-03-01T12:00:00Z' }
     expect(await eventOf(envelope(data))).toMatchObject({
       mediaType: 'audio',
