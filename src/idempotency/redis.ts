@@ -16,7 +16,7 @@ export interface RedisStoreOptions {
    */
   readonly prefix?: string
   /**
-   * How long a finished key is remembered, in ms.
+   * The time for which a finished key is remembered, in ms.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
