@@ -38,7 +38,7 @@ export interface ClientConfig extends Required<ClientOptions> {
 }
 
 // Only characters that a header can carry: for any other, fetch throws an error that quotes the credential.
-const credential = z.string({ error: 'has to be a text (is an environment variable unset?)' }).regex(/^[\x21-\x7e]+$/, {
+const credential = z.string({ error: 'has to be a string (is an environment variable unset?)' }).regex(/^[\x21-\x7e]+$/, {
   error: 'has to be visible ASCII characters (is it empty, or is there a newline at its end?)',
 })
 

@@ -35,7 +35,7 @@ export const httpUrl = z
 
 // Excludes `.` and `..`, which change the path, and lone surrogates, which cannot be encoded.
 export const id = z
-  .string({ error: 'has to be a text' })
+  .string({ error: 'has to be a string' })
   .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
 
 /** The parameters that all lists share: a search, a page and an order. */

@@ -12,8 +12,8 @@ const build = (credentials: unknown, options: unknown) => () => createClient(cre
 describe('createClient throws invalid_option', () => {
   test.each([
     [undefined, /publicKey/],
-    [{}, /publicKey has to be a text \(is an environment variable unset\?\)/],
-    [{ publicKey: 'p' }, /secretKey has to be a text/],
+    [{}, /publicKey has to be a string \(is an environment variable unset\?\)/],
+    [{ publicKey: 'p' }, /secretKey has to be a string/],
     [{ publicKey: 'p', secretKey: '' }, /secretKey has to be visible ASCII characters \(is it empty/],
     [{ publicKey: 'p', secretKey: 'the-secret\n' }, /secretKey .*newline at its end/],
     [{ publicKey: 'p', secretKey: 'the-secret-ключ' }, /secretKey has to be visible ASCII/],
