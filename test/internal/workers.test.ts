@@ -75,6 +75,19 @@ describe('on Workers', () => {
     expect(await startedNow(calls)).toContain('two 1')
   })
 
+  test('the late result of a run that was given up does not count for the next attempt', async () => {
+    const { inbox, calls } = openInbox(memoryInbox())
+    await inbox.accept(eventOf('one'), { waitUntil })
+    await vi.advanceTimersByTimeAsync(5)
+    const late = await calls.next()
+    await vi.advanceTimersByTimeAsync(31_000)
+    await inbox.accept(eventOf('two'), { waitUntil })
+    expect(await startedNow(calls)).toContain('one 2')
+    late.finish({ status: 'dead', completed: [], failures: [{ handler: 'h', message: 'late' }] })
+    await vi.advanceTimersByTimeAsync(5)
+    expect(inbox.stats()).toMatchObject({ running: 2, deadLetters: 0 })
+  })
+
   test('an event whose retry ended with its request is handled with the next delivery', async () => {
     const { inbox, calls } = openInbox(memoryInbox())
     await inbox.accept(eventOf('one'), { waitUntil })

@@ -114,8 +114,12 @@ export class Handling<EachJob extends Job> {
     // The inbox may have given up on it in the meantime.
     if (job.hasEnded) return Promise.resolve()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
+    const { number } = job
     const { event, receivedAt } = job.accepted
-    return this.#handle(event, receivedAt, job).then((result) => this.#finished(job, result))
+    return this.#handle(event, receivedAt, job).then((result) => {
+      // A run that was given up can still end, when the next attempt has the event.
+      if (job.number === number) this.#finished(job, result)
+    })
   }
 
   #recordProgress(job: EachJob): void {
