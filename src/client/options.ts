@@ -38,9 +38,11 @@ export interface ClientConfig extends Required<ClientOptions> {
 }
 
 // Only characters that a header can carry: for any other, fetch throws an error that quotes the credential.
-const credential = z.string({ error: 'has to be a string (is an environment variable unset?)' }).regex(/^[\x21-\x7e]+$/, {
-  error: 'has to be visible ASCII characters (is it empty, or is there a newline at its end?)',
-})
+const credential = z
+  .string({ error: 'has to be a string (is an environment variable unset?)' })
+  .regex(/^[\x21-\x7e]+$/, {
+    error: 'has to be visible ASCII characters (is it empty, or is there a newline at its end?)',
+  })
 
 const keyPair = params({ publicKey: credential, secretKey: credential, accessToken: credential.optional() })
 const bearer = params({ accessToken: credential })
