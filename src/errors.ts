@@ -8,6 +8,7 @@ import { recogniseAnyCopy } from './internal/any-copy.ts'
  *   `malformed`: the delivery was rejected.
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.
  * - `handler_failed`: a handler failed and the acknowledgement waited for it.
+ * - `invalid_transaction`: a handler called `context.transaction` twice, after its end, or with an inbox that has no database.
  * - `timeout`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
  * - `internal`: a function given by the user, such as `eventKey`, threw.
  */
@@ -25,6 +26,7 @@ export const webhookErrorCodes = [
   'unavailable',
   'in_progress',
   'handler_failed',
+  'invalid_transaction',
   'timeout',
   'lease_lost',
   'internal',

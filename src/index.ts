@@ -48,6 +48,8 @@ export type {
   InboxHost,
   InboxStats,
   ParseUnreadable,
+  Transactional,
+  TransactionScope,
   UnfinishedEvent,
   UnreadableDelivery,
 } from './inbox/inbox.ts'

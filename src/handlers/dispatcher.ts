@@ -1,10 +1,10 @@
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { Attempt, Handle, HandlerFailure, HandlingResult } from '../inbox/inbox.ts'
+import type { Attempt, Handle, HandlerFailure, HandlingResult, TransactionScope } from '../inbox/inbox.ts'
 import { Deadlines, type Timed } from '../internal/deadlines.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { RetrySchedule } from './retry.ts'
@@ -53,8 +53,9 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       if (completed.includes(name)) continue
       const run = new HandlerRun(event, receivedAt, attempt, name, logger)
       const failure = await run.finish(handler, deadlines)
-      if (failure === undefined) {
-        reporter.run('handled', run)
+      if (failure === undefined || run.hasCommitted) {
+        if (failure === undefined) reporter.run('handled', run)
+        else reportFailure(options, run, failure.error, undefined)
         completed.push(name)
         const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
         if (isPromise(persisted)) await persisted
@@ -95,9 +96,10 @@ function reportFailure(
   error: unknown,
   retryInMs: number | undefined,
 ): void {
-  const outcome = retryInMs !== undefined ? 'retried' : retry === undefined ? 'failed' : 'dead-lettered'
+  const { event, handler, context, hasCommitted } = run
+  const final = hasCommitted ? 'handled' : retry === undefined ? 'failed' : 'dead-lettered'
+  const outcome = retryInMs === undefined ? final : 'retried'
   reporter.run(outcome, run, error, retryInMs)
-  const { event, handler, context } = run
   for (const onError of registry.errorHandlers) {
     reporter.guarded('onError', () =>
       onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
@@ -115,9 +117,11 @@ function errorText(error: unknown): string {
 }
 
 /** One run of one handler. */
-export class HandlerRun implements Timed {
+export class HandlerRun implements Timed, TransactionScope {
   readonly event: MediaEvent
   readonly handler: string
+  /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
+  hasCommitted = false
   readonly startedAt = performance.now()
   readonly context: HandlerContext
   readonly #attempt: Attempt
@@ -125,6 +129,9 @@ export class HandlerRun implements Timed {
   #timeout: LazyAbort | undefined
   #signal: AbortSignal | undefined
   #giveUp: ((error: Error) => void) | undefined
+  #transaction: Promise<unknown> | undefined
+  #isInTransaction = false
+  #hasEnded = false
 
   constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
     this.event = event
@@ -145,17 +152,55 @@ export class HandlerRun implements Timed {
     return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
   }
 
-  /** Calls the handler and waits until it ends or its time is up. Returns the failure, if it failed. */
-  async finish(handler: Handler<never>, deadlines: Deadlines): Promise<{ readonly error: unknown } | undefined> {
+  /**
+   * Calls the handler and waits until it and its transaction end, or its time is up. Returns the failure, if it failed.
+   */
+  async finish(handler: Handler<never, never>, deadlines: Deadlines): Promise<{ readonly error: unknown } | undefined> {
     deadlines.add(this)
     try {
-      const result = handler(this.event as never, this.context)
+      const result = handler(this.event as never, this.context as never)
       if (isPromise(result)) await this.#settled(result)
+      this.#hasEnded = true
+      // The handler may have returned without awaiting it.
+      if (this.#isInTransaction) await this.#settled(this.#transaction as Promise<unknown>)
     } catch (error) {
+      this.#hasEnded = true
+      if (this.#isInTransaction) await this.#rollBack(error)
       return { error }
     } finally {
       deadlines.remove(this)
     }
+  }
+
+  transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
+    const { transaction } = this.#attempt
+    if (transaction === undefined) throw misuse('the inbox has no database: use postgresInbox or sqliteInbox')
+    if (this.#hasEnded) throw misuse('the handler has ended')
+    if (this.#transaction !== undefined) throw misuse('a handler has one transaction')
+    this.#isInTransaction = true
+    const committed = transaction(this, run)
+      .then((result) => {
+        this.hasCommitted = true
+        return result
+      })
+      .finally(() => {
+        this.#isInTransaction = false
+      })
+    // A handler that does not await it fails all the same, so its rejection must not end the process.
+    committed.catch(() => {})
+    this.#transaction = committed
+    return committed
+  }
+
+  /** Waits until the transaction is rolled back, or committed if it is too late. */
+  async #rollBack(reason: unknown): Promise<void> {
+    this.#abort(reason as Error)
+    await this.#transaction?.catch(() => {})
+  }
+
+  #abort(reason: Error): void {
+    this.#timeout ??= new LazyAbort()
+    this.#timeout.abort(reason)
   }
 
   #settled(result: Promise<unknown>): Promise<unknown> {
@@ -168,11 +213,13 @@ export class HandlerRun implements Timed {
 
   expire(): void {
     const error = new WebhookError('timeout', 'the handler did not finish in time')
-    this.#timeout ??= new LazyAbort()
-    this.#timeout.abort(error)
+    this.#abort(error)
     this.#giveUp?.(error)
   }
 }
+
+const misuse = (problem: string): WebhookError =>
+  new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
 
 /** The context that a handler gets. Its costly parts are created when they are first read. */
 class RunContext implements HandlerContext {
@@ -190,6 +237,11 @@ class RunContext implements HandlerContext {
 
   get signal(): AbortSignal {
     return this.#run.signal
+  }
+
+  // In the type of the context only where the inbox has a database.
+  transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
+    return this.#run.transaction(run)
   }
 
   get log(): Logger {

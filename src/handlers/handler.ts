@@ -15,11 +15,17 @@ export interface HandlerContext {
   readonly log: Logger
 }
 
-/** Handles an event. It succeeds when it returns or resolves; the value is not used. */
-export type Handler<Event extends MediaEvent = MediaEvent> = (event: Event, context: HandlerContext) => unknown
+/**
+ * Handles an event. It succeeds when it returns or resolves; the value is not used.
+ * @typeParam Additions the type of what the receiver's inbox adds to the context, such as `{ transaction }`
+ */
+export type Handler<Event extends MediaEvent = MediaEvent, Additions = unknown> = (
+  event: Event,
+  context: HandlerContext & Additions,
+) => unknown
 
 /** At most one handler for each type, for `createReceiver({ handlers })`. */
-export type Handlers = { readonly [Type in EventType]?: Handler<EventOf<Type>> }
+export type Handlers<Additions = unknown> = { readonly [Type in EventType]?: Handler<EventOf<Type>, Additions> }
 
 /** The options of `on` and `onAny`. */
 export interface HandlerOptions {

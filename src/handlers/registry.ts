@@ -5,7 +5,7 @@ import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.
 /** A handler and its name. */
 export interface RegisteredHandler {
   readonly name: string
-  readonly handler: Handler<never>
+  readonly handler: Handler<never, never>
   /** `undefined` for every type, unknown ones included. */
   readonly types: ReadonlySet<string> | undefined
 }
@@ -17,7 +17,7 @@ export class HandlerRegistry {
   readonly #errorHandlers: ErrorHandler[] = []
 
   /** @throws WebhookError `invalid_option` */
-  constructor(handlers: Handlers = {}) {
+  constructor(handlers: Handlers<never> = {}) {
     for (const [type, handler] of Object.entries(handlers)) {
       if (handler !== undefined) this.add([type as EventType], handler)
     }
@@ -28,7 +28,7 @@ export class HandlerRegistry {
   }
 
   /** @throws WebhookError `invalid_option` */
-  add(types: readonly EventType[] | undefined, handler: Handler<never>, { name }: HandlerOptions = {}): void {
+  add(types: readonly EventType[] | undefined, handler: Handler<never, never>, { name }: HandlerOptions = {}): void {
     checkFunction('on', handler)
     if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
     const unknown = types?.find((type) => !eventTypes.includes(type))
@@ -43,7 +43,7 @@ export class HandlerRegistry {
   }
 
   /** Removes a handler from the given types or, without `types`, wherever it is registered. */
-  remove(types: readonly EventType[] | undefined, handler: Handler<never>): void {
+  remove(types: readonly EventType[] | undefined, handler: Handler<never, never>): void {
     this.#replace(
       this.#handlers.flatMap((registered) => {
         if (registered.handler !== handler) return [registered]
@@ -77,7 +77,7 @@ export class HandlerRegistry {
     this.#byType.clear()
   }
 
-  #nameFor({ name }: Handler<never>): string {
+  #nameFor({ name }: Handler<never, never>): string {
     const base = name || 'handler'
     let candidate = base
     for (let number = 2; this.#isTaken(candidate); number++) candidate = `${base}-${number}`

@@ -18,6 +18,29 @@ export type Acceptance = 'accepted' | 'duplicate' | 'overloaded'
  */
 export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress' | 'overloaded' | 'closing'
 
+/** The run of a handler, as its transaction sees it. */
+export interface TransactionScope {
+  /** The handler's name, which the transaction records as completed. */
+  readonly handler: string
+  /** Aborted when the run has to stop. The transaction is rolled back then, unless it is being committed. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * The part of a handler's context that an inbox in a database adds.
+ * @typeParam Client the connection that the writes go through
+ */
+export interface Transactional<Client> {
+  /**
+   * Runs `run` in a transaction of the inbox's database, and commits what it writes together with the record that this
+   * handler has completed: both or neither, and only if this process still holds the event. After that the handler never
+   * runs again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back. A handler can
+   * call it once. What the handler does afterwards is not repeated if it fails.
+   * @throws WebhookError `lease_lost`, `unavailable` when the database cannot be reached, or `invalid_transaction`
+   */
+  transaction<Result>(run: (client: Client) => MaybePromise<Result>): Promise<Result>
+}
+
 /** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
   /** 1 for the first attempt. */
@@ -30,6 +53,14 @@ export interface Attempt {
   readonly signal: AbortSignal
   /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
+  /**
+   * Runs `run` in a transaction of the inbox's database. What it writes is committed together with the record that the
+   * handler has completed, if this process still holds the event. Otherwise it is rolled back, and the promise rejects.
+   * Absent if the inbox has no database.
+   */
+  readonly transaction?:
+    | (<Result>(scope: TransactionScope, run: (client: never) => MaybePromise<Result>) => Promise<Result>)
+    | undefined
 }
 
 /** A handler that failed, and the message of its error. */
@@ -182,6 +213,11 @@ export interface Inbox {
    * deployed. Absent if the inbox does not outlive the process.
    */
   keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
+  /**
+   * Resolves once the inbox can accept. Absent if it can from the start.
+   * @throws WebhookError `unavailable` when it cannot be opened
+   */
+  ready?(): Promise<void>
   /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
   /** Counts the events by state. */
@@ -200,12 +236,17 @@ export interface InboxHost {
   readonly logger: Logger
 }
 
-/** An inbox that a receiver can open. `memoryInbox()`, `sqliteInbox({ path })` and the others make one. */
-export interface InboxDefinition {
+/**
+ * An inbox that a receiver can open. `memoryInbox()`, `sqliteInbox({ path })` and the others make one.
+ * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
+ */
+export interface InboxDefinition<out Additions = unknown> {
   /** The name of the inbox in error messages. */
   readonly name: string
   /** `true` if the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
   readonly handlesNow?: boolean
+  /** Never set: it carries the type parameter. */
+  readonly additions?: Additions
   /**
    * Opens the inbox, which starts to handle events immediately. The receiver calls it once.
    * @throws WebhookError `invalid_option` the second time, `unavailable` when the inbox cannot be opened

@@ -1,7 +1,10 @@
 import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 
 /** The code of a rejection. */
-export type RejectionCode = Exclude<WebhookErrorCode, 'invalid_option' | 'timeout' | 'lease_lost'>
+export type RejectionCode = Exclude<
+  WebhookErrorCode,
+  'invalid_option' | 'invalid_transaction' | 'timeout' | 'lease_lost'
+>
 
 /** The outcome of a delivery: one of the four successes, or the code of its rejection. */
 export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | RejectionCode

@@ -1,6 +1,6 @@
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { EventOf, EventType } from '../events/catalogue.ts'
+import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
 import type { EventKeySource } from '../events/parse.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
@@ -11,17 +11,20 @@ import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
 import type { Hooks } from './hooks.ts'
 
-/** The options of `createReceiver`. */
-export interface ReceiverOptions {
+/**
+ * The options of `createReceiver`.
+ * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
+ */
+export interface ReceiverOptions<Additions = unknown> {
   /** Decides which deliveries come from the sender. `unverified()` accepts them all. */
   readonly verify: Verifier
   /** The initial handlers, at most one for each type; `on` adds more. */
-  readonly handlers?: Handlers
+  readonly handlers?: Handlers<NoInfer<Additions>>
   /**
    * Keeps accepted events until they are handled.
    * @defaultValue `memoryInbox()`
    */
-  readonly inbox?: InboxDefinition
+  readonly inbox?: InboxDefinition<Additions>
   /**
    * The moment of the acknowledgement: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
    * @defaultValue 'accepted'
@@ -66,8 +69,11 @@ export interface ReceiverOptions {
   readonly logger?: Logger
 }
 
-/** Receives deliveries and passes their events to handlers. */
-export interface Receiver {
+/**
+ * Receives deliveries and passes their events to handlers.
+ * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
+ */
+export interface Receiver<out Additions = unknown> {
   /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
@@ -76,18 +82,27 @@ export interface Receiver {
    */
   on<Type extends EventType>(
     type: Type | readonly Type[],
-    handler: Handler<EventOf<Type>>,
+    handler: Handler<EventOf<Type>, Additions>,
     options?: HandlerOptions,
-  ): Receiver
+  ): Receiver<Additions>
   /** Registers a handler for events of every type, unknown types included. */
-  onAny(handler: Handler, options?: HandlerOptions): Receiver
+  onAny(handler: Handler<MediaEvent, Additions>, options?: HandlerOptions): Receiver<Additions>
   /** Removes a handler from one type or several, or wherever it was registered. */
-  off<Type extends EventType>(type: Type | readonly Type[], handler: Handler<EventOf<Type>>): Receiver
-  off(handler: Handler<never>): Receiver
+  off<Type extends EventType>(
+    type: Type | readonly Type[],
+    handler: Handler<EventOf<Type>, Additions>,
+  ): Receiver<Additions>
+  off(handler: Handler<never, Additions>): Receiver<Additions>
   /** Says whether a handler is registered for events of the type; with `onAny`, `true` for all. */
   handles(type: EventType): boolean
   /** Registers a function that is called for every failure of a handler. */
-  onError(handler: ErrorHandler): Receiver
+  onError(handler: ErrorHandler): Receiver<Additions>
+  /**
+   * Resolves once the inbox can accept. Await it before the server listens, so that a database that cannot be used is an
+   * error at start; until then, deliveries wait for the inbox.
+   * @throws WebhookError `unavailable` when the inbox cannot be opened
+   */
+  ready(): Promise<void>
   /**
    * Rejects new deliveries with 503, accepts those in flight, and closes the inbox. Close the server first:
    * `closeServer` of `media-webhooks/node` does both. Safe to call again.
@@ -101,7 +116,7 @@ export interface Receiver {
  * Checks at run time what the types check at compile time, for callers who use JavaScript.
  * @throws WebhookError `invalid_option`
  */
-export function checkReceiverOptions(options: ReceiverOptions): void {
+export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
   const { handlers: _, hooks: __, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.

@@ -26,7 +26,7 @@ import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDeliver
  * ```
  * @throws WebhookError `invalid_option`, or `unavailable` when the inbox cannot be opened
  */
-export function createReceiver(options: ReceiverOptions): Receiver {
+export function createReceiver<Additions = unknown>(options: ReceiverOptions<Additions>): Receiver<Additions> {
   checkReceiverOptions(options)
   const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
@@ -109,14 +109,18 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return withRegistration(registry, {
     inbox,
     receive,
+    ready: async () => inbox.ready?.(),
     // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
   })
 }
 
 /** Adds the methods that register handlers. */
-function withRegistration(registry: HandlerRegistry, path: Pick<Receiver, 'inbox' | 'receive' | 'close'>): Receiver {
-  const receiver: Receiver = {
+function withRegistration(
+  registry: HandlerRegistry,
+  path: Pick<Receiver, 'inbox' | 'receive' | 'ready' | 'close'>,
+): Receiver<never> {
+  const receiver: Receiver<never> = {
     ...path,
     on(type, handler, options) {
       registry.add(typeof type === 'string' ? [type] : type, handler, options)
@@ -126,7 +130,7 @@ function withRegistration(registry: HandlerRegistry, path: Pick<Receiver, 'inbox
       registry.add(undefined, handler, options)
       return receiver
     },
-    off(type: EventType | readonly EventType[] | Handler<never>, handler?: Handler<never>) {
+    off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {
       if (typeof type === 'function') registry.remove(undefined, type)
       else if (handler !== undefined) registry.remove(typeof type === 'string' ? [type] : type, handler)
       return receiver

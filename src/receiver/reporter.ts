@@ -58,7 +58,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
-      const level = handlingLevels[outcome]
+      const level = outcome === 'handled' && error !== undefined ? 'error' : handlingLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && hooks.handling === undefined) return
       const report = handlingReport(outcome, run, error, retryInMs)
@@ -77,11 +77,13 @@ function handlingReport(
   const { key, type, mediaId } = event
   const durationMs = performance.now() - startedAt
   const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
-  if (outcome === 'handled') return report
+  if (outcome === 'handled' && error === undefined) return report
   return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
 }
 
-function handlingLine({ outcome, handler, attempt, retryInMs = 0 }: HandlingReport): string {
+function handlingLine({ outcome, handler, attempt, retryInMs = 0, error }: HandlingReport): string {
+  if (outcome === 'handled' && error !== undefined)
+    return `handler ${handler} failed after its transaction was committed`
   const what = `handler ${handler} ${outcome === 'handled' ? 'handled an event' : 'failed'} in attempt ${attempt}`
   if (outcome === 'retried') return `${what} and will run again in ${Math.round(retryInMs)} ms`
   return outcome === 'dead-lettered' ? `${what}, the last: the event is a dead letter` : what
