@@ -117,7 +117,7 @@ function errorText(error: unknown): string {
 }
 
 /** One run of one handler. */
-export class HandlerRun implements Timed, TransactionScope {
+export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   readonly event: MediaEvent
   readonly handler: string
   /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
@@ -126,14 +126,13 @@ export class HandlerRun implements Timed, TransactionScope {
   readonly context: HandlerContext
   readonly #attempt: Attempt
   readonly #logger: Logger
-  #timeout: LazyAbort | undefined
   #signal: AbortSignal | undefined
   #giveUp: ((error: Error) => void) | undefined
-  #transaction: Promise<unknown> | undefined
-  #isInTransaction = false
-  #hasEnded = false
+  /** `undefined` until there is one; `null` once it has ended, or the handler has. */
+  #transaction: Promise<unknown> | null | undefined
 
   constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
+    super()
     this.event = event
     this.handler = handler
     this.#attempt = attempt
@@ -141,9 +140,8 @@ export class HandlerRun implements Timed, TransactionScope {
     this.context = new RunContext(this, event.key, attempt.number, receivedAt)
   }
 
-  get signal(): AbortSignal {
-    this.#timeout ??= new LazyAbort()
-    this.#signal ??= AbortSignal.any([this.#attempt.signal, this.#timeout.signal])
+  override get signal(): AbortSignal {
+    this.#signal ??= AbortSignal.any([this.#attempt.signal, super.signal])
     return this.#signal
   }
 
@@ -160,12 +158,16 @@ export class HandlerRun implements Timed, TransactionScope {
     try {
       const result = handler(this.event as never, this.context as never)
       if (isPromise(result)) await this.#settled(result)
-      this.#hasEnded = true
+      this.#transaction ??= null
       // The handler may have returned without awaiting it.
-      if (this.#isInTransaction) await this.#settled(this.#transaction as Promise<unknown>)
+      if (this.#transaction) await this.#settled(this.#transaction)
     } catch (error) {
-      this.#hasEnded = true
-      if (this.#isInTransaction) await this.#rollBack(error)
+      this.#transaction ??= null
+      // Waits until it is rolled back, or committed if it is too late.
+      if (this.#transaction) {
+        this.abort(new WebhookError('handler_failed', 'a handler failed'))
+        await this.#transaction.catch(() => {})
+      }
       return { error }
     } finally {
       deadlines.remove(this)
@@ -173,34 +175,21 @@ export class HandlerRun implements Timed, TransactionScope {
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    const { transaction } = this.#attempt
-    if (transaction === undefined) throw misuse('the inbox has no database: use postgresInbox or sqliteInbox')
-    if (this.#hasEnded) throw misuse('the handler has ended')
-    if (this.#transaction !== undefined) throw misuse('a handler has one transaction')
-    this.#isInTransaction = true
-    const committed = transaction(this, run)
-      .then((result) => {
-        this.hasCommitted = true
-        return result
-      })
-      .finally(() => {
-        this.#isInTransaction = false
-      })
-    // A handler that does not await it fails all the same, so its rejection must not end the process.
-    committed.catch(() => {})
-    this.#transaction = committed
-    return committed
+    if (this.#attempt.transaction === undefined) throw misuse('the inbox has no database')
+    if (this.#transaction !== undefined) throw misuse('a handler can call it once, before it ends')
+    const transaction = this.#commit(run)
+    this.#transaction = transaction
+    return transaction
   }
 
-  /** Waits until the transaction is rolled back, or committed if it is too late. */
-  async #rollBack(reason: unknown): Promise<void> {
-    this.#abort(reason as Error)
-    await this.#transaction?.catch(() => {})
-  }
-
-  #abort(reason: Error): void {
-    this.#timeout ??= new LazyAbort()
-    this.#timeout.abort(reason)
+  async #commit<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
+    try {
+      const result = await (this.#attempt as Required<Attempt>).transaction(this, run)
+      this.hasCommitted = true
+      return result
+    } finally {
+      this.#transaction = null
+    }
   }
 
   #settled(result: Promise<unknown>): Promise<unknown> {
@@ -213,7 +202,7 @@ export class HandlerRun implements Timed, TransactionScope {
 
   expire(): void {
     const error = new WebhookError('timeout', 'the handler did not finish in time')
-    this.#abort(error)
+    this.abort(error)
     this.#giveUp?.(error)
   }
 }
@@ -239,9 +228,9 @@ class RunContext implements HandlerContext {
     return this.#run.signal
   }
 
-  // In the type of the context only where the inbox has a database.
-  transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    return this.#run.transaction(run)
+  // In the type of the context only where the inbox has a database. Bound, since handlers destructure their context.
+  get transaction(): HandlerRun['transaction'] {
+    return (run) => this.#run.transaction(run)
   }
 
   get log(): Logger {

@@ -82,9 +82,9 @@ function handlingReport(
 }
 
 function handlingLine({ outcome, handler, attempt, retryInMs = 0, error }: HandlingReport): string {
-  if (outcome === 'handled' && error !== undefined)
-    return `handler ${handler} failed after its transaction was committed`
-  const what = `handler ${handler} ${outcome === 'handled' ? 'handled an event' : 'failed'} in attempt ${attempt}`
+  const end =
+    outcome !== 'handled' ? 'failed' : error === undefined ? 'handled an event' : 'failed after its transaction'
+  const what = `handler ${handler} ${end} in attempt ${attempt}`
   if (outcome === 'retried') return `${what} and will run again in ${Math.round(retryInMs)} ms`
   return outcome === 'dead-lettered' ? `${what}, the last: the event is a dead letter` : what
 }
