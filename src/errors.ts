@@ -7,7 +7,7 @@ import { recogniseAnyCopy } from './internal/any-copy.ts'
  * - `method_not_allowed`, `unsupported_media_type`, `too_large`, `incomplete`, `body_consumed`, `unauthorized`,
  *   `malformed`: the delivery was rejected.
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.
- * - `handler_failed`: a handler failed and the acknowledgement waited for it.
+ * - `handler_failed`: a handler failed and the acknowledgement waited for it, or its transaction was still open.
  * - `invalid_transaction`: a handler called `context.transaction` twice, after its end, or with an inbox that has no database.
  * - `timeout`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
  * - `internal`: a function given by the user, such as `eventKey`, threw.

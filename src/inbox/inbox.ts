@@ -22,7 +22,10 @@ export type ImmediateResult = 'handled' | 'failed' | 'duplicate' | 'in-progress'
 export interface TransactionScope {
   /** The handler's name, which the transaction records as completed. */
   readonly handler: string
-  /** Aborted when the run has to stop. The transaction is rolled back then, unless it is being committed. */
+  /**
+   * Aborted with a `WebhookError` when the run has to stop, or has failed. The transaction is rolled back then, unless it
+   * is being committed. The run waits for that, so it must not take long.
+   */
   readonly signal: AbortSignal
 }
 
@@ -36,7 +39,8 @@ export interface Transactional<Client> {
    * handler has completed: both or neither, and only if this process still holds the event. After that the handler never
    * runs again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back. A handler can
    * call it once. What the handler does afterwards is not repeated if it fails.
-   * @throws WebhookError `lease_lost`, `unavailable` when the database cannot be reached, or `invalid_transaction`
+   * @throws WebhookError `lease_lost`, `unavailable` when the database cannot be reached, or the signal's reason. Throws
+   * `invalid_transaction` at once, instead of rejecting, when it is called again or after the handler has ended
    */
   transaction<Result>(run: (client: Client) => MaybePromise<Result>): Promise<Result>
 }
@@ -56,7 +60,7 @@ export interface Attempt {
   /**
    * Runs `run` in a transaction of the inbox's database. What it writes is committed together with the record that the
    * handler has completed, if this process still holds the event. Otherwise it is rolled back, and the promise rejects.
-   * Absent if the inbox has no database.
+   * Called at most once for a run of a handler. Absent if the inbox has no database.
    */
   readonly transaction?:
     | (<Result>(scope: TransactionScope, run: (client: never) => MaybePromise<Result>) => Promise<Result>)

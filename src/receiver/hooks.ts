@@ -23,7 +23,7 @@ export interface DeliveryReport {
 /** The report of one run of one handler. */
 export interface HandlingReport {
   /**
-   * - `handled`: it succeeded. With an `error`, it failed after its transaction was committed, and does not run again.
+   * - `handled`: it succeeded. With an `error`: it failed after its transaction was committed, and does not run again.
    * - `retried`: it failed and will run again in `retryInMs`.
    * - `dead-lettered`: it failed and no attempts are left.
    * - `failed`: it failed under `ack: 'handled'`; the sender got 500, unless it had already got 503 `in_progress`.
@@ -44,7 +44,7 @@ export interface HandlingReport {
   readonly durationMs: number
   /** The pause before the next attempt, in ms. */
   readonly retryInMs?: number | undefined
-  /** The error that the handler threw. */
+  /** The error that the handler threw, also when it threw it after its transaction was committed. */
   readonly error?: unknown
 }
 

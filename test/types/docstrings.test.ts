@@ -27,7 +27,8 @@ const hasDocstring = (symbol: ts.Symbol): boolean => symbol.getDocumentationComm
 
 /** The fields and methods of an exported interface of options. */
 function optionsOf(symbol: ts.Symbol): ts.Symbol[] {
-  return symbol.name.endsWith('Options') ? Array.from(symbol.members?.values() ?? []) : []
+  const members = symbol.name.endsWith('Options') ? Array.from(symbol.members?.values() ?? []) : []
+  return members.filter(({ flags }) => !(flags & ts.SymbolFlags.TypeParameter))
 }
 
 describe.each(entries.map((entry) => [entry.slice(root.length), entry]))('%s', (_, entry) => {
