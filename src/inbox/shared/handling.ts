@@ -8,6 +8,9 @@ import type { Job, Jobs } from './jobs.ts'
 /** The result of an attempt after which the event is a dead letter. */
 export type DeadResult = HandlingResult & { status: 'dead' }
 
+/** The result of an attempt after which the event waits for the next one. */
+export type RetryResult = HandlingResult & { status: 'retry' }
+
 /** Records the outcome of events. Each `recorded` is called once the record is safe. */
 export interface Ledger<EachJob extends Job = Job> {
   /** Records that an attempt starts. The attempt waits for the promise, and is not made after a dead result. */
@@ -16,6 +19,8 @@ export interface Ledger<EachJob extends Job = Job> {
   bury(job: EachJob, dead: DeadResult, recorded: () => void): void
   /** Records that the one attempt of a job of `handleNow` failed. */
   giveBack?(job: EachJob, completed: readonly string[], recorded: () => void): void
+  /** Records a failed attempt and lets go of the event: the next attempt is made by whoever takes it up when it is due. */
+  letGo?(job: EachJob, retry: RetryResult, recorded: () => void): void
   /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` already counts that attempt. */
   postpone?(job: EachJob, dueAt: number): void
   /** Records that the handlers `completed` have succeeded, while others are still to run. */
@@ -134,15 +139,17 @@ export class Handling<EachJob extends Job> {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result
-    if (status === 'retry' && !job.once) return this.#retryLater(job, result)
+    const { letGo } = this.#ledger
+    if (status === 'retry' && !job.once && letGo === undefined) return this.#retryLater(job, result)
     job.state = 'recording'
     const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
     if (status === 'done') this.#ledger.complete(job, recorded)
+    else if (status === 'retry' && letGo !== undefined) letGo.call(this.#ledger, job, result, recorded)
     else if (job.once) this.#ledger.giveBack?.(job, result.completed, recorded)
     else if (status === 'dead') this.#ledger.bury(job, result, recorded)
   }
 
-  #retryLater(job: EachJob, { delayMs, completed }: HandlingResult & { status: 'retry' }): void {
+  #retryLater(job: EachJob, { delayMs, completed }: RetryResult): void {
     job.nextAttempt(completed)
     this.addLater(job, delayMs)
     this.#ledger.postpone?.(job, Date.now() + delayMs)

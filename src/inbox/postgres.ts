@@ -1,0 +1,228 @@
+import pg from 'pg'
+import { WebhookError } from '../errors.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
+import { Closing } from '../internal/closing.ts'
+import type { Logger } from '../internal/logger.ts'
+import { within } from '../internal/timers.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxDefinition,
+  InboxHost,
+  InboxStats,
+  Transactional,
+  UnreadableDelivery,
+} from './inbox.ts'
+import { Accepting } from './postgres/accepting.ts'
+import { Database } from './postgres/database.ts'
+import { PostgresDeadLetters, replayMark, replayMarked } from './postgres/dead-letters.ts'
+import { PostgresHandling } from './postgres/handling.ts'
+import { Listener } from './postgres/listener.ts'
+import { readStats } from './postgres/stats.ts'
+import { cleanUp, Regularly } from './postgres/upkeep.ts'
+import { defineInbox } from './shared/define-inbox.ts'
+
+/** The options of `postgresInbox`: either `pool` or `connection`, and limits. */
+export interface PostgresInboxOptions {
+  /**
+   * The application's own pool of the `pg` package. The transactions of handlers take their clients from it. The inbox
+   * makes four more connections with its options, so that deliveries never wait for handlers. It does not close the pool.
+   */
+  readonly pool?: pg.Pool
+  /** The URL of a database, or the options of a pool to make. It has room for a transaction of each running handler. */
+  readonly connection?: PostgresConnection
+  /**
+   * The schema of the inbox's tables. Receivers that name the same one share their events.
+   * @defaultValue 'media_webhooks'
+   */
+  readonly schema?: string
+  /**
+   * `false` for a process that only accepts events, which others handle. Register the same handlers in both: a receiver
+   * ignores events of a type that it has no handler for.
+   * @defaultValue true
+   */
+  readonly handles?: boolean
+  /**
+   * The number of events that this process handles at a time.
+   * @defaultValue 16
+   */
+  readonly concurrency?: number
+  /**
+   * How long events stay with a process that has stopped answering, in ms. It must be longer than handlers keep the event
+   * loop busy: the lease is renewed every third of it.
+   * @defaultValue 30_000
+   */
+  readonly leaseMs?: number
+  /**
+   * The time for which event keys are remembered, in ms from the acceptance.
+   * @defaultValue 86_400_000 (24 h)
+   */
+  readonly ttlMs?: number
+  /**
+   * How long a step may wait for a Postgres that is away or does not answer, in ms. Keep it below the time that the sender
+   * gives a delivery.
+   * @defaultValue 2_000
+   */
+  readonly timeoutMs?: number
+  /**
+   * `false` behind a PgBouncer in transaction mode, which passes no notifications on: the inbox looks for events every
+   * 250 ms then.
+   * @defaultValue true
+   */
+  readonly listen?: boolean
+}
+
+/** The URL of a database, or the options of a pool. */
+type PostgresConnection = string | pg.PoolConfig
+
+type Settings = Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
+
+/** The longest time between two looks for events, in ms: with notifications, and without. */
+const pollMs = { listening: 10_000, polling: 250 }
+
+/** The longest that closing waits for the connections, in ms. */
+const disconnectMs = 1_000
+
+/**
+ * An inbox in a Postgres database (13 or later), which any number of processes fill and empty. It survives the loss of any
+ * of them, and keeps the order of the events of each media across all of them. Handlers have `context.transaction`: what
+ * they write with it is written exactly once. While Postgres is away, deliveries wait up to `timeoutMs` for it, and are
+ * answered 503 then; the inbox recovers by itself. It makes its tables in a schema of its own. It keeps the newest 1,000
+ * unreadable deliveries.
+ *
+ * ```ts
+ * const receiver = createReceiver({ verify, inbox: postgresInbox({ pool }) })
+ * receiver.on('encoding.finished', (event, { transaction }) =>
+ *   transaction((client) => client.query('UPDATE video SET ready = true WHERE id = $1', [event.mediaId])),
+ * )
+ * await receiver.ready()
+ * ```
+ * @throws WebhookError `invalid_option`; `receiver.ready()` rejects with `unavailable` when the database cannot be used
+ */
+export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Transactional<pg.PoolClient>> {
+  const { pool, connection, schema = 'media_webhooks', handles = true, concurrency = 16, ...rest } = options
+  const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, listen = true, ...unknown } = rest
+  checkUnknown('postgresInbox', unknown)
+  checkNumbers('postgresInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
+  if ((pool === undefined) === (connection === undefined)) throw invalid('give either a pool or a connection')
+  if (pool !== undefined && (typeof pool.connect !== 'function' || typeof pool.options !== 'object'))
+    throw invalid('pool has to be a Pool of the pg package')
+  if (connection !== undefined && typeof connection !== 'string' && typeof connection !== 'object')
+    throw invalid('connection has to be a URL or the options of a pool')
+  // Postgres cuts longer names off.
+  if (typeof schema !== 'string' || schema === '' || schema.length > 63 || schema.includes('\0'))
+    throw invalid('schema has to be a name of up to 63 characters')
+  const settings = { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
+  return defineInbox({ name: 'postgresInbox', open: (host) => new PostgresInbox(host, settings, pool, connection) })
+}
+
+const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `postgresInbox: ${problem}`)
+
+class PostgresInbox implements Inbox {
+  readonly deadLetters: PostgresDeadLetters
+  readonly #logger: Logger
+  readonly #database: Database
+  readonly #accepting: Accepting
+  readonly #handling: PostgresHandling | undefined
+  readonly #listener: Listener | undefined
+  readonly #cleaning: Regularly
+  readonly #ownPool: pg.Pool | undefined
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+
+  constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
+    const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
+    const config = given === undefined ? configOf(connection) : configOf(given.options)
+    this.#logger = host.logger
+    this.#database = new Database({ config, schema, timeoutMs, listen, logger: host.logger })
+    this.#accepting = new Accepting(this.#database, schema, timeoutMs)
+    this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
+    if (given === undefined && handles) this.#ownPool = new pg.Pool({ ...config, max: concurrency })
+    // An idle connection that is lost is replaced when the next one is needed.
+    this.#ownPool?.on('error', () => {})
+    const pool = given ?? this.#ownPool
+    const longestPauseMs = listen ? pollMs.listening : pollMs.polling
+    if (pool !== undefined && handles)
+      this.#handling = new PostgresHandling({
+        database: this.#database,
+        host,
+        pool,
+        channel: schema,
+        concurrency,
+        leaseMs,
+        pollMs: longestPauseMs,
+      })
+    if (handles && listen) this.#listener = new Listener(this.#database, schema, (payload) => this.#heard(payload))
+    this.#cleaning = new Regularly(() => this.#upkeep(ttlMs), longestPauseMs, host.logger)
+    this.#database.start(() => this.#opened())
+  }
+
+  async #opened(): Promise<void> {
+    if (this.#closing.hasStarted) return
+    await this.#handling?.start()
+    void this.#listener?.start()
+    this.#cleaning.start(0)
+  }
+
+  ready(): Promise<void> {
+    return this.#database.ready()
+  }
+
+  async accept(accepted: AcceptedEvent): Promise<Acceptance> {
+    this.#closing.checkOpen()
+    if (this.#handling?.has(accepted.event.key)) return 'duplicate'
+    const isNew = await this.#accepting.add(accepted)
+    if (isNew) this.#handling?.wake()
+    return isNew ? 'accepted' : 'duplicate'
+  }
+
+  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    await this.deadLetters.keepUnreadable(unreadable)
+  }
+
+  async stats(): Promise<InboxStats> {
+    const { waiting, running, ...others } = await readStats(this.#database)
+    // Claimed events that wait in this process have not started.
+    const claimed = Math.min(running, this.#handling?.waiting ?? 0)
+    return { waiting: waiting + claimed, running: running - claimed, ...others }
+  }
+
+  #heard(payload: string): void {
+    this.#handling?.wake()
+    if (payload === replayMark) this.#cleaning.now()
+  }
+
+  /** Returns the pause until the next time, in ms. */
+  async #upkeep(ttlMs: number): Promise<number> {
+    await replayMarked(this.deadLetters, this.#logger)
+    return cleanUp(this.#database, ttlMs)
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    await this.#accepting.settle()
+    const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
+    const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
+    await within(disconnectMs, Promise.all(disconnected), () => {}).catch(() => {})
+    for (const { event, state } of unfinished) {
+      const { key, type, mediaId } = event
+      this.#logger.warn(
+        { key, type, mediaId, state },
+        'the inbox closed before the event was handled; another process will handle it',
+      )
+    }
+    return { unfinished }
+  }
+}
+
+/** Copies the options of a connection or a pool. pg hides the password from copies. */
+function configOf(options: PostgresConnection): pg.PoolConfig {
+  if (typeof options === 'string') return { connectionString: options }
+  return options.password === undefined ? { ...options } : { ...options, password: options.password }
+}

@@ -1,0 +1,171 @@
+import { WebhookError } from '../../errors.ts'
+import { Deadlines, type Timed } from '../../internal/deadlines.ts'
+import type { AcceptedEvent } from '../inbox.ts'
+import { type Database, isAway, unreachable } from './database.ts'
+import { hashKey, hashMedia } from './keys.ts'
+
+/** The most events in one statement. */
+const largestBatch = 500
+
+/** The most events that wait for Postgres. They are in memory, also when it hangs. */
+const maxWaiting = 5_000
+
+/** The statements that run at a time: while one waits for the disk, the next one is prepared. */
+const maxFlights = 2
+
+/** The pause before events are sent again, in ms, while Postgres is away. */
+const pauseMs = 50
+
+/** An event on its way to the database. */
+class Entry implements Timed {
+  readonly startedAt = performance.now()
+  readonly accepted: AcceptedEvent
+  readonly hash: string
+  readonly stored: Promise<boolean>
+  hasEnded = false
+  problem: unknown
+  #resolve!: (isNew: boolean) => void
+  #reject!: (error: WebhookError) => void
+
+  constructor(accepted: AcceptedEvent, hash: string) {
+    this.accepted = accepted
+    this.hash = hash
+    this.stored = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  end(isNew: boolean): void {
+    this.hasEnded = true
+    this.#resolve(isNew)
+  }
+
+  fail(error: WebhookError): void {
+    this.hasEnded = true
+    this.#reject(error)
+  }
+
+  /** Its time is up. The event may be stored all the same, and its next delivery is a duplicate then. */
+  expire(): void {
+    this.fail(unreachable(this.problem))
+  }
+}
+
+/**
+ * Stores events. Those that arrive together share a statement, and so one commit and one wait for the disk. While Postgres
+ * is away they wait up to `timeoutMs`.
+ */
+export class Accepting {
+  readonly #database: Database
+  readonly #deadlines: Deadlines
+  readonly #statement: string
+  readonly #channel: string
+  /** The events that are not stored yet, by the hash of their key. */
+  readonly #entries = new Map<string, Entry>()
+  #waiting: Entry[] = []
+  #flights = 0
+  #isScheduled = false
+  #onIdle: (() => void) | undefined
+
+  constructor(database: Database, channel: string, timeoutMs: number) {
+    this.#database = database
+    this.#channel = channel
+    this.#deadlines = new Deadlines(timeoutMs)
+    this.#statement = acceptStatement(database.schema)
+  }
+
+  /**
+   * Resolves with `true` once the event is stored, or with `false` if its key was known.
+   * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
+   */
+  add(accepted: AcceptedEvent): Promise<boolean> {
+    const hash = hashKey(accepted.event.key)
+    const first = this.#entries.get(hash)
+    // Nobody knows yet whether the first one is stored.
+    if (first !== undefined) return first.stored.then(() => false)
+    if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
+    const entry = new Entry(accepted, hash)
+    this.#entries.set(hash, entry)
+    this.#waiting.push(entry)
+    this.#deadlines.add(entry)
+    this.#schedule()
+    return entry.stored.finally(() => this.#ended(entry))
+  }
+
+  #ended(entry: Entry): void {
+    this.#deadlines.remove(entry)
+    this.#entries.delete(entry.hash)
+    if (this.#entries.size === 0) this.#onIdle?.()
+  }
+
+  /** Starts a statement at the end of the turn, with all the events of the turn. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#flights >= maxFlights) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      void this.#fly()
+    })
+  }
+
+  async #fly(): Promise<void> {
+    const entries = this.#waiting.splice(0, largestBatch).filter(({ hasEnded }) => !hasEnded)
+    if (entries.length === 0) return
+    this.#flights++
+    try {
+      this.#database.checkReady()
+      const rows = await this.#database.query<{ hash: string }>(this.#statement, [...columns(entries), this.#channel])
+      const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
+      for (const entry of entries) entry.end(stored.has(entry.hash))
+    } catch (error) {
+      await this.#failed(entries, error)
+    } finally {
+      this.#flights--
+      if (this.#waiting.length > 0) this.#schedule()
+    }
+  }
+
+  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+    const waits = isAway(error)
+    for (const entry of entries) {
+      entry.problem = error
+      if (!waits && !entry.hasEnded) entry.fail(unreachable(error))
+    }
+    if (!waits) return
+    this.#waiting.unshift(...entries)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+
+  /** Resolves once every event is stored or rejected. */
+  settle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#entries.size === 0) resolve()
+      else this.#onIdle = resolve
+    })
+  }
+}
+
+const columns = (entries: readonly Entry[]) => [
+  entries.map(({ hash }) => hash),
+  entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
+  entries.map(({ accepted }) => JSON.stringify(accepted.event)),
+  entries.map(({ accepted }) => accepted.receivedAt.getTime()),
+]
+
+/**
+ * Stores the events whose keys are new, in the order of the arrays, and returns the hashes of their keys. Keys are inserted
+ * in the order of their hashes, so that two processes with the same keys cannot block each other.
+ */
+const acceptStatement = (schema: string): string => `
+  WITH given AS MATERIALIZED (
+    SELECT nextval('${schema}.event_id') AS id, hash, media, event, received
+    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[]) AS given (hash, media, event, received)
+  ), new AS (
+    INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
+    ON CONFLICT DO NOTHING RETURNING id, hash
+  ), stored AS (
+    INSERT INTO ${schema}.event (id, media, event, received_at)
+    SELECT id, media, event, to_timestamp(received / 1000) FROM given JOIN new USING (id, hash)
+  )
+  SELECT hash::text, (SELECT pg_notify($5, '')) FROM new`

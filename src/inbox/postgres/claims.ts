@@ -1,0 +1,56 @@
+import type { Database } from './database.ts'
+import { claimedColumns } from './job.ts'
+import { claimLock, type Owner } from './owner.ts'
+
+/** The answer to a claim. */
+export interface Claimed {
+  /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
+  readonly events: readonly string[]
+  /** The time until the next retry is due, in ms. `undefined`: no event waits for one. */
+  readonly nextRetryInMs: number | undefined
+}
+
+/**
+ * Claims up to `limit` events that are due, the oldest first. Never one whose media has an event with another process, nor
+ * one before an earlier event of its media, so that each media's events are handled in order across processes. A claim is
+ * not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event.
+ * @param withSuspect also claims an event that may have made a process crash
+ */
+export async function claim(database: Database, owner: Owner, limit: number, withSuspect: boolean): Promise<Claimed> {
+  const results = await database.batch(claimStatements(database.schema, owner.id, limit, withSuspect))
+  const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string | null }[]]
+  const wait = next?.wait
+  return {
+    events: claimed.map(({ claimed: event }) => event),
+    nextRetryInMs: wait === null || wait === undefined ? undefined : Math.max(0, Number(wait)),
+  }
+}
+
+function claimStatements(schema: string, owner: string, limit: number, withSuspect: boolean): string {
+  // Subqueries with a limit: Postgres answers each from the index, and never reads all the events for a join.
+  const isElsewhere = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.owner <> '${owner}' LIMIT 1`
+  const isAfterSuspect = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
+    AND other.crashes > 0 AND other.owner IS NULL AND other.due_at IS NULL LIMIT 1`
+  const isAfterUnclaimed = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
+    AND other.owner IS NULL AND other.due_at IS NULL AND other.id NOT IN (SELECT id FROM picked) LIMIT 1`
+  const pick = (where: string, order: string, count: number) => `
+    SELECT id FROM ${schema}.event WHERE owner IS NULL AND ${where} AND (${isElsewhere}) IS NULL
+    ORDER BY ${order} LIMIT ${count} FOR UPDATE SKIP LOCKED`
+  return `
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SET LOCAL synchronous_commit = off;
+    ${claimLock(schema)};
+    WITH retries AS (${pick('due_at <= now()', 'due_at', limit)}),
+    suspects AS (${pick('due_at IS NULL AND crashes > 0', 'crashes, id', withSuspect ? 1 : 0)}),
+    others AS (${pick(`due_at IS NULL AND crashes = 0 AND (${isAfterSuspect}) IS NULL`, 'id', limit)}),
+    picked AS (SELECT id FROM retries UNION ALL SELECT id FROM suspects UNION ALL SELECT id FROM others),
+    claimed AS (
+      UPDATE ${schema}.event SET owner = '${owner}', due_at = NULL
+      WHERE id IN (SELECT id FROM picked) AND (${isAfterUnclaimed}) IS NULL
+      RETURNING *
+    )
+    SELECT ${claimedColumns} FROM claimed ORDER BY id;
+    SELECT ceil(extract(epoch FROM min(due_at) - clock_timestamp()) * 1000)::text AS wait
+    FROM ${schema}.event WHERE due_at IS NOT NULL;
+    COMMIT`
+}

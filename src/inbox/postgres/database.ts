@@ -1,0 +1,148 @@
+import pg from 'pg'
+import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { prepareSchema, quoted } from './schema.ts'
+
+/** The connections for accepting, for claims and for records, so that none of them waits for another. */
+const connections = 3
+
+/** The pauses between two attempts to reach Postgres, in ms: the first, and the longest. */
+const leastPauseMs = 25
+const longestPauseMs = 1_000
+
+export interface DatabaseOptions {
+  readonly config: pg.PoolConfig
+  readonly schema: string
+  readonly timeoutMs: number
+  readonly listen: boolean
+  readonly logger: Logger
+}
+
+/** The inbox's own connections to Postgres, which handlers cannot use up. */
+export class Database {
+  /** The quoted name of the schema. */
+  readonly schema: string
+  readonly #options: DatabaseOptions
+  readonly #pool: pg.Pool
+  readonly #config: pg.PoolConfig
+  #opening: Promise<void> | undefined
+  #problem: unknown
+  #isOpen = false
+  #isClosed = false
+
+  constructor(options: DatabaseOptions) {
+    const { config, schema, timeoutMs, listen } = options
+    this.#options = options
+    this.schema = quoted(schema)
+    this.#config = {
+      ...config,
+      connectionTimeoutMillis: timeoutMs,
+      keepAlive: true,
+      // PgBouncer in transaction mode takes no settings of a session.
+      ...(listen ? { statement_timeout: timeoutMs } : undefined),
+    }
+    this.#pool = new pg.Pool({ ...this.#config, query_timeout: timeoutMs, max: connections, min: 0 })
+    // An idle connection that is lost is replaced when the next one is needed.
+    this.#pool.on('error', () => {})
+  }
+
+  /** Opens the inbox's tables, again and again until it succeeds. `opened` is called once it has. */
+  start(opened: () => Promise<void>): void {
+    this.#opening = this.#open(opened)
+    this.#opening.catch(() => {})
+  }
+
+  /**
+   * Resolves once the tables are open.
+   * @throws WebhookError `unavailable` when the first attempt fails
+   */
+  async ready(): Promise<void> {
+    if (this.#isOpen) return
+    await this.#opening
+  }
+
+  /** @throws WebhookError `unavailable` until the tables are open */
+  checkReady(): void {
+    if (!this.#isOpen) throw unreachable(this.#problem)
+  }
+
+  async #open(opened: () => Promise<void>): Promise<void> {
+    try {
+      const client = await this.#pool.connect()
+      try {
+        await prepareSchema(client, this.#options.schema)
+      } finally {
+        client.release(true)
+      }
+      await opened()
+      this.#isOpen = true
+    } catch (error) {
+      const problem = error instanceof WebhookError ? error : unreachable(error)
+      if (this.#isClosed) throw problem
+      if (`${this.#problem}` !== `${problem}`)
+        this.#options.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
+      this.#problem = problem
+      setTimeout(() => !this.#isClosed && this.start(opened), longestPauseMs).unref()
+      throw problem
+    }
+  }
+
+  /** Runs one statement, which is not repeated. Returns its rows. */
+  async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+    const { rows } = await this.#pool.query(text, values)
+    return rows as Row[]
+  }
+
+  /** Runs several statements without parameters in one message. Returns the rows of each. */
+  async batch(text: string): Promise<Record<string, unknown>[][]> {
+    const results = (await this.#pool.query(text)) as unknown as pg.QueryResult[] | pg.QueryResult
+    return [results].flat().map(({ rows }) => rows)
+  }
+
+  /**
+   * Runs a step, and repeats it while Postgres is away, for up to `timeoutMs`.
+   * @throws WebhookError `unavailable`
+   */
+  async reach<T>(step: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#options.timeoutMs
+    for (let pauseMs = leastPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      try {
+        this.checkReady()
+        return await step()
+      } catch (error) {
+        if (this.#isClosed || !isAway(error) || performance.now() + pauseMs > deadline) throw unreachable(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+
+  /** Connects once more, to listen. */
+  async connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config)
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#pool.end()
+  }
+}
+
+/** Wraps an error of Postgres or of the network. */
+export const unreachable = (cause: unknown): WebhookError =>
+  cause instanceof WebhookError
+    ? cause
+    : new WebhookError('unavailable', 'Postgres gave no answer, or an error', { cause })
+
+/**
+ * Says whether an error means that Postgres is away, starting, failing over or too busy, so that the same statement can
+ * succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without one comes from the network.
+ */
+export function isAway(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  if (error instanceof WebhookError) return code === 'unavailable'
+  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return true
+  return /^(08|40|53|57|25006|55P03)/.test(code)
+}

@@ -1,0 +1,205 @@
+import type { Pool } from 'pg'
+import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { type Timer, unref, within } from '../../internal/timers.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import { Handling } from '../shared/handling.ts'
+import { Jobs } from '../shared/jobs.ts'
+import { claim } from './claims.ts'
+import { type Database, isAway } from './database.ts'
+import { PostgresJob } from './job.ts'
+import { PostgresLedger } from './ledger.ts'
+import { Owner } from './owner.ts'
+import { transactions } from './transaction.ts'
+import { Regularly } from './upkeep.ts'
+
+export interface PostgresHandlingOptions {
+  readonly database: Database
+  readonly host: InboxHost
+  readonly pool: Pool
+  readonly channel: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  /** The longest time between two looks for events, in ms, where no notification arrives. */
+  readonly pollMs: number
+}
+
+/** The number of claimed events that wait in this process, besides those that run. */
+const lookahead = 48
+
+/** The most claimed events, where many are of one media, which are handled one after another. */
+const maxClaimed = 500
+
+/** The pause before another claim, in ms, after one that failed. */
+const pauseMs = 100
+
+/** The longest that closing waits for Postgres after the handlers have ended, in ms. */
+const handBackMs = 1_000
+
+/** Handles events in this process: it claims those that are due, runs them in the order of their media, and records the results. */
+export class PostgresHandling {
+  readonly #options: PostgresHandlingOptions
+  readonly #logger: Logger
+  readonly #jobs = new Jobs<PostgresJob>()
+  readonly #owner: Owner
+  readonly #ledger: PostgresLedger
+  readonly #handling: Handling<PostgresJob>
+  readonly #lease: Regularly
+  readonly #transact: ReturnType<typeof transactions>
+  #claiming: Promise<void> | undefined
+  #isAwake = false
+  /** `true` unless the last claim found every event that this process could take. */
+  #mayHaveMore = true
+  #timer: Timer | undefined
+  #state: 'starting' | 'open' | 'stopped' = 'starting'
+
+  constructor(options: PostgresHandlingOptions) {
+    const { database, host, pool, concurrency, leaseMs } = options
+    this.#options = options
+    this.#logger = host.logger
+    this.#owner = new Owner(database, leaseMs, 2 * concurrency)
+    this.#ledger = new PostgresLedger(database, host.logger)
+    this.#handling = new Handling({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#transact = transactions({ pool, schema: database.schema, leaseMs })
+    this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
+  }
+
+  /** The events that wait in this process for a slot or for their media. */
+  get waiting(): number {
+    return this.#jobs.counts().waiting
+  }
+
+  has(key: string): boolean {
+    return this.#jobs.get(key) !== undefined
+  }
+
+  async start(): Promise<void> {
+    await this.#owner.register()
+    this.#state = 'open'
+    this.#lease.start(0)
+    this.wake()
+  }
+
+  /** Looks for events: some were accepted, or may have been. */
+  wake(): void {
+    this.#isAwake = true
+    this.#mayHaveMore = true
+    if (this.#state === 'open') this.#claiming ??= this.#claim()
+  }
+
+  /** Claims events until there are none, or enough. */
+  async #claim(): Promise<void> {
+    while (this.#isAwake && this.#state === 'open') {
+      this.#isAwake = false
+      const limit = this.#room()
+      if (limit === 0) break
+      try {
+        const nextInMs = await this.#claimSome(limit)
+        this.#wakeIn(nextInMs)
+      } catch (error) {
+        if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not claim events')
+        this.#wakeIn(pauseMs)
+      }
+    }
+    this.#claiming = undefined
+  }
+
+  /** Returns the number of events to claim. */
+  #room(): number {
+    const { concurrency } = this.#options
+    const { waiting, running } = this.#claimed()
+    if (waiting + running < concurrency + lookahead) return concurrency + lookahead - waiting - running
+    // The ones that wait are of the same media as the ones that run.
+    return running < concurrency && waiting < maxClaimed ? lookahead : 0
+  }
+
+  #claimed() {
+    const { waiting } = this.#jobs.counts()
+    return { waiting, running: this.#handling.running }
+  }
+
+  /** Returns the time until the next look, in ms. */
+  async #claimSome(limit: number): Promise<number> {
+    const { database, pollMs } = this.#options
+    const { id } = this.#owner
+    const hasSuspect = [...this.#jobs].some(isSuspect)
+    const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, limit, !hasSuspect)
+    const jobs = events.map((event) => new PostgresJob(event, id, this.#transact))
+    for (const job of jobs) this.#take(job)
+    // The events behind a suspect could not be claimed before it was.
+    if (jobs.some(isSuspect)) this.#isAwake = true
+    this.#mayHaveMore = this.#isAwake || events.length >= limit
+    if (events.length >= limit) this.#isAwake = true
+    return Math.min(nextRetryInMs, pollMs)
+  }
+
+  #take(job: PostgresJob): void {
+    // The previous attempt was recorded, and its record is not confirmed yet.
+    const previous = this.#jobs.get(job.key)
+    if (previous !== undefined) this.#jobs.end(previous, 'failed')
+    this.#jobs.add(job)
+    if (this.#state === 'stopped') return
+    this.#handling.add(job)
+    // A failed event waits for its retry, and the next suspect for the end of this one.
+    void job.ended().then((result) => (this.#mayHaveMore || result === 'failed' || isSuspect(job)) && this.wake())
+  }
+
+  #wakeIn(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.wake(), ms)
+    unref(this.#timer)
+  }
+
+  /** Renews the lease, and takes over the events of processes that no longer do. Returns the pause until the next time. */
+  async #renew(): Promise<number> {
+    const { isLost, hasDead } = await this.#owner.renew()
+    if (isLost) await this.#lost()
+    if (hasDead) {
+      await this.#owner.takeOver()
+      this.wake()
+    }
+    return this.#options.leaseMs / 3
+  }
+
+  async #lost(): Promise<void> {
+    const error = new WebhookError('lease_lost', 'the lease of the event was lost')
+    const jobs = [...this.#jobs]
+    this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
+    for (const job of jobs) {
+      job.stop(error)
+      this.#jobs.end(job, 'failed')
+    }
+    await this.#owner.register()
+    this.wake()
+  }
+
+  /** Starts no more events, waits up to `timeoutMs` for running ones, and gives the others back. */
+  async close(timeoutMs: number): Promise<readonly UnfinishedEvent[]> {
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
+    this.#handling.stop(() => {})
+    await this.#claiming
+    const waiting = [...this.#jobs].filter(({ state }) => state === 'claiming' || state === 'waiting')
+    this.#jobs.giveUp(['claiming', 'waiting'])
+    await this.#jobs.idle(timeoutMs)
+    const running = [...this.#jobs].filter(({ state }) => state === 'running')
+    const unfinished = this.#jobs.giveUp()
+    await within(handBackMs, this.#release([...waiting, ...running]), () => {}).catch(() => {})
+    return unfinished
+  }
+
+  /** Gives the claimed events to the next process at once. Where that fails, the lease runs out. */
+  async #release(jobs: readonly PostgresJob[]): Promise<void> {
+    await this.#lease.stop()
+    await this.#ledger.settle()
+    const { database, channel } = this.#options
+    await database.query(
+      `WITH given AS (UPDATE ${database.schema}.event SET owner = NULL WHERE id = ANY ($1::bigint[]) AND owner = $2 RETURNING 1)
+       SELECT pg_notify($3, '') FROM given LIMIT 1`,
+      [jobs.map(({ id }) => id), this.#owner.id, channel],
+    )
+    await this.#owner.release()
+  }
+}
+
+const isSuspect = ({ crashes }: PostgresJob): boolean => crashes > 0

@@ -1,0 +1,156 @@
+import type { Logger } from '../../internal/logger.ts'
+import type { DeadResult, Ledger, RetryResult } from '../shared/handling.ts'
+import { type Database, isAway } from './database.ts'
+import type { PostgresJob } from './job.ts'
+import { hashKey } from './keys.ts'
+
+/** The number of processes that may end while they handle an event. */
+const maxCrashes = 10
+
+/** The pause before records are written again, in ms, after Postgres could not write them. */
+const pauseMs = 100
+
+type Kind = 'complete' | 'letGo' | 'bury' | 'progress'
+
+/** A record that has to be written. `values` are those of its row. */
+interface Entry {
+  readonly kind: Kind
+  readonly job: PostgresJob
+  readonly values: readonly unknown[]
+  readonly written: () => void
+}
+
+/** The order in which records are written: progress before the end of the same event. */
+const kinds: readonly Kind[] = ['progress', 'complete', 'letGo', 'bury']
+
+/**
+ * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
+ * Only the owner of an event can write about it. While Postgres is away the records wait.
+ */
+export class PostgresLedger implements Ledger<PostgresJob> {
+  readonly #database: Database
+  readonly #logger: Logger
+  readonly #statements: Readonly<Record<Kind, string>>
+  #entries: Entry[] = []
+  #writing: Promise<void> | undefined
+
+  constructor(database: Database, logger: Logger) {
+    this.#database = database
+    this.#logger = logger
+    this.#statements = statements(database.schema)
+  }
+
+  start({ crashes, completed, key }: PostgresJob): Promise<DeadResult> | undefined {
+    if (crashes < maxCrashes) return undefined
+    const message = `its handling was cut off ${maxCrashes} times`
+    this.#logger.error({ key }, `an event became a dead letter: ${message}`)
+    return Promise.resolve({ status: 'dead', completed, failures: [{ handler: 'none', message }] })
+  }
+
+  complete(job: PostgresJob, recorded: () => void): void {
+    this.#add({ kind: 'complete', job, values: [], written: recorded })
+  }
+
+  letGo(job: PostgresJob, { delayMs, completed }: RetryResult, recorded: () => void): void {
+    this.#add({ kind: 'letGo', job, values: [delayMs, storable(completed)], written: recorded })
+  }
+
+  bury(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, number: attempts } = job
+    const values = [hashKey(key), storable(completed), JSON.stringify({ key, attempts, failures, diedAt: new Date() })]
+    this.#add({ kind: 'bury', job, values, written: recorded })
+  }
+
+  progress(job: PostgresJob, completed: readonly string[]): Promise<void> {
+    return new Promise((resolve) => {
+      this.#add({ kind: 'progress', job, values: [storable(completed)], written: resolve })
+    })
+  }
+
+  #add(entry: Entry): void {
+    this.#entries.push(entry)
+    this.#writing ??= this.#write()
+  }
+
+  /** Writes until nothing is left. The first records wait for the end of the turn, so that others join them. */
+  async #write(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#entries.length > 0) {
+      const entries = this.#entries
+      this.#entries = []
+      for (const kind of kinds)
+        await this.#writeAll(
+          kind,
+          entries.filter((entry) => entry.kind === kind),
+        )
+    }
+    this.#writing = undefined
+  }
+
+  async #writeAll(kind: Kind, entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return
+    try {
+      const rows = await this.#database.query<{ id: string }>(this.#statements[kind], [
+        JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values])),
+      ])
+      const written = new Set(rows.map(({ id }) => id))
+      for (const { job, written: report } of entries) {
+        // Another process has the event now, and this one was told so, or will be.
+        if (!written.has(job.id) && !job.hasEnded) this.#logger.warn({ key: job.key }, 'the lease of an event was lost')
+        report()
+      }
+    } catch (error) {
+      await this.#failed(entries, error)
+    }
+  }
+
+  /** Keeps the records of events that this process still has. */
+  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+    if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not record the result of events')
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    for (const entry of entries) {
+      if (entry.job.hasEnded) entry.written()
+      else this.#entries.push(entry)
+    }
+  }
+
+  /** Resolves once every record is written, or was given up because its job has ended. */
+  async settle(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+  }
+}
+
+// Postgres stores no NUL in a text.
+const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
+
+/**
+ * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
+ * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a transaction has recorded.
+ */
+function statements(schema: string): Record<Kind, string> {
+  const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
+  const union = (row: string) => `ARRAY(
+    SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`
+  const own = `event.id = given.id AND owner = (row ->> 1)::uuid`
+  return {
+    progress: `
+      UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${own}
+      RETURNING event.id::text`,
+    complete: `DELETE FROM ${schema}.event USING ${given} given WHERE ${own} RETURNING event.id::text`,
+    letGo: `
+      UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + 1, completed = ${union('row -> 3')},
+        due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'
+      FROM ${given} given WHERE ${own} RETURNING event.id::text`,
+    bury: `
+      WITH gone AS (
+        DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
+        RETURNING event.id, event, received_at, ${union('row -> 3')} AS completed, row
+      ), buried AS (
+        INSERT INTO ${schema}.dead_letter (hash, event_id, dead_letter)
+        SELECT (row ->> 2)::uuid, id, json_build_object('event', event, 'completed', completed,
+          'receivedAt', extract(epoch FROM received_at) * 1000, 'end', (row ->> 4)::json)
+        FROM gone
+      )
+      SELECT id::text FROM gone`,
+  }
+}

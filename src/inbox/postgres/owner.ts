@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from './database.ts'
+import { lockClass } from './schema.ts'
+
+/** The longest that a takeover may take, in ms: it looks through all the events. */
+const takeoverMs = 30_000
+
+/**
+ * The lease of this process: a row that it renews, by the clock of Postgres. Every event that it claims carries the row's
+ * id. Once the row has expired, any other process takes the events over, and this one can record nothing about them.
+ */
+export class Owner {
+  readonly #database: Database
+  readonly #leaseMs: number
+  readonly #suspects: number
+  #id: string = randomUUID()
+
+  /** @param suspects the number of claimed events that are suspects when this process crashes */
+  constructor(database: Database, leaseMs: number, suspects: number) {
+    this.#database = database
+    this.#leaseMs = leaseMs
+    this.#suspects = suspects
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  /** Begins a lease of its own, with a new id. */
+  async register(): Promise<void> {
+    this.#id = randomUUID()
+    await this.#database.query(
+      `INSERT INTO ${this.#database.schema}.owner (id, expires_at, suspects)
+       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)`,
+      [this.#id, this.#leaseMs, this.#suspects],
+    )
+  }
+
+  /** Renews the lease. Resolves with `isLost` if it is over, and `hasDead` if another one is. */
+  async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
+    const { schema } = this.#database
+    const [renewed = [], dead = []] = await this.#database.batch(
+      `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms'
+       WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
+       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1`,
+    )
+    return { isLost: renewed.length === 0, hasDead: dead.length > 0 }
+  }
+
+  /**
+   * Takes the events of processes whose lease is over from them. The first ones, which were running, become suspects: one of
+   * them may have made the process crash. An event whose row a transaction has locked is taken the next time.
+   */
+  async takeOver(): Promise<void> {
+    const { schema } = this.#database
+    await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       SET LOCAL statement_timeout = ${takeoverMs};
+       ${claimLock(schema)};
+       UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
+       WITH held AS (
+         SELECT event.id, suspects, row_number() OVER (PARTITION BY owner ORDER BY event.id) AS place
+         FROM ${schema}.event JOIN ${schema}.owner ON owner.id = event.owner WHERE is_dead
+       ), free AS (
+         SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM held) FOR UPDATE SKIP LOCKED
+       )
+       UPDATE ${schema}.event SET owner = NULL, crashes = crashes + CASE WHEN place <= suspects THEN 1 ELSE 0 END
+       FROM held JOIN free USING (id) WHERE event.id = held.id;
+       DELETE FROM ${schema}.owner
+       WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
+       COMMIT`,
+    )
+  }
+
+  /** Gives the lease back. */
+  async release(): Promise<void> {
+    await this.#database.query(`DELETE FROM ${this.#database.schema}.owner WHERE id = $1`, [this.#id])
+  }
+}
+
+/** Makes the claims and takeovers of all processes run one after another, each of which sees what the one before did. */
+export const claimLock = (schema: string): string =>
+  `SELECT pg_advisory_xact_lock(${lockClass}, hashtext('claim ${schema.replaceAll("'", "''")}'))`

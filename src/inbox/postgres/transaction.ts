@@ -1,0 +1,87 @@
+import type { Pool, PoolClient } from 'pg'
+import { WebhookError } from '../../errors.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { Attempt, TransactionScope } from '../inbox.ts'
+import type { PostgresJob } from './job.ts'
+
+/** The longest wait for the answer to a commit, in ms. */
+const commitMs = 10_000
+
+export interface TransactionsOptions {
+  readonly pool: Pool
+  readonly schema: string
+  readonly leaseMs: number
+}
+
+/** Makes the transactions of the handlers of a claimed event. */
+export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
+  // A process that was suspended must not keep its locks longer than its lease.
+  const begin = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}`
+  // Fails when another process has the event, or the handler has completed. It locks the row until the commit.
+  const complete = `
+    UPDATE ${schema}.event SET completed = completed || $3::text
+    WHERE id = $1 AND owner = $2 AND NOT $3::text = ANY (completed)`
+
+  return ({ id, owner }: PostgresJob): Attempt['transaction'] =>
+    async <Result>({ handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>) => {
+      const client = new Client(await pool.connect(), signal)
+      try {
+        signal.throwIfAborted()
+        await client.query(begin)
+        const result = await run(client.pooled as never)
+        const { rowCount } = await client.query(complete, [id, owner, handler.replaceAll('\0', '')])
+        if (rowCount !== 1) throw new WebhookError('lease_lost', 'another process handles the event')
+        signal.throwIfAborted()
+        await client.commit()
+        return result
+      } catch (error) {
+        await client.rollBack()
+        throw signal.aborted ? signal.reason : error
+      }
+    }
+}
+
+/** A client of the pool during a transaction. An aborted signal closes its connection, so that nothing is committed. */
+class Client {
+  readonly pooled: PoolClient
+  readonly #signal: AbortSignal
+  readonly #abort = () => this.#release(this.#signal.reason)
+  readonly #ignore = () => {}
+  #isReleased = false
+
+  constructor(pooled: PoolClient, signal: AbortSignal) {
+    this.pooled = pooled
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort)
+    // Without a listener, a connection that is lost between two queries would end the process.
+    pooled.on('error', this.#ignore)
+  }
+
+  query(text: string, values?: unknown[]) {
+    return this.pooled.query(text, values)
+  }
+
+  async commit(): Promise<void> {
+    // From here on it is too late to abort: only the database knows whether it has committed.
+    this.#signal.removeEventListener('abort', this.#abort)
+    await this.pooled.query({ text: 'COMMIT', query_timeout: commitMs } as { text: string })
+    this.#release()
+  }
+
+  async rollBack(): Promise<void> {
+    if (this.#isReleased) return
+    await this.pooled.query('ROLLBACK').then(
+      () => this.#release(),
+      (error) => this.#release(error),
+    )
+  }
+
+  #release(error?: Error): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#signal.removeEventListener('abort', this.#abort)
+    this.pooled.off('error', this.#ignore)
+    // The pool closes the connection of a client that is released with an error.
+    this.pooled.release(error)
+  }
+}
