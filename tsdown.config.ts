@@ -9,6 +9,7 @@ const library = entries(
   'src/idempotency/redis',
   'src/inbox/sqlite',
   'src/inbox/bullmq',
+  'src/inbox/postgres',
   'src/testing/index',
   'src/client/index',
   'src/emulator/index',

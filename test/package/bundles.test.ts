@@ -90,6 +90,13 @@ const bundles: Record<string, Bundled> = {
     external: ['bullmq', 'ioredis'],
     prints: 'WebhookError invalid_option',
   },
+  './inbox/postgres': {
+    program: `
+      import { postgresInbox } from 'media-webhooks/inbox/postgres'
+      try { postgresInbox({}) } catch ({ name, code }) { console.log(name, code) }`,
+    external: ['pg'],
+    prints: 'WebhookError invalid_option',
+  },
   './idempotency/redis': {
     program: `
       import { redisStore } from 'media-webhooks/idempotency/redis'

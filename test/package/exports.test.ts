@@ -61,6 +61,9 @@ test('the exported names grow only where somebody has looked at them', () => {
       "/inbox/bullmq": [
         "bullmqInbox",
       ],
+      "/inbox/postgres": [
+        "postgresInbox",
+      ],
       "/inbox/sqlite": [
         "openInboxFile",
         "sqliteInbox",

@@ -27,6 +27,8 @@ const besides = [
   '@hono/node-server',
   'bullmq',
   'ioredis',
+  'pg',
+  '@types/pg',
   '@bull-board/api',
   '@bull-board/express',
   '@types/node',
