@@ -13,3 +13,4 @@ export {
   signWithStandardWebhooks,
   signWithUrlToken,
 } from './signers.ts'
+export { type BeginTransaction, withTransactions } from './with-transactions.ts'

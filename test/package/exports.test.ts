@@ -86,6 +86,7 @@ test('the exported names grow only where somebody has looked at them', () => {
         "signWithStandardWebhooks",
         "signWithUrlToken",
         "storeContract",
+        "withTransactions",
       ],
     }
   `)

@@ -1,0 +1,94 @@
+import { WebhookError } from '../errors.ts'
+import type { Attempt, InboxDefinition, Transactional, TransactionScope } from '../inbox/inbox.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+
+/**
+ * Begins a transaction, passes its client to `run`, and commits once `run` has resolved. It rolls back and rejects when
+ * `run` rejects.
+ */
+export type BeginTransaction<Client> = (run: (client: Client) => Promise<void>) => Promise<unknown>
+
+/**
+ * Gives `context.transaction` to the handlers of any inbox, so that handlers written for `postgresInbox` are tested without
+ * Postgres. The inbox records a handler that has completed after the commit, not in it.
+ *
+ * ```ts
+ * const inbox = withTransactions<Tx>(memoryInbox(), (run) => db.transaction(run))
+ * ```
+ * @typeParam Client the type of what the handlers write with, which is not inferred from `begin`
+ * @param begin runs each transaction. Without a database: `(run) => run(fake)`
+ * @throws WebhookError `invalid_option`
+ */
+export function withTransactions<Client>(
+  definition: InboxDefinition,
+  begin: BeginTransaction<Client>,
+): InboxDefinition<Transactional<Client>> {
+  if (typeof definition?.open !== 'function' || typeof begin !== 'function')
+    throw new WebhookError(
+      'invalid_option',
+      'withTransactions: give it an inbox and a function that begins a transaction',
+    )
+  return {
+    ...(definition as Omit<InboxDefinition, 'additions'>),
+    open: ({ handle, ...host }) =>
+      definition.open({
+        ...host,
+        handle: (event, receivedAt, attempt) => handle(event, receivedAt, new TransactionalAttempt(attempt, begin)),
+      }),
+  }
+}
+
+/** An attempt of another inbox, with transactions. */
+class TransactionalAttempt<Client> implements Attempt {
+  readonly #attempt: Attempt
+  readonly #begin: BeginTransaction<Client>
+
+  constructor(attempt: Attempt, begin: BeginTransaction<Client>) {
+    this.#attempt = attempt
+    this.#begin = begin
+  }
+
+  get number(): number {
+    return this.#attempt.number
+  }
+
+  get completed(): readonly string[] {
+    return this.#attempt.completed
+  }
+
+  get aborted(): boolean {
+    return this.#attempt.aborted
+  }
+
+  get signal(): AbortSignal {
+    return this.#attempt.signal
+  }
+
+  succeeded(handler: string): MaybePromise<void> {
+    return this.#attempt.succeeded?.(handler)
+  }
+
+  async transaction<Result>(
+    { signal }: TransactionScope,
+    run: (client: never) => MaybePromise<Result>,
+  ): Promise<Result> {
+    let result: { readonly value: Result } | undefined
+    await this.#begin(async (client) => {
+      result = undefined
+      result = { value: await unlessAborted(signal, () => run(client as never)) }
+    })
+    if (result === undefined) throw new Error('begin has committed a transaction that did not run to its end')
+    return (result as { readonly value: Result }).value
+  }
+}
+
+/** Runs `run` to its end, or until the signal is aborted, which rejects with its reason. */
+function unlessAborted<Result>(signal: AbortSignal, run: () => MaybePromise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort)
+    const end = () => signal.removeEventListener('abort', abort)
+    Promise.resolve().then(run).finally(end).then(resolve, reject)
+  })
+}
