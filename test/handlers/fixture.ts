@@ -5,9 +5,9 @@ import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Makes a receiver with short pauses between attempts by default, and collects the reports of its handlers' runs. */
-export function receiverWithReports(options: Partial<ReceiverOptions> = {}) {
+export function receiverWithReports<Additions = unknown>(options: Partial<ReceiverOptions<Additions>> = {}) {
   const reports: HandlingReport[] = []
-  const receiver = createReceiver({
+  const receiver = createReceiver<Additions>({
     verify: unverified(),
     logger: silent,
     ...(options.ack === 'handled' ? undefined : { retry: { baseMs: 1 } }),
