@@ -27,7 +27,8 @@ export async function claim(database: Database, owner: Owner, limit: number, wit
 }
 
 function claimStatements(schema: string, owner: string, limit: number, withSuspect: boolean): string {
-  // Subqueries with a limit: Postgres answers each from the index, and never reads all the events for a join.
+  // Subqueries with a limit: Postgres answers each from the index, and never reads all the events for a join. Without
+  // statistics it takes them for expensive, and would compile them for half a second.
   const isElsewhere = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.owner <> '${owner}' LIMIT 1`
   const isAfterSuspect = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
     AND other.crashes > 0 AND other.owner IS NULL AND other.due_at IS NULL LIMIT 1`
@@ -39,9 +40,10 @@ function claimStatements(schema: string, owner: string, limit: number, withSuspe
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL synchronous_commit = off;
+    SET LOCAL jit = off;
     ${claimLock(schema)};
     WITH retries AS (${pick('due_at <= now()', 'due_at', limit)}),
-    suspects AS (${pick('due_at IS NULL AND crashes > 0', 'crashes, id', withSuspect ? 1 : 0)}),
+    suspects AS (${pick(`due_at IS NULL AND crashes > 0 AND (${isAfterSuspect}) IS NULL`, 'crashes, id', withSuspect ? 1 : 0)}),
     others AS (${pick(`due_at IS NULL AND crashes = 0 AND (${isAfterSuspect}) IS NULL`, 'id', limit)}),
     picked AS (SELECT id FROM retries UNION ALL SELECT id FROM suspects UNION ALL SELECT id FROM others),
     claimed AS (

@@ -84,7 +84,11 @@ export class PostgresHandling {
   wake(): void {
     this.#isAwake = true
     this.#mayHaveMore = true
-    if (this.#state === 'open') this.#claiming ??= this.#claim()
+    if (this.#state !== 'open' || this.#claiming !== undefined) return
+    this.#claiming = this.#claim().then(() => {
+      this.#claiming = undefined
+      if (this.#isAwake) this.wake()
+    })
   }
 
   /** Claims events until there are none, or enough. */
@@ -101,7 +105,6 @@ export class PostgresHandling {
         this.#wakeIn(pauseMs)
       }
     }
-    this.#claiming = undefined
   }
 
   /** Returns the number of events to claim. */

@@ -17,22 +17,17 @@ export interface TransactionsOptions {
 export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
   // A process that was suspended must not keep its locks longer than its lease.
   const begin = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}`
-  // Fails when another process has the event, or the handler has completed. It locks the row until the commit.
-  const complete = `
-    UPDATE ${schema}.event SET completed = completed || $3::text
-    WHERE id = $1 AND owner = $2 AND NOT $3::text = ANY (completed)`
 
   return ({ id, owner }: PostgresJob): Attempt['transaction'] =>
     async <Result>({ handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>) => {
       const client = new Client(await pool.connect(), signal)
       try {
         signal.throwIfAborted()
-        await client.query(begin)
+        await client.pooled.query(begin)
         const result = await run(client.pooled as never)
-        const { rowCount } = await client.query(complete, [id, owner, handler.replaceAll('\0', '')])
-        if (rowCount !== 1) throw new WebhookError('lease_lost', 'another process handles the event')
         signal.throwIfAborted()
-        await client.commit()
+        const name = client.pooled.escapeLiteral(handler.replaceAll('\0', ''))
+        await client.commit(completeAndCommit(schema, id, owner, name))
         return result
       } catch (error) {
         await client.rollBack()
@@ -40,6 +35,23 @@ export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
       }
     }
 }
+
+/**
+ * Records that the handler has completed, and commits, in one message. Where another process has the event, or the handler
+ * has completed, no row is updated: the division fails then, and Postgres does not run the commit.
+ * @param handler the quoted name of the handler
+ */
+const completeAndCommit = (schema: string, id: string, owner: string, handler: string): string => `
+  WITH held AS (
+    UPDATE ${schema}.event SET completed = completed || ${handler}::text
+    WHERE id = ${id} AND owner = '${owner}' AND NOT ${handler}::text = ANY (completed) RETURNING 1
+  ) SELECT 1 / count(*) FROM held;
+  COMMIT`
+
+const isNotHeld = (error: unknown): boolean => (error as { code?: unknown }).code === '22012'
+
+const leaseLost = (cause: unknown): WebhookError =>
+  new WebhookError('lease_lost', 'another process has the event, so the transaction was rolled back', { cause })
 
 /** A client of the pool during a transaction. An aborted signal closes its connection, so that nothing is committed. */
 class Client {
@@ -57,14 +69,14 @@ class Client {
     pooled.on('error', this.#ignore)
   }
 
-  query(text: string, values?: unknown[]) {
-    return this.pooled.query(text, values)
-  }
-
-  async commit(): Promise<void> {
+  async commit(text: string): Promise<void> {
     // From here on it is too late to abort: only the database knows whether it has committed.
     this.#signal.removeEventListener('abort', this.#abort)
-    await this.pooled.query({ text: 'COMMIT', query_timeout: commitMs } as { text: string })
+    try {
+      await this.pooled.query({ text, query_timeout: commitMs } as { text: string })
+    } catch (error) {
+      throw isNotHeld(error) ? leaseLost(error) : error
+    }
     this.#release()
   }
 
