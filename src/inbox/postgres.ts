@@ -21,9 +21,19 @@ import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMark, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresHandling } from './postgres/handling.ts'
 import { Listener } from './postgres/listener.ts'
+import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
 import { cleanUp, Regularly } from './postgres/upkeep.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+
+export {
+  type InboxDatabase,
+  type InboxDatabaseDeadLetters,
+  type InboxDatabaseOptions,
+  migrate,
+  openInboxDatabase,
+} from './postgres/inspection.ts'
+export { migrationSql } from './postgres/schema.ts'
 
 /** The options of `postgresInbox`: either `pool` or `connection`, and limits. */
 export interface PostgresInboxOptions {
@@ -103,7 +113,7 @@ const disconnectMs = 1_000
  * @throws WebhookError `invalid_option`; `receiver.ready()` rejects with `unavailable` when the database cannot be used
  */
 export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Transactional<pg.PoolClient>> {
-  const { pool, connection, schema = 'media_webhooks', handles = true, concurrency = 16, ...rest } = options
+  const { pool, connection, schema = standardSchema, handles = true, concurrency = 16, ...rest } = options
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, listen = true, ...unknown } = rest
   checkUnknown('postgresInbox', unknown)
   checkNumbers('postgresInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
@@ -112,9 +122,7 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
     throw invalid('pool has to be a Pool of the pg package')
   if (connection !== undefined && typeof connection !== 'string' && typeof connection !== 'object')
     throw invalid('connection has to be a URL or the options of a pool')
-  // Postgres cuts longer names off.
-  if (typeof schema !== 'string' || schema === '' || schema.length > 63 || schema.includes('\0'))
-    throw invalid('schema has to be a name of up to 63 characters')
+  checkSchemaName('postgresInbox', schema)
   const settings = { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
   return defineInbox({ name: 'postgresInbox', open: (host) => new PostgresInbox(host, settings, pool, connection) })
 }

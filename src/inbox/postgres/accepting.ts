@@ -159,7 +159,7 @@ const columns = (entries: readonly Entry[]) => [
  */
 const acceptStatement = (schema: string): string => `
   WITH given AS MATERIALIZED (
-    SELECT nextval('${schema}.event_id') AS id, hash, media, event, received
+    SELECT nextval('${schema.replaceAll("'", "''")}.event_id') AS id, hash, media, event, received
     FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[]) AS given (hash, media, event, received)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash

@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
-import { prepareSchema, quoted } from './schema.ts'
+import { prepareSchema } from './prepare-schema.ts'
+import { quoted } from './schema.ts'
 
 /** The connections for accepting, for claims and for records, so that none of them waits for another. */
 const connections = 3
@@ -17,6 +18,9 @@ export interface DatabaseOptions {
   readonly listen: boolean
   readonly logger: Logger
 }
+
+/** The part of a database that dead letters and counts need. */
+export type Tables = Pick<Database, 'schema' | 'query' | 'reach'>
 
 /** The inbox's own connections to Postgres, which handlers cannot use up. */
 export class Database {
@@ -69,6 +73,8 @@ export class Database {
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
       const client = await this.#pool.connect()
+      // Without a listener, a connection that is lost would end the process.
+      client.on('error', () => {})
       try {
         await prepareSchema(client, this.#options.schema)
       } finally {

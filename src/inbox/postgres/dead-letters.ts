@@ -1,47 +1,21 @@
 import { hash } from 'node:crypto'
-import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { Logger } from '../../internal/logger.ts'
-import type { DeadLetter, DeadLetters, HandlerFailure, ParseUnreadable, UnreadableDelivery } from '../inbox.ts'
-import { maxUnreadable, reviveEvent, unreadableKey } from '../shared/stored.ts'
-import type { Database } from './database.ts'
+import type { DeadEvent, DeadLetter, DeadLetters, ParseUnreadable, UnreadableDelivery } from '../inbox.ts'
+import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
+import { isAway, type Tables } from './database.ts'
+import { columns, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 /** The payload of the notification that an unreadable delivery has been marked for a replay. */
 export const replayMark = 'replay'
 
-/** The JSON of a dead letter that is an event. */
-interface StoredDeadEvent {
-  readonly event: MediaEvent
-  readonly completed: readonly string[]
-  readonly receivedAt: number
-  readonly end: {
-    readonly key: string
-    readonly attempts: number
-    readonly failures: readonly HandlerFailure[]
-    readonly diedAt: string
-  }
-}
-
-/** The JSON of an unreadable delivery. Its body has a column of its own. */
-interface StoredUnreadable {
-  readonly key: string
-  readonly reason: string
-  readonly eventId?: string
-  readonly receivedAt: string
-}
-
-interface Row {
-  readonly dead_letter: string
-  /** In base64. */
-  readonly body: string | null
-}
-
-const columns = "dead_letter::text, encode(body, 'base64') AS body"
+/** The number of dead letters whose keys are read at a time. */
+const pageSize = 1_000
 
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
-  readonly #database: Database
+  readonly #database: Tables
   readonly #channel: string
   readonly #parse: ParseUnreadable | undefined
   readonly #checkOpen: () => void
@@ -50,7 +24,7 @@ export class PostgresDeadLetters implements DeadLetters {
    * @param parse parses an unreadable delivery. Without it, a replay marks the delivery for a process that has the inbox open
    * @param checkOpen throws once the inbox is closing
    */
-  constructor(database: Database, channel: string, parse?: ParseUnreadable, checkOpen = () => {}) {
+  constructor(database: Tables, channel: string, parse?: ParseUnreadable, checkOpen = () => {}) {
     this.#database = database
     this.#channel = channel
     this.#parse = parse
@@ -58,60 +32,111 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   async list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): Promise<readonly DeadLetter[]> {
-    const rows = await this.#query<Row>(`SELECT ${columns} FROM $dead_letter ORDER BY id DESC LIMIT $1 OFFSET $2`, [
-      Math.max(0, limit),
-      Math.max(0, offset),
-    ])
+    const page = [Math.max(0, limit), Math.max(0, offset)]
+    const rows = await this.#query<DeadLetterRow>(
+      `SELECT ${columns} FROM $dead_letter ORDER BY id DESC LIMIT $1 OFFSET $2`,
+      page,
+    )
     return rows.map(toDeadLetter)
   }
 
   async get(key: string): Promise<DeadLetter | undefined> {
-    const [row] = await this.#query<Row>(`SELECT ${columns} FROM $dead_letter WHERE hash = $1`, [hashKey(key)])
+    const [row] = await this.#rows([key])
     return row && toDeadLetter(row)
   }
 
-  async size(): Promise<number> {
-    const [row] = await this.#query<{ count: string }>('SELECT count(*)::text AS count FROM $dead_letter')
-    return Number(row?.count)
+  #rows(keys: readonly string[]): Promise<DeadLetterRow[]> {
+    return this.#query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
+  }
+
+  /** Lists the keys of all dead letters there are now, oldest first. */
+  async keys(): Promise<readonly string[]> {
+    const [newest] = await this.#query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
+    const keys: string[] = []
+    // By id: an offset would skip some when others vanish meanwhile.
+    for (let after = '0'; ; ) {
+      const rows = await this.#query<DeadLetterRow>(
+        `SELECT id::text, dead_letter::text, NULL AS body FROM $dead_letter WHERE id > $1 AND id <= $2
+         ORDER BY id LIMIT ${pageSize}`,
+        [after, newest?.id ?? '0'],
+      )
+      keys.push(...rows.map((row) => toDeadLetter(row).key))
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < pageSize) return keys
+    }
   }
 
   async discard(key: string): Promise<boolean> {
-    const rows = await this.#query('DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1', [hashKey(key)])
-    return rows.length > 0
+    return (await this.discardMany([key])).length > 0
+  }
+
+  /** Deletes dead letters for good. Returns the keys that one had. */
+  async discardMany(keys: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#query<DeadLetterRow>(
+      'DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING id::text, dead_letter::text, NULL AS body',
+      [keys.map(hashKey)],
+    )
+    return rows.map((row) => toDeadLetter(row).key)
   }
 
   async replay(key: string): Promise<boolean> {
     this.#checkOpen()
-    const { event, unreadable } = (await this.get(key)) ?? {}
-    if (event !== undefined) return this.#putBack(key, event)
-    if (unreadable === undefined) return false
-    if (this.#parse === undefined) return this.#mark(key)
+    const rows = await this.#rows([key])
+    const unreadable = this.#parse && rows.map(toDeadLetter)[0]?.unreadable
+    if (this.#parse === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
     return this.#replace(key, unreadable, await this.#parse(unreadable))
   }
 
-  /** Puts the event back in its place, with fresh attempts. */
-  async #putBack(key: string, event: MediaEvent): Promise<boolean> {
-    const rows = await this.#query(
-      `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 AND event_id IS NOT NULL RETURNING event_id, dead_letter),
-       back AS (
-         INSERT INTO $event (id, media, event, received_at, completed)
-         SELECT event_id, $2, dead_letter -> 'event', to_timestamp((dead_letter ->> 'receivedAt')::float8 / 1000),
-           ARRAY(SELECT json_array_elements_text(dead_letter -> 'completed'))
-         FROM gone
-       )
-       SELECT pg_notify($3, '') FROM gone`,
-      [hashKey(key), hashMedia(event.mediaId), this.#channel],
-    )
-    return rows.length > 0
+  /** Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one had. */
+  async replayMany(keys: readonly string[]): Promise<readonly string[]> {
+    return this.#replayRows(await this.#rows(keys))
   }
 
-  async #mark(key: string): Promise<boolean> {
-    const rows = await this.#query(
-      `WITH marked AS (UPDATE $dead_letter SET replay = true WHERE hash = $1 RETURNING 1)
-       SELECT pg_notify($2, '${replayMark}') FROM marked`,
-      [hashKey(key), this.#channel],
+  async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
+    const rows = found.map((row) => ({ id: row.id, deadLetter: toDeadLetter(row) }))
+    const replayed = await this.#putBack(rows.filter(isEvent))
+    const marked = await this.#mark(rows.filter((row) => !isEvent(row)))
+    const ids = new Set([...replayed, ...marked])
+    return rows.filter(({ id }) => ids.has(id)).map(({ deadLetter }) => deadLetter.key)
+  }
+
+  /** Returns the ids of those that were still there. An event that died again meanwhile has another id, and stays. */
+  async #putBack(rows: readonly (Row & { readonly deadLetter: DeadEvent })[]): Promise<readonly string[]> {
+    if (rows.length === 0) return []
+    // Postgres could not read the event from the JSON: it may hold characters that Postgres has no text for.
+    const replayed = await this.#query<{ id: string }>(
+      `WITH given AS MATERIALIZED (
+         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[])
+           AS given (id, media, event, received, completed)
+       ), gone AS (
+         DELETE FROM $dead_letter WHERE id IN (SELECT id FROM given) AND event_id IS NOT NULL RETURNING id, event_id
+       ), back AS (
+         INSERT INTO $event (id, media, event, received_at, completed)
+         SELECT event_id, media, event, to_timestamp(received / 1000),
+           ARRAY(SELECT json_array_elements_text(completed))
+         FROM gone JOIN given USING (id)
+       )
+       SELECT id::text, (SELECT pg_notify($6, '')) FROM gone`,
+      [
+        rows.map(({ id }) => id),
+        rows.map(({ deadLetter }) => hashMedia(deadLetter.event.mediaId)),
+        rows.map(({ deadLetter }) => JSON.stringify(deadLetter.event)),
+        rows.map(({ deadLetter }) => deadLetter.receivedAt.getTime()),
+        rows.map(({ deadLetter }) => JSON.stringify(deadLetter.completed)),
+        this.#channel,
+      ],
     )
-    return rows.length > 0
+    return replayed.map(({ id }) => id)
+  }
+
+  async #mark(rows: readonly Row[]): Promise<readonly string[]> {
+    if (rows.length === 0) return []
+    const marked = await this.#query<{ id: string }>(
+      `WITH marked AS (UPDATE $dead_letter SET replay = true WHERE id = ANY ($1::bigint[]) RETURNING id)
+       SELECT id::text, (SELECT pg_notify($2, '${replayMark}')) FROM marked`,
+      [rows.map(({ id }) => id), this.#channel],
+    )
+    return marked.map(({ id }) => id)
   }
 
   /** Replaces an unreadable delivery by the event that was parsed of it, unless that event is known. */
@@ -151,47 +176,44 @@ export class PostgresDeadLetters implements DeadLetters {
     )
   }
 
-  /** Lists the unreadable deliveries that another program has marked for a replay, and removes the marks. */
-  async takeMarked(): Promise<readonly string[]> {
-    const rows = await this.#query<Row>(
-      `UPDATE $dead_letter SET replay = false WHERE replay RETURNING dead_letter::text, NULL AS body`,
+  /** Lists the keys of the unreadable deliveries that another program has marked for a replay. */
+  async marked(): Promise<readonly string[]> {
+    const rows = await this.#query<DeadLetterRow>(
+      'SELECT id::text, dead_letter::text, NULL AS body FROM $dead_letter WHERE replay ORDER BY id',
     )
-    return rows.map(({ dead_letter }) => (JSON.parse(dead_letter) as StoredUnreadable).key)
+    return rows.map((row) => toDeadLetter(row).key)
+  }
+
+  async unmark(key: string): Promise<void> {
+    await this.#query('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
   }
 
   /** Runs a statement in which `$dead_letter` and others are the names of tables. */
   #query<Result>(statement: string, values?: unknown[]): Promise<Result[]> {
-    const text = statement.replaceAll(/\$([a-z]\w*)/g, `${this.#database.schema}.$1`)
+    const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${this.#database.schema}.${table}`)
     return this.#database.reach(() => this.#database.query<Result>(text, values))
   }
 }
 
+interface Row {
+  readonly id: string
+  readonly deadLetter: DeadLetter
+}
+
+const isEvent = (row: Row): row is Row & { readonly deadLetter: DeadEvent } => row.deadLetter.event !== undefined
+
 /** Replays the unreadable deliveries that another program has marked. One that still cannot be parsed stays. */
 export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Logger): Promise<void> {
-  for (const key of await deadLetters.takeMarked()) {
+  for (const key of await deadLetters.marked()) {
     try {
       await deadLetters.replay(key)
     } catch (error) {
-      if (!(error instanceof WebhookError) || error.code !== 'malformed') throw error
+      // It stays marked.
+      if (isAway(error)) throw error
       logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
+      await deadLetters.unmark(key)
     }
   }
 }
 
-function toDeadLetter({ dead_letter: text, body }: Row): DeadLetter {
-  const stored = JSON.parse(text) as StoredDeadEvent | StoredUnreadable
-  if ('event' in stored) {
-    const { event, completed, end } = stored
-    const receivedAt = new Date(Math.round(stored.receivedAt))
-    return { ...end, event: reviveEvent(event), completed, receivedAt, diedAt: new Date(end.diedAt) }
-  }
-  const { key, reason, eventId } = stored
-  const receivedAt = new Date(stored.receivedAt)
-  const unreadable = { reason, eventId, receivedAt, body: fromBase64(body ?? '') }
-  const failures = [{ handler: 'none', message: reason }]
-  return { key, event: undefined, unreadable, receivedAt, attempts: 0, completed: [], failures, diedAt: receivedAt }
-}
-
 const toBase64 = (bytes: Uint8Array): string => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
-// Postgres breaks base64 into lines, which atob ignores.
-const fromBase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

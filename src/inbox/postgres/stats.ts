@@ -1,8 +1,8 @@
 import type { InboxStats } from '../inbox.ts'
-import type { Database } from './database.ts'
+import type { Tables } from './database.ts'
 
 /** Counts the events in the database. Those that are claimed and wait in their process count as running. */
-export async function readStats(database: Database): Promise<InboxStats> {
+export async function readStats(database: Tables): Promise<InboxStats> {
   const { schema } = database
   const [row] = await database.reach(() =>
     database.query<{ stats: string }>(

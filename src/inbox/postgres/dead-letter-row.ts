@@ -1,0 +1,53 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { DeadLetter, HandlerFailure } from '../inbox.ts'
+import { reviveEvent } from '../shared/stored.ts'
+
+/** The JSON of a dead letter that is an event. */
+interface StoredDeadEvent {
+  readonly event: MediaEvent
+  readonly completed: readonly string[]
+  readonly receivedAt: number
+  readonly end: {
+    readonly key: string
+    readonly attempts: number
+    readonly failures: readonly HandlerFailure[]
+    readonly diedAt: string
+  }
+}
+
+/** The JSON of an unreadable delivery. Its body has a column of its own. */
+interface StoredUnreadable {
+  readonly key: string
+  readonly reason: string
+  readonly eventId?: string
+  readonly receivedAt: string
+}
+
+/** A dead letter as a row of its table. */
+export interface DeadLetterRow {
+  readonly id: string
+  readonly dead_letter: string
+  /** In base64. */
+  readonly body: string | null
+}
+
+/** The columns that Postgres returns of it. The parsers of the pool can be the user's, so they are texts. */
+export const columns = "id::text, dead_letter::text, encode(body, 'base64') AS body"
+
+/** Makes a dead letter of its row. */
+export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {
+  const stored = JSON.parse(text) as StoredDeadEvent | StoredUnreadable
+  if ('event' in stored) {
+    const { event, completed, end } = stored
+    const receivedAt = new Date(Math.round(stored.receivedAt))
+    return { ...end, event: reviveEvent(event), completed, receivedAt, diedAt: new Date(end.diedAt) }
+  }
+  const { key, reason, eventId } = stored
+  const receivedAt = new Date(stored.receivedAt)
+  const unreadable = { reason, eventId, receivedAt, body: fromBase64(body ?? '') }
+  const failures = [{ handler: 'none', message: reason }]
+  return { key, event: undefined, unreadable, receivedAt, attempts: 0, completed: [], failures, diedAt: receivedAt }
+}
+
+// Postgres breaks base64 into lines, which atob ignores.
+const fromBase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

@@ -1,0 +1,135 @@
+import pg from 'pg'
+import { WebhookError } from '../../errors.ts'
+import { checkUnknown } from '../../internal/check-options.ts'
+import type { DeadLetters, InboxStats } from '../inbox.ts'
+import { type Tables, unreachable } from './database.ts'
+import { PostgresDeadLetters } from './dead-letters.ts'
+import { checkTables, prepareSchema } from './prepare-schema.ts'
+import { checkSchemaName, quoted, standardSchema } from './schema.ts'
+import { readStats } from './stats.ts'
+
+/** The options of `openInboxDatabase`: either `pool` or `connection`. */
+export interface InboxDatabaseOptions {
+  /** A pool of the `pg` package. It is not closed. */
+  readonly pool?: pg.Pool
+  /** The URL of the database, or the options of a pool to make. */
+  readonly connection?: string | pg.PoolConfig
+  /**
+   * The schema of the inbox's tables.
+   * @defaultValue 'media_webhooks'
+   */
+  readonly schema?: string
+}
+
+/** The tables of a `postgresInbox`, opened to look into them, also while receivers handle its events. */
+export interface InboxDatabase {
+  /** Counts the events by state. Events that a process has claimed and not started count as running. */
+  stats(): Promise<InboxStats>
+  /** Lists, replays and discards dead letters. */
+  readonly deadLetters: InboxDatabaseDeadLetters
+  /** Closes the connections, unless they are those of a given pool. */
+  close(): Promise<void>
+}
+
+/** The dead letters in the tables of a `postgresInbox`. A receiver handles the replayed ones immediately, or the next one that opens the inbox. */
+export interface InboxDatabaseDeadLetters extends DeadLetters {
+  /** Lists the keys of all dead letters, oldest first. */
+  keys(): Promise<readonly string[]>
+  /**
+   * Replays the dead letters with those keys in one commit, and returns the keys that one had. An unreadable delivery is
+   * marked, and a receiver parses it again. It stays if it still cannot be parsed.
+   */
+  replayMany(keys: readonly string[]): Promise<readonly string[]>
+  /** Deletes the dead letters with those keys for good, and returns the keys that one had. */
+  discardMany(keys: readonly string[]): Promise<readonly string[]>
+}
+
+/** The longest that a connection or a statement may take, in ms. Counts go through all the events. */
+const timeoutMs = 10_000
+
+/**
+ * Opens the tables of a `postgresInbox` to look into them, and to replay or discard dead letters. It handles nothing and
+ * makes no tables. To count and list, the user needs only the right to read them.
+ *
+ * ```ts
+ * const database = await openInboxDatabase({ connection: process.env.DATABASE_URL! })
+ * console.log(await database.stats())
+ * await database.close()
+ * ```
+ * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, a newer version made them, or Postgres
+ * cannot be reached
+ */
+export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<InboxDatabase> {
+  const { pool: given, connection, schema = standardSchema, ...unknown } = options
+  checkUnknown('openInboxDatabase', unknown)
+  checkSchemaName('openInboxDatabase', schema)
+  if ((given === undefined) === (connection === undefined))
+    throw new WebhookError('invalid_option', 'openInboxDatabase: give either a pool or a connection')
+  const pool = given ?? poolOf(connection ?? '')
+  const close = async () => {
+    if (given === undefined) await pool.end()
+  }
+  try {
+    await withClient(pool, (client) => checkTables(client, schema))
+  } catch (error) {
+    await close()
+    throw unreachable(error)
+  }
+  const tables = tablesOf(pool, quoted(schema))
+  return { stats: () => readStats(tables), deadLetters: new PostgresDeadLetters(tables, schema), close }
+}
+
+/**
+ * Makes the tables of `postgresInbox`, or updates those of an older version, and checks that the user of the connection
+ * may use them. Receivers do the same when they start. Several may run at a time.
+ * @returns `true` if it made or changed the tables, `false` if there was nothing to do
+ * @throws WebhookError `invalid_option`; `unavailable` when the database cannot be used
+ */
+export async function migrate(
+  connection: string | pg.PoolConfig,
+  options: Pick<InboxDatabaseOptions, 'schema'> = {},
+): Promise<boolean> {
+  const { schema = standardSchema, ...unknown } = options
+  checkUnknown('migrate', unknown)
+  checkSchemaName('migrate', schema)
+  const pool = poolOf(connection)
+  try {
+    return await withClient(pool, (client) => prepareSchema(client, schema))
+  } catch (error) {
+    throw unreachable(error)
+  } finally {
+    await pool.end()
+  }
+}
+
+function poolOf(connection: string | pg.PoolConfig): pg.Pool {
+  const config = typeof connection === 'string' ? { connectionString: connection } : connection
+  const pool = new pg.Pool({ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, ...config, max: 1 })
+  // An idle connection that is lost is replaced when the next one is needed.
+  return pool.on('error', () => {})
+}
+
+async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    return await run(client)
+  } finally {
+    client.release()
+  }
+}
+
+/** The tables, over a pool. A step is not repeated: somebody waits for its result, and can repeat it. */
+const tablesOf = (pool: pg.Pool, schema: string): Tables => ({
+  schema,
+  async query<Row>(text: string, values?: unknown[]) {
+    const { rows } = await pool.query(text, values)
+    return rows as Row[]
+  },
+  async reach(step) {
+    try {
+      return await step()
+    } catch (error) {
+      throw unreachable(error)
+    }
+  },
+})
