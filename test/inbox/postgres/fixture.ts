@@ -1,0 +1,75 @@
+import { Pool } from 'pg'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
+import {
+  createReceiver,
+  type Receiver,
+  type ReceiverOptions,
+  type Transactional,
+  unverified,
+} from '../../../src/index.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { silent } from '../../handlers/fixture.ts'
+import { PostgresServer } from '../../postgres/postgres-server.ts'
+
+type PostgresReceiver = Receiver<Transactional<import('pg').PoolClient>>
+
+/** Starts a server for the tests of a file. Each test has a schema of its own. */
+export function postgresTests() {
+  let server: PostgresServer
+  let pool: Pool
+  let tests = 0
+  const open: PostgresReceiver[] = []
+
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    pool = new Pool({ connectionString: server.url })
+    // Some tests stop the server.
+    pool.on('error', () => {})
+  }, 30_000)
+  afterEach(async () => {
+    tests++
+    await Promise.all(open.splice(0).map((receiver) => receiver.close({ timeoutMs: 200 })))
+  })
+  afterAll(async () => {
+    await pool?.end()
+    await server?.remove()
+  }, 30_000)
+
+  const fixture = {
+    get server() {
+      return server
+    },
+    get pool() {
+      return pool
+    },
+    /** The schema of the current test. */
+    get schema() {
+      return `test_${tests}`
+    },
+    /** Makes a receiver that is closed after the test. Receivers of one test share their events. */
+    receiver(inbox: Partial<PostgresInboxOptions> = {}, options: Partial<ReceiverOptions> = {}): PostgresReceiver {
+      const of = inbox.connection === undefined ? { pool } : {}
+      const { inbox: _, handlers: __, ...rest } = options
+      const receiver = createReceiver({
+        verify: unverified(),
+        logger: silent,
+        retry: { baseMs: 1 },
+        ...rest,
+        inbox: postgresInbox({ ...of, schema: fixture.schema, ...inbox }),
+      })
+      open.push(receiver)
+      return receiver
+    },
+    /** Runs a query in which `$schema` is the schema of the test. */
+    async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+      return (await pool.query<Row>(sql.replaceAll('$schema', fixture.schema), values)).rows
+    },
+  }
+  return fixture
+}
+
+/** Delivers `encoding.finished` of a media. Events of one media differ in their `userId`. Resolves with the outcome. */
+export async function accept(receiver: Pick<Receiver, 'receive'>, mediaId: string, userId = 'user'): Promise<string> {
+  return (await deliver(receiver, samplePayload('encoding.finished', { media_id: mediaId, user_id: userId }))).outcome
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test, vi } from 'vitest'
+import { signalled } from '../../handlers/fixture.ts'
+import { findPostgres } from '../../postgres/find-postgres.ts'
+import { accept, postgresTests } from './fixture.ts'
+
+describe.skipIf(!findPostgres())('a process that loses its lease', () => {
+  const postgres = postgresTests()
+
+  /** Makes the lease of every process run out, as a long pause of the process does. */
+  const expireLeases = () => postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s'")
+
+  /** Opens two receivers. The first one handles an event, and the second one has taken it over. */
+  async function takenOver(firstLeaseMs = 600) {
+    const started = signalled()
+    const resume = signalled()
+    const signals: AbortSignal[] = []
+    const results: unknown[] = []
+    await postgres.query('CREATE TABLE IF NOT EXISTS written (writer text)')
+    await postgres.query('TRUNCATE written')
+    const first = postgres.receiver({ leaseMs: firstLeaseMs })
+    first.onAny(
+      async (_, { transaction, signal }) => {
+        signals.push(signal)
+        started.resolve()
+        await resume.promise
+        results.push(
+          await transaction((client) => client.query("INSERT INTO written VALUES ('first')")).catch((error) => error),
+        )
+      },
+      { name: 'write' },
+    )
+    await first.ready()
+    await accept(first, 'media')
+    await started.promise
+    const second = postgres.receiver({ leaseMs: 600 })
+    const handled = vi.fn()
+    second.onAny(
+      async (_, { transaction, attempt }) => {
+        await transaction((client) => client.query("INSERT INTO written VALUES ('second')"))
+        handled(attempt)
+      },
+      { name: 'write' },
+    )
+    await second.ready()
+    await expireLeases()
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 5_000)
+    return { first, second, handled, resume, signals, results }
+  }
+
+  test('writes nothing, and the process that took over writes once', async () => {
+    const { resume, results, signals } = await takenOver()
+    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true), 2_000)
+    resume.resolve()
+    await vi.waitFor(() => expect(results.length).toBe(1))
+    expect(results[0]).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
+    expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }])
+  })
+
+  test('writes nothing even before it notices', async () => {
+    // It renews its lease every minute, so it notices nothing during the test.
+    const { resume, results, signals } = await takenOver(180_000)
+    expect(signals[0]?.aborted).toBe(false)
+    resume.resolve()
+    await vi.waitFor(() => expect(results.length).toBe(1))
+    expect(results[0]).toMatchObject({ code: 'lease_lost' })
+    expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }])
+  })
+
+  test('begins a new lease and handles events again', async () => {
+    const { first, second, resume } = await takenOver()
+    resume.resolve()
+    await second.close()
+    await vi.waitFor(async () => expect(await accept(first, 'later')).toBe('accepted'))
+    await vi.waitFor(
+      async () =>
+        expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }, { writer: 'first' }]),
+      5_000,
+    )
+  })
+})
+
+describe.skipIf(!findPostgres())('processes that share their events', () => {
+  const postgres = postgresTests()
+
+  test('accept an event once, however many of them receive it at the same time', async () => {
+    const receivers = [1, 2, 3].map(() => postgres.receiver({ handles: false }).onAny(() => {}))
+    await Promise.all(receivers.map((receiver) => receiver.ready()))
+    const media = Array.from({ length: 50 }, (_, index) => `media ${index}`)
+    const outcomes = await Promise.all(
+      receivers.flatMap((receiver, index) =>
+        // Each receives them in another order.
+        (index % 2 === 0 ? media : media.toReversed()).map((mediaId) => accept(receiver, mediaId)),
+      ),
+    )
+    expect(outcomes.filter((outcome) => outcome === 'accepted').length).toBe(50)
+    expect(outcomes.filter((outcome) => outcome === 'duplicate').length).toBe(100)
+  })
+
+  test('begin an event within 20 ms in the median on another process, and look for it every 250 ms without LISTEN', async () => {
+    const medianMs = async (listen: boolean) => {
+      const begun = new Map<string, number>()
+      const handling = postgres.receiver({ listen }).onAny(({ mediaId }) => void begun.set(mediaId, performance.now()))
+      const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+      await Promise.all([handling.ready(), accepting.ready()])
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      const waits: number[] = []
+      for (let index = 0; index < 15; index++) {
+        const mediaId = `media ${listen} ${index}`
+        await accept(accepting, mediaId)
+        const acceptedAt = performance.now()
+        await vi.waitFor(() => expect(begun.has(mediaId)).toBe(true), { timeout: 1_000, interval: 1 })
+        waits.push((begun.get(mediaId) as number) - acceptedAt)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      await handling.close()
+      return waits.toSorted((a, b) => a - b)[7] as number
+    }
+    expect(await medianMs(true)).toBeLessThan(20)
+    expect(await medianMs(false)).toBeLessThan(300)
+  })
+
+  test('hand their events to the others at once when they close', async () => {
+    const started = signalled()
+    const first = postgres.receiver()
+    first.onAny(
+      () => {
+        started.resolve()
+        return new Promise(() => {})
+      },
+      { name: 'handle' },
+    )
+    await first.ready()
+    await accept(first, 'media', 'one')
+    await accept(first, 'media', 'two')
+    await started.promise
+    const handled: (string | undefined)[] = []
+    const second = postgres.receiver().onAny(({ userId }) => void handled.push(userId), { name: 'handle' })
+    await second.ready()
+    const closedAt = performance.now()
+    const { unfinished } = await first.close({ timeoutMs: 20 })
+    expect(unfinished.map(({ event, state }) => [event.userId, state])).toEqual([['one', 'running']])
+    await vi.waitFor(() => expect(handled).toEqual(['one', 'two']), 2_000)
+    expect(performance.now() - closedAt).toBeLessThan(1_500)
+    expect(await postgres.query('SELECT 1 FROM $schema.owner')).toHaveLength(1)
+  })
+
+  test('accept only, where one does not handle', async () => {
+    const accepting = postgres.receiver({ handles: false })
+    const handler = vi.fn()
+    accepting.onAny(handler)
+    await accepting.ready()
+    expect(await accept(accepting, 'media')).toBe('accepted')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(handler).not.toHaveBeenCalled()
+    expect(await accepting.inbox.stats()).toEqual({ waiting: 1, running: 0, retrying: 0, deadLetters: 0 })
+  })
+})
