@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { signalled } from '../../handlers/fixture.ts'
+import { findPostgres } from '../../postgres/find-postgres.ts'
+import { accept, postgresTests } from './fixture.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+describe.skipIf(!findPostgres())('while Postgres', () => {
+  const postgres = postgresTests()
+
+  /** Delivers events, 20 at a time, until it is stopped. Returns the outcomes by media. */
+  function deliverEvents(receiver: Parameters<typeof accept>[0], name: string) {
+    const outcomes = new Map<string, string>()
+    let isOver = false
+    const senders = Array.from({ length: 20 }, async (_, sender) => {
+      for (let index = 0; !isOver; index++) {
+        const mediaId = `${name} ${sender} ${index}`
+        outcomes.set(mediaId, await accept(receiver, mediaId))
+        await sleep(2)
+      }
+    })
+    return async () => {
+      isOver = true
+      await Promise.all(senders)
+      return outcomes
+    }
+  }
+
+  const accepted = (outcomes: ReadonlyMap<string, string>) =>
+    [...outcomes].filter(([, outcome]) => outcome === 'accepted').map(([mediaId]) => mediaId)
+
+  test('loses every connection, deliveries wait for new ones, and nothing is lost or handled twice', async () => {
+    const receiver = postgres.receiver()
+    const handled = new Map<string, number>()
+    receiver.onAny(({ mediaId }) => void handled.set(mediaId, (handled.get(mediaId) ?? 0) + 1))
+    await receiver.ready()
+    const stop = deliverEvents(receiver, 'terminated')
+    for (let round = 0; round < 4; round++) {
+      await sleep(150)
+      await postgres.server.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL',
+      )
+    }
+    await sleep(200)
+    const outcomes = await stop()
+    // A statement whose answer was lost may have stored its events.
+    expect(new Set(outcomes.values())).not.toContain('unavailable')
+    await vi.waitFor(() => expect(handled.size).toBe(outcomes.size), 10_000)
+    expect(accepted(outcomes).filter((mediaId) => !handled.has(mediaId))).toEqual([])
+    expect([...handled].filter(([, runs]) => runs > 1)).toEqual([])
+  })
+
+  test.each(['SIGINT', 'SIGKILL'] as const)(
+    'restarts after %s, deliveries wait, and no event is lost',
+    async (signal) => {
+      const receiver = postgres.receiver()
+      const handled = new Set<string>()
+      receiver.onAny(({ mediaId }) => void handled.add(mediaId))
+      await receiver.ready()
+      const stop = deliverEvents(receiver, signal)
+      await sleep(200)
+      await postgres.server.stop(signal)
+      await sleep(100)
+      await postgres.server.restart()
+      await sleep(300)
+      const outcomes = await stop()
+      expect([...outcomes.values()].filter((outcome) => outcome === 'unavailable')).toEqual([])
+      await vi.waitFor(() => expect(accepted(outcomes).filter((mediaId) => !handled.has(mediaId))).toEqual([]), 15_000)
+    },
+  )
+
+  test('is stopped, deliveries are answered 503 in time, and the inbox recovers by itself', async () => {
+    const receiver = postgres.receiver({ timeoutMs: 500 })
+    const handled = vi.fn()
+    receiver.onAny(({ mediaId }) => handled(mediaId))
+    await receiver.ready()
+    await postgres.server.stop('SIGINT')
+    try {
+      const startedAt = performance.now()
+      expect(await accept(receiver, 'during')).toBe('unavailable')
+      expect(performance.now() - startedAt).toBeLessThan(1_500)
+    } finally {
+      await postgres.server.restart()
+    }
+    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toMatch(/accepted|duplicate/), 5_000)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('after'), 10_000)
+  })
+
+  test('hangs, deliveries are answered 503 in time, as many as there are, and the inbox recovers by itself', async () => {
+    const receiver = postgres.receiver({ timeoutMs: 500 })
+    const handled = new Set<string>()
+    receiver.onAny(({ mediaId }) => void handled.add(mediaId))
+    await receiver.ready()
+    const media = Array.from({ length: 6_000 }, (_, index) => `hung ${index}`)
+    postgres.server.pause()
+    let outcomes: string[]
+    try {
+      const startedAt = performance.now()
+      outcomes = await Promise.all(media.map((mediaId) => accept(receiver, mediaId)))
+      expect(performance.now() - startedAt).toBeLessThan(4_000)
+    } finally {
+      postgres.server.resume()
+    }
+    expect(new Set(outcomes)).toEqual(new Set(['unavailable', 'overloaded']))
+    // The limit of events in memory.
+    expect(outcomes.filter((outcome) => outcome === 'unavailable').length).toBe(5_000)
+    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toBe('accepted'), 5_000)
+    await vi.waitFor(() => expect(handled).toContain('after'), 10_000)
+  })
+
+  test('is away when a handler has succeeded, its success is recorded once Postgres is back', async () => {
+    const receiver = postgres.receiver()
+    const started = signalled()
+    const finish = signalled()
+    const runs = vi.fn()
+    receiver.onAny(async () => {
+      runs()
+      started.resolve()
+      await finish.promise
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await started.promise
+    await postgres.server.stop('SIGINT')
+    finish.resolve()
+    await sleep(300)
+    await postgres.server.restart()
+    await vi.waitFor(async () => expect((await receiver.inbox.stats()).running).toBe(0), 10_000)
+    expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([])
+    expect(runs).toHaveBeenCalledTimes(1)
+  })
+
+  test('was away when the receiver was made, it opens the inbox once Postgres is back', async () => {
+    await postgres.server.stop('SIGINT')
+    const receiver = postgres.receiver({ timeoutMs: 300 })
+    const handled = vi.fn()
+    receiver.onAny(handled)
+    try {
+      await expect(receiver.ready()).rejects.toMatchObject({ name: 'WebhookError', code: 'unavailable' })
+      expect(await accept(receiver, 'media')).toBe('unavailable')
+    } finally {
+      await postgres.server.restart()
+    }
+    await vi.waitFor(async () => expect(await accept(receiver, 'media')).toBe('accepted'), 5_000)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 5_000)
+    await receiver.ready()
+  })
+})
