@@ -28,20 +28,25 @@ import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
 import { chooseSuspects, Suspects } from './sqlite/suspects.ts'
 import { TakeUp } from './sqlite/take-up.ts'
+import { type SqliteTransactional, SqliteTransactions } from './sqlite/transactions.ts'
 import { SqliteUpkeep } from './sqlite/upkeep.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
 export { type InboxFile, type InboxFileStats, openInboxFile } from './sqlite/inspection.ts'
+export type { SqliteTransactional, Synchronous } from './sqlite/transactions.ts'
 
-/** The options of `sqliteInbox`: either `path` or `database`, and limits. */
-export interface SqliteInboxOptions {
+/**
+ * The options of `sqliteInbox`: either `path` or `database`, and limits.
+ * @typeParam Database the type of `database`, which handlers write with in their transactions
+ */
+export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteDatabase> {
   /** The file, which is made if there is none. Use a local disk: network file systems lock unreliably. */
   readonly path?: string
   /**
    * A connection to use instead, of better-sqlite3 or with its interface. The inbox changes its settings, and does not
    * close it.
    */
-  readonly database?: SqliteDatabase
+  readonly database?: Database
   /**
    * The number of events that are handled at a time.
    * @defaultValue 16
@@ -69,14 +74,19 @@ type Limits = Required<Omit<SqliteInboxOptions, 'path' | 'database'>>
 /**
  * An inbox in a SQLite file: acknowledged events survive the process and a power failure. The events that were waiting
  * or running when the process ended are handled by the next process that opens the file. One process at a time can. The
- * driver is node:sqlite, or libsql where Node has none.
+ * driver is node:sqlite, or libsql where Node has none. Handlers that write to the same file get `context.transaction`.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: sqliteInbox({ path: '/var/lib/app/events.db' }) })
+ * receiver.on('encoding.finished', async (event, { transaction }) => {
+ *   await transaction((database) => database.prepare('INSERT INTO finished VALUES (?)').run(event.mediaId))
+ * })
  * ```
  * @throws WebhookError `invalid_option`; opening it throws `unavailable` when the file cannot be used
  */
-export function sqliteInbox(options: SqliteInboxOptions): InboxDefinition {
+export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
+  options: SqliteInboxOptions<Database>,
+): InboxDefinition<SqliteTransactional<Database>> {
   const { path, database, concurrency = 16, ...rest } = options
   const { maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = rest
   checkUnknown('sqliteInbox', unknown)
@@ -102,6 +112,7 @@ class SqliteInbox implements Inbox {
   readonly #commits: GroupCommit
   // Waiting events are in memory too; the file is read when it is opened, and when another process has changed it.
   readonly #jobs = new Jobs<SqliteJob>()
+  readonly #transactions: SqliteTransactions
   readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
   readonly #takeUp: TakeUp
@@ -122,6 +133,7 @@ class SqliteInbox implements Inbox {
       onFailed: () => this.#upkeep.suspect(),
       onLost: (error) => this.#lose(error),
     })
+    this.#transactions = new SqliteTransactions(this.#commits, file)
     this.#ledger = new SqliteLedger(this.#commits, file, logger)
     const { concurrency, maxDeadLetters } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
@@ -129,6 +141,7 @@ class SqliteInbox implements Inbox {
       file,
       jobs: this.#jobs,
       handling: this.#handling,
+      transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       lookAgain: () => this.#upkeep.suspect(),
@@ -189,7 +202,7 @@ class SqliteInbox implements Inbox {
 
   #committed(accepted: AcceptedEvent, row: number | undefined): Acceptance {
     if (row === undefined) return 'duplicate'
-    const job = new SqliteJob(accepted, row)
+    const job = new SqliteJob(accepted, row, this.#transactions)
     this.#jobs.add(job)
     this.#handling.add(job)
     return 'accepted'

@@ -9,6 +9,8 @@ const patienceMs = 1_800
 const pauseMs = 3
 
 interface Write {
+  /** `true` if it runs code of a handler. */
+  readonly isHandlers: boolean
   run(): void
   committed(): void
   failed(error: unknown): void
@@ -46,13 +48,14 @@ export class GroupCommit {
   /**
    * Resolves with the result of `write` once it is on disk. Rejects when it was undone.
    * @param write changes the database. It can run more than once, and is undone each time but the last. It must not
-   * throw for reasons of its own: that would undo the others too
+   * throw for reasons of its own: that would undo the others too, unless it is a handler's
    */
-  add<T>(write: () => T): Promise<T> {
+  add<T>(write: () => T, { isHandlers = false } = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#rejection !== undefined) return reject(this.#rejection)
       let result: T
       this.#writes.push({
+        isHandlers,
         run() {
           result = write()
         },
@@ -77,6 +80,10 @@ export class GroupCommit {
   #flush(): void {
     const writes = this.#writes
     this.#writes = []
+    this.#commit(writes)
+  }
+
+  #commit(writes: readonly Write[]): void {
     if (writes.length === 0) return
     try {
       inTransaction(this.#database, () => {
@@ -93,7 +100,15 @@ export class GroupCommit {
     if (isBusy(error)) return this.#wait(writes, error)
     if (this.#owner.isLost) this.#lose(error as WebhookError)
     else this.#reports.onFailed()
+    const ofHandlers = writes.filter(({ isHandlers }) => isHandlers)
+    if (!this.#owner.isLost && writes.length > 1 && ofHandlers.length > 0) return this.#commitApart(writes, ofHandlers)
     for (const write of writes) write.failed(error)
+  }
+
+  /** Commits the writes of handlers one by one: what they wrote can make a commit fail, for example a foreign key. */
+  #commitApart(writes: readonly Write[], ofHandlers: readonly Write[]): void {
+    this.#commit(writes.filter(({ isHandlers }) => !isHandlers))
+    for (const write of ofHandlers) this.#commit([write])
   }
 
   /** Keeps the writes for the next try, except those that have waited long enough. */
@@ -105,7 +120,7 @@ export class GroupCommit {
       if (write.deadline > now) patient.push(write)
       else write.failed(error)
     }
-    this.#writes = patient
+    this.#writes.push(...patient)
     if (patient.length > 0 && !this.#isScheduled) this.#schedule(pauseMs)
   }
 

@@ -107,6 +107,29 @@ function rollBack(database: SqliteDatabase): void {
   }
 }
 
+/** The result of a function, or the error that it threw. */
+export type Outcome<T> = { readonly result: T } | { readonly error: unknown }
+
+/**
+ * Runs `run` behind a savepoint, as part of a transaction. Its error undoes what it wrote, and is returned. It is thrown when
+ * it has ended the whole transaction.
+ */
+export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<T> {
+  database.exec('SAVEPOINT inbox_handler')
+  try {
+    const result = run()
+    database.exec('RELEASE inbox_handler')
+    return { result }
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK TO inbox_handler; RELEASE inbox_handler')
+    } catch {
+      throw error
+    }
+    return { error }
+  }
+}
+
 /** Says whether an error means that another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }

@@ -32,6 +32,7 @@ export class SqliteEvents {
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
   readonly #complete: SqliteStatement
+  readonly #completed: SqliteStatement
   readonly #counts: SqliteStatement
   readonly #ids: SqliteStatement
   readonly #get: SqliteStatement
@@ -44,6 +45,7 @@ export class SqliteEvents {
       'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, delay_ms = ?, starts = 0 WHERE id = ?',
     )
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
+    this.#completed = database.prepare('SELECT completed FROM inbox_event WHERE id = ?')
     this.#counts = database.prepare(
       'SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying FROM inbox_event',
     )
@@ -69,11 +71,24 @@ export class SqliteEvents {
   }
 
   postpone(row: number, { attempts, completed }: EarlierAttempts, due: { at: number; inMs: number }): void {
-    this.#postpone.run(attempts, JSON.stringify(completed), Math.ceil(due.at), Math.ceil(due.inMs), row)
+    const all = JSON.stringify(this.allCompleted(row, completed))
+    this.#postpone.run(attempts, all, Math.ceil(due.at), Math.ceil(due.inMs), row)
   }
 
-  complete(row: number, completed: readonly string[]): void {
-    this.#complete.run(JSON.stringify(completed), row)
+  /** Records handlers that have completed, in addition to those that are recorded. */
+  complete(row: number, handlers: readonly string[]): void {
+    this.#complete.run(JSON.stringify(this.allCompleted(row, handlers)), row)
+  }
+
+  /** Lists the recorded handlers and the given ones. A transaction has recorded its own, even if its answer was lost. */
+  allCompleted(row: number, handlers: readonly string[]): readonly string[] {
+    return [...new Set([...(this.completed(row) ?? []), ...handlers])]
+  }
+
+  /** Lists the handlers that are recorded as completed; `undefined` when the event has ended. */
+  completed(row: number): readonly string[] | undefined {
+    const stored = this.#completed.get(row) as { completed: string } | null | undefined
+    return stored ? JSON.parse(stored.completed) : undefined
   }
 
   /** Counts the events that wait to start, and those that wait for a retry. */

@@ -1,17 +1,30 @@
-import type { AcceptedEvent } from '../inbox.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
+import type { SqliteTransactions } from './transactions.ts'
 
 /** An event of the file. */
-export class SqliteJob extends Job {
+export class SqliteJob extends Job implements Attempt {
   /** The row that holds it. */
   readonly row: number
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
+  readonly #transactions: SqliteTransactions
 
-  constructor(accepted: AcceptedEvent, row: number, earlier?: EarlierAttempts & { readonly crashes: number }) {
+  constructor(
+    accepted: AcceptedEvent,
+    row: number,
+    transactions: SqliteTransactions,
+    earlier?: EarlierAttempts & { readonly crashes: number },
+  ) {
     super(accepted, earlier)
     this.row = row
     this.crashes = earlier?.crashes ?? 0
+    this.#transactions = transactions
+  }
+
+  transaction<Result>(scope: TransactionScope, run: (database: never) => MaybePromise<Result>): Promise<Result> {
+    return this.#transactions.run(this, scope, run)
   }
 
   override nextAttempt(completed: readonly string[]): void {

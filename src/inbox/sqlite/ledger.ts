@@ -74,10 +74,11 @@ export class SqliteLedger implements Ledger<SqliteJob> {
   bury(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts, row } = job
     const { events, deadLetters } = this.#file
-    const deadLetter = { ...accepted, key, attempts, completed, failures, diedAt: new Date() }
+    const deadLetter = { ...accepted, key, attempts, failures, diedAt: new Date() }
     const bury = () => {
+      const allCompleted = events.allCompleted(row, completed)
       events.remove(row)
-      deadLetters.add(row, deadLetter)
+      deadLetters.add(row, { ...deadLetter, completed: allCompleted })
     }
     this.#end(job, bury, recorded)
   }

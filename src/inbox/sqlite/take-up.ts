@@ -3,6 +3,7 @@ import type { Handling } from '../shared/handling.ts'
 import type { Jobs } from '../shared/jobs.ts'
 import type { OwnedFile } from './file.ts'
 import { SqliteJob } from './job.ts'
+import type { SqliteTransactions } from './transactions.ts'
 
 /** The number of events that are read from the file in one turn of the event loop. */
 const perTurn = 25
@@ -12,6 +13,7 @@ export interface TakeUpOptions {
   readonly file: OwnedFile
   readonly jobs: Jobs<SqliteJob>
   readonly handling: Handling<SqliteJob>
+  readonly transactions: SqliteTransactions
   readonly logger: Logger
   /** Returns `true` once the inbox takes up nothing more. */
   readonly hasStopped: () => boolean
@@ -63,12 +65,12 @@ export class TakeUp {
   }
 
   #takeUp(row: number): void {
-    const { file, jobs, handling } = this.#options
+    const { file, jobs, handling, transactions } = this.#options
     const stored = file.events.get(row)
     // It may have ended since its row was listed.
     if (stored === undefined || jobs.get(stored.event.key) !== undefined) return
     const { event, receivedAt, dueInMs } = stored
-    const job = new SqliteJob({ event, receivedAt }, row, stored)
+    const job = new SqliteJob({ event, receivedAt }, row, transactions, stored)
     jobs.add(job)
     if (dueInMs > 0) handling.addLater(job, dueInMs)
     else handling.add(job)

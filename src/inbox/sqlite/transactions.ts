@@ -1,0 +1,112 @@
+import { WebhookError } from '../../errors.ts'
+import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import type { TransactionScope } from '../inbox.ts'
+import type { GroupCommit } from './commits.ts'
+import { inSavepoint, type Outcome } from './driver.ts'
+import type { OwnedFile } from './file.ts'
+import type { SqliteJob } from './job.ts'
+
+/** The part of a handler's context that `sqliteInbox` adds. */
+export interface SqliteTransactional<Database> {
+  /**
+   * Runs `run` in a transaction of the inbox's file, and commits what it writes together with the record that this handler
+   * has completed: both or neither, and only if this process still holds the event. After that the handler never runs
+   * again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back, and nothing else. A
+   * handler can call it once. What the handler does afterwards is not repeated if it fails.
+   *
+   * `run` is synchronous, and deliveries wait for it: keep it short. It can be called more than once, and each time but the
+   * last is undone. It must not begin or end a transaction with SQL; savepoints are fine.
+   *
+   * @throws WebhookError `lease_lost`, `unavailable` when the file cannot be written, `invalid_transaction` when `run`
+   * returns a promise, or the signal's reason. Throws `invalid_transaction` at once, instead of rejecting, when it is called
+   * again or after the handler has ended
+   */
+  transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
+}
+
+/** `never` for a promise, so that an asynchronous function does not compile. */
+export type Synchronous<Result> = Result extends PromiseLike<unknown> ? never : Result
+
+/** The pause before a record is looked for again, in ms, when the file could not be read. */
+const pauseMs = 1_000
+
+/**
+ * The transactions of handlers. Each is a savepoint in a group commit, so that an error undoes its own writes and no
+ * others.
+ */
+export class SqliteTransactions {
+  readonly #commits: GroupCommit
+  readonly #file: OwnedFile
+
+  constructor(commits: GroupCommit, file: OwnedFile) {
+    this.#commits = commits
+    this.#file = file
+  }
+
+  async run<Result>(
+    job: SqliteJob,
+    scope: TransactionScope,
+    run: (database: never) => MaybePromise<Result>,
+  ): Promise<Result> {
+    const { database, events } = this.#file
+    let outcome: Outcome<Result> | undefined
+    const write = () => {
+      // A commit that succeeded can be tried again, if its answer was an error.
+      if (outcome !== undefined && events.completed(job.row)?.includes(scope.handler)) return
+      outcome = undefined
+      outcome = inSavepoint(database, () => {
+        scope.signal.throwIfAborted()
+        this.#record(job, scope.handler)
+        const result = checkSynchronous(run(database as never))
+        scope.signal.throwIfAborted()
+        return result
+      })
+    }
+    try {
+      await this.#commits.add(write, { isHandlers: true })
+    } catch (error) {
+      if (outcome === undefined || !(await this.#isRecorded(job, scope.handler))) throw failure(error, job)
+    }
+    return resultOf(outcome as unknown as Outcome<Result>)
+  }
+
+  #record({ row }: SqliteJob, handler: string): void {
+    const { events } = this.#file
+    const completed = events.completed(row)
+    if (completed === undefined) throw new WebhookError('lease_lost', 'the event has ended')
+    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has completed before')
+    events.complete(row, [handler])
+  }
+
+  /** Says whether the record is in the file. Nobody knows that while the file cannot be read, so it waits until then. */
+  async #isRecorded(job: SqliteJob, handler: string): Promise<boolean> {
+    while (!job.aborted) {
+      try {
+        return this.#file.events.completed(job.row)?.includes(handler) === true
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    }
+    return false
+  }
+}
+
+function checkSynchronous<Result>(result: MaybePromise<Result>): Result {
+  if (!isPromise(result)) return result
+  // It may reject later, when nobody awaits it.
+  Promise.resolve(result).catch(() => {})
+  const message = 'the function returned a promise: with SQLite it has to be synchronous'
+  throw new WebhookError('invalid_transaction', `context.transaction: ${message}`)
+}
+
+function resultOf<Result>(outcome: Outcome<Result>): Result {
+  if ('error' in outcome) throw outcome.error
+  return outcome.result
+}
+
+function failure(error: unknown, { aborted, signal }: SqliteJob): unknown {
+  if (aborted) return signal.reason
+  if (error instanceof WebhookError) return error
+  const message = `the transaction was not committed: ${(error as Error).message}`
+  return new WebhookError('unavailable', message, { cause: error })
+}
