@@ -1,12 +1,33 @@
 import { describe, expect, test } from 'vitest'
-import { sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { drivers, temporaryFile } from '../inbox/sqlite/fixture.ts'
+
+/** Makes a table of texts in the file, which handlers write to in their transactions. */
+function textsIn(path: string) {
+  const database = openDatabase(path)
+  database.exec('CREATE TABLE written (content TEXT)')
+  return {
+    write: (client: SqliteDatabase, text: string) => client.prepare('INSERT INTO written VALUES (?)').run(text),
+    texts: () =>
+      (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
+    close: () => database.close(),
+  }
+}
 
 inboxContract(
   async () => {
     const { path, remove } = await temporaryFile()
-    return { inbox: sqliteInbox({ path }), close: remove }
+    const transactions = textsIn(path)
+    return {
+      inbox: sqliteInbox({ path }),
+      transactions,
+      close() {
+        transactions.close()
+        return remove()
+      },
+    }
   },
   { test, expect },
 )
@@ -15,10 +36,13 @@ describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
   inboxContract(
     async () => {
       const { path, remove } = await temporaryFile()
+      const transactions = textsIn(path)
       const database = open(path)
       return {
         inbox: sqliteInbox({ database }),
+        transactions,
         async close() {
+          transactions.close()
           database.close()
           await remove()
         },

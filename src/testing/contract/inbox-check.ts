@@ -1,7 +1,16 @@
 import { WebhookError } from '../../errors.ts'
 import type { Inbox, InboxDefinition } from '../../inbox/inbox.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Calls } from './handling.ts'
 import type { Expectation } from './runner.ts'
+
+/** The use of the database of an inbox with transactions. */
+export interface TransactionSubject {
+  /** Writes a text to a table of the database, as part of a transaction of the inbox. */
+  write(client: never, text: string): MaybePromise<unknown>
+  /** Reads every text that was committed, in any order. */
+  texts(): MaybePromise<readonly string[]>
+}
 
 /** The subject of each test of the suite: an open inbox. */
 export interface InboxCheck {
@@ -9,6 +18,7 @@ export interface InboxCheck {
   /** The definition that the inbox was opened with. */
   readonly definition: InboxDefinition
   readonly ordered: boolean
+  readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
   expect(value: unknown): Expectation
 }

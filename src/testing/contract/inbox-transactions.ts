@@ -1,0 +1,185 @@
+import { WebhookError } from '../../errors.ts'
+import type { TransactionScope } from '../../inbox/inbox.ts'
+import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import { type Call, eventOf, until } from './handling.ts'
+import type { Check, InboxCheck, TransactionSubject } from './inbox-check.ts'
+
+/** The subject of each test of this file. */
+interface TransactionCheck extends InboxCheck {
+  /** Writes a text in a transaction of a handler of the attempt, and resolves with `result of ‹text›`. */
+  transact(call: Call, handler: string, text: string, options?: TransactOptions): Promise<string>
+  /** Reads every text that was committed, in alphabetical order. */
+  texts(): Promise<readonly string[]>
+}
+
+interface TransactOptions {
+  readonly signal?: AbortSignal
+  /** Runs in the transaction, after the text is written. */
+  readonly afterwards?: () => void
+}
+
+const failures = [{ handler: 'other', message: 'Error: no' }]
+
+/** Checks that a handler's writes and the record that it has completed are committed together. */
+export function checkTransactions(checkInbox: Check): void {
+  const check = (name: string, run: (check: TransactionCheck) => Promise<void>): void => {
+    checkInbox(name, async (subject) => {
+      const { transactions } = subject
+      if (transactions === undefined) return
+      await run({
+        ...subject,
+        texts: async () => [...(await transactions.texts())].sort(),
+        transact: (call, handler, text, options) => transact(transactions, call, handler, text, options),
+      })
+    })
+  }
+
+  checkInbox('has transactions if and only if its subject says so', async (subject) => {
+    const { inbox, calls, transactions, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const { attempt } = await calls.next()
+    expect(attempt.transaction !== undefined).toBe(transactions !== undefined)
+  })
+
+  check('commits what a transaction wrote, and resolves with its result', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    expect(await transact(call, 'writes', 'text')).toBe('result of text')
+    expect(await texts()).toEqual(['text'])
+  })
+
+  check('rolls a transaction back when its function throws, and lets the handler try again', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    const unlucky = new Error('unlucky')
+    const thrown = await errorOf(transact(first, 'writes', 'first', { afterwards: () => fail(unlucky) }))
+    expect(thrown).toBe(unlucky)
+    expect(await texts()).toEqual([])
+    first.finish({ status: 'retry', delayMs: 5, completed: [] })
+    const second = await calls.next()
+    expect(second.attempt.completed).toEqual([])
+    await transact(second, 'writes', 'second')
+    expect(await texts()).toEqual(['second'])
+  })
+
+  check('keeps what one handler committed when a transaction of another one fails', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    await transact(call, 'first', 'of the first')
+    await errorOf(transact(call, 'second', 'of the second', { afterwards: () => fail(new Error('no')) }))
+    await transact(call, 'third', 'of the third')
+    expect(await texts()).toEqual(['of the first', 'of the third'])
+    call.finish({ status: 'retry', delayMs: 5, completed: ['first', 'third'] })
+    const next = await calls.next()
+    expect(next.attempt.completed.toSorted()).toEqual(['first', 'third'])
+  })
+
+  check('records in the transaction that the handler has completed, whatever the attempt says', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    await transact(call, 'writes', 'text')
+    // As if the process had ended before it knew that the transaction was committed.
+    call.finish({ status: 'dead', completed: [], failures })
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined && (await inbox.stats()).running === 0)
+    expect((await inbox.deadLetters.get('one'))?.completed).toEqual(['writes'])
+    expect(await texts()).toEqual(['text'])
+  })
+
+  check('keeps the record through attempts that follow, a dead letter and its replay', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    await transact(first, 'writes', 'text')
+    await first.attempt.succeeded?.('other handler')
+    first.finish({ status: 'retry', delayMs: 5, completed: ['writes', 'other handler'] })
+    const second = await calls.next()
+    expect(second.attempt.completed.toSorted()).toEqual(['other handler', 'writes'])
+    await transact(second, 'also writes', 'another text')
+    const completed = [...second.attempt.completed, 'also writes']
+    second.finish({ status: 'dead', completed, failures })
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined && (await inbox.stats()).running === 0)
+    await inbox.deadLetters.replay('one')
+    const replayed = await calls.next()
+    expect(replayed.attempt.completed.toSorted()).toEqual(['also writes', 'other handler', 'writes'])
+    await transact(replayed, 'last', 'text of the replay')
+    expect(await texts()).toEqual(['another text', 'text', 'text of the replay'])
+  })
+
+  check('rolls a transaction back when its signal is aborted', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const first = await calls.next()
+    const reason = new WebhookError('timeout', 'the handler did not finish in time')
+    const [before, within] = [new AbortController(), new AbortController()]
+    const transacted = errorOf(transact(first, 'writes', 'aborted at its start', { signal: before.signal }))
+    before.abort(reason)
+    expect(await transacted).toBe(reason)
+    expect(await errorOf(transact(first, 'writes', 'aborted before', { signal: before.signal }))).toBe(reason)
+    const afterwards = () => within.abort(reason)
+    expect(
+      await errorOf(transact(first, 'writes', 'aborted while it runs', { signal: within.signal, afterwards })),
+    ).toBe(reason)
+    first.finish({ status: 'retry', delayMs: 5, completed: [] })
+    const second = await calls.next()
+    expect(second.attempt.completed).toEqual([])
+    expect(await texts()).toEqual([])
+  })
+
+  check('does not mix up the transactions of two events', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    for (const key of ['one', 'two', 'three', 'four']) await inbox.accept(eventOf(key))
+    const running = [await calls.next(), await calls.next(), await calls.next(), await calls.next()]
+    const afterwards = () => fail(new Error('no'))
+    const [first, second, third, fourth] = running as [Call, Call, Call, Call]
+    await Promise.all([
+      transact(first, 'writes', first.event.key),
+      errorOf(transact(second, 'writes', second.event.key, { afterwards })),
+      transact(third, 'writes', third.event.key),
+      errorOf(transact(fourth, 'writes', fourth.event.key, { afterwards })),
+    ])
+    const committed = [first, third].map(({ event }) => event.key)
+    expect(await texts()).toEqual(committed.toSorted())
+    const completedOf = ({ event }: Call) => (committed.includes(event.key) ? ['writes'] : [])
+    for (const call of running) call.finish({ status: 'retry', delayMs: 5, completed: completedOf(call) })
+    for (let i = 0; i < running.length; i++) {
+      const call = await calls.next()
+      expect(call.attempt.completed).toEqual(completedOf(call))
+    }
+  })
+}
+
+const fail = (error: Error): never => {
+  throw error
+}
+
+/** Returns the error that a promise rejects with, or `undefined`. */
+const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error) => error,
+  )
+
+async function transact(
+  { write }: TransactionSubject,
+  { attempt }: Call,
+  handler: string,
+  text: string,
+  { signal = new AbortController().signal, afterwards = () => {} }: TransactOptions = {},
+): Promise<string> {
+  const scope: TransactionScope = { handler, signal }
+  if (attempt.transaction === undefined) throw new Error('the attempt has no transaction')
+  return attempt.transaction(scope, (client): MaybePromise<string> => {
+    const end = () => {
+      afterwards()
+      return `result of ${text}`
+    }
+    const written = write(client, text)
+    // Where transactions are synchronous, their function must not return a promise.
+    if (!isPromise(written)) return end()
+    return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
+  })
+}

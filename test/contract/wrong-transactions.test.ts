@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import type { Attempt, InboxDefinition } from '../../src/inbox/inbox.ts'
+import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
+import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
+import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { temporaryFile } from '../inbox/sqlite/fixture.ts'
+import { failuresOf } from './failures-of.ts'
+
+type Transaction = NonNullable<Attempt['transaction']>
+type Run = (client: SqliteDatabase) => unknown
+
+/** The database of an inbox, and how the right inbox runs a transaction in it. */
+interface Right {
+  readonly database: SqliteDatabase
+  readonly transaction: Transaction
+  readonly attempt: Attempt
+}
+
+/** A change that makes attempts wrong. It is made anew for each inbox, so it can keep what it needs. */
+type Wrong = () => (right: Right) => Partial<Attempt>
+
+/** An inbox whose transactions are not those of the right one. */
+const withTransaction = (wrong: (right: Right, ...call: Parameters<Transaction>) => unknown): Wrong => {
+  return () => (right) => ({ transaction: (async (scope, run) => wrong(right, scope, run)) as Transaction })
+}
+
+/** Makes the subjects of a suite. */
+const subjectOf = (wrong: Wrong) => async (): Promise<InboxSubject> => {
+  const { path, remove } = await temporaryFile()
+  const database = openDatabase(path)
+  database.exec('CREATE TABLE written (content TEXT)')
+  const definition = sqliteInbox({ path })
+  const changed = wrong()
+  const wrongAttempt = (attempt: Attempt): Attempt => {
+    const transaction: Transaction = (scope, run) => (attempt.transaction as Transaction)(scope, run)
+    return {
+      number: attempt.number,
+      completed: attempt.completed,
+      signal: attempt.signal,
+      aborted: false,
+      succeeded: (handler) => attempt.succeeded?.(handler),
+      transaction,
+      ...changed({ database, transaction, attempt }),
+    }
+  }
+  const inbox: InboxDefinition = {
+    ...definition,
+    open: ({ handle, ...host }) =>
+      definition.open({
+        ...host,
+        handle: (event, receivedAt, attempt) => handle(event, receivedAt, wrongAttempt(attempt)),
+      }),
+  }
+  return {
+    inbox,
+    transactions: {
+      write: (client: SqliteDatabase, text) => client.prepare('INSERT INTO written VALUES (?)').run(text),
+      texts: () =>
+        (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
+    },
+    close() {
+      database.close()
+      return remove()
+    },
+  }
+}
+
+const nowhere: SqliteDatabase = {
+  exec() {},
+  prepare: () => ({ run: () => ({ changes: 1, lastInsertRowid: 1 }), get() {}, all: () => [] }),
+  close() {},
+}
+
+/** An inbox in which the transactions of one turn succeed or fail together. */
+const together: Wrong = () => {
+  let batch: Run[] = []
+  return ({ transaction }) => ({
+    transaction: (async (scope, run) => {
+      const mine = batch
+      mine.push(run as Run)
+      await new Promise(setImmediate)
+      batch = []
+      for (const each of mine) each(nowhere)
+      return transaction(scope, run)
+    }) as Transaction,
+  })
+}
+
+/** The fault, the inbox that has it, and the check that catches it. */
+const wrongInboxes: [string, Wrong, string][] = [
+  [
+    'has no transactions, although its subject says so',
+    () => () => ({ transaction: undefined }),
+    'has transactions if and only if its subject says so',
+  ],
+  [
+    'loses what a transaction wrote',
+    withTransaction(({ transaction }, scope, run) => transaction(scope, () => (run as Run)(nowhere))),
+    'commits what a transaction wrote, and resolves with its result',
+  ],
+  [
+    'loses the result of the function',
+    withTransaction(({ transaction }, scope, run) => transaction(scope, run).then(() => {})),
+    'commits what a transaction wrote, and resolves with its result',
+  ],
+  [
+    'writes outside of the transaction',
+    withTransaction(({ database }, _, run) => (run as Run)(database)),
+    'rolls a transaction back when its function throws, and lets the handler try again',
+  ],
+  [
+    'takes a transaction that was rolled back for a success',
+    withTransaction(({ transaction }, scope, run) => transaction(scope, run).catch(() => {})),
+    'rolls a transaction back when its function throws, and lets the handler try again',
+  ],
+  [
+    'rolls back the transactions of all handlers with one of them',
+    withTransaction(({ transaction, database }, scope, run) =>
+      transaction(scope, run).catch((error) => {
+        database.exec('DELETE FROM written')
+        throw error
+      }),
+    ),
+    'keeps what one handler committed when a transaction of another one fails',
+  ],
+  [
+    'commits without the record that the handler has completed',
+    withTransaction(({ database }, { signal }, run) => {
+      signal.throwIfAborted()
+      database.exec('BEGIN')
+      try {
+        const result = (run as Run)(database)
+        signal.throwIfAborted()
+        database.exec('COMMIT')
+        return result
+      } catch (error) {
+        database.exec('ROLLBACK')
+        throw error
+      }
+    }),
+    'records in the transaction that the handler has completed, whatever the attempt says',
+  ],
+  [
+    'forgets the record when the event is replayed',
+    () =>
+      ({ attempt }) =>
+        attempt.number === 1 ? { completed: [] } : {},
+    'keeps the record through attempts that follow, a dead letter and its replay',
+  ],
+  [
+    'ignores the signal',
+    withTransaction(({ transaction }, { handler }, run) =>
+      transaction({ handler, signal: new AbortController().signal }, run),
+    ),
+    'rolls a transaction back when its signal is aborted',
+  ],
+  ['commits the transactions of different events together', together, 'does not mix up the transactions of two events'],
+]
+
+describe('the contract suite of inboxes with transactions', () => {
+  const names = new Set(wrongInboxes.map(([, , caughtBy]) => caughtBy))
+  const right = subjectOf(() => () => ({}))
+
+  test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
+    expect(await failuresOf((runner) => inboxContract(right, runner), name)).toEqual([])
+  })
+
+  test('catches an inbox that has transactions, although its subject does not say so', async () => {
+    const subject = async () => {
+      const { transactions, ...rest } = await right()
+      return rest
+    }
+    const caughtBy = 'has transactions if and only if its subject says so'
+    expect(await failuresOf((runner) => inboxContract(subject, runner), caughtBy)).toEqual([caughtBy])
+  })
+
+  test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy) => {
+    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner), caughtBy)).toEqual([caughtBy])
+  })
+})
