@@ -7,8 +7,8 @@ import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { clients } from '../redis/clients.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { usedMemory } from '../redis/memory.ts'
-import { RedisProxy } from '../redis/redis-proxy.ts'
 import { RedisServer } from '../redis/redis-server.ts'
+import { TcpProxy } from '../tcp-proxy.ts'
 
 const lease = 5_000
 
@@ -58,7 +58,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
   })
 
   test('waits for the connection when it breaks for 50 ms', async () => {
-    const proxy = await RedisProxy.start(server.port)
+    const proxy = await TcpProxy.start(server.port)
     const { client, end } = await connect(proxy)
     onTestFinished(() => {
       end()
@@ -81,7 +81,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
   })
 
   test('claims a key for its caller although the answer to the claim is lost', async () => {
-    const proxy = await RedisProxy.start(server.port)
+    const proxy = await TcpProxy.start(server.port)
     const { client, end } = await connect(proxy)
     onTestFinished(() => {
       end()
@@ -137,7 +137,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
 
   test('recovers after a failover that leaves its connections to the former master open', async () => {
     const former = await RedisServer.start()
-    const proxy = await RedisProxy.start(former.port)
+    const proxy = await TcpProxy.start(former.port)
     const { client, end } = await connect(proxy)
     onTestFinished(async () => {
       end()

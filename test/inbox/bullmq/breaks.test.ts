@@ -6,21 +6,21 @@ import type { Logger } from '../../../src/index.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
 import { findRedis } from '../../redis/find-redis.ts'
 import { usedMemory } from '../../redis/memory.ts'
-import { RedisProxy } from '../../redis/redis-proxy.ts'
 import { RedisServer } from '../../redis/redis-server.ts'
+import { TcpProxy } from '../../tcp-proxy.ts'
 import { openWith } from '../open-with.ts'
 
 const unavailable = expect.objectContaining({ code: 'unavailable' })
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   let server: RedisServer
-  let proxy: RedisProxy
+  let proxy: TcpProxy
   let inbox: Inbox
   const runs = new Map<string, number>()
   beforeEach(async () => {
     runs.clear()
     server = await RedisServer.start()
-    proxy = await RedisProxy.start(server.port)
+    proxy = await TcpProxy.start(server.port)
   })
   afterEach(async () => {
     server?.resume()
@@ -31,7 +31,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
   const open = (timeoutMs?: number, logger?: Logger) => {
     inbox = openWith(
-      bullmqInbox({ connection: proxy.url, leaseMs: 1_000, ...(timeoutMs && { timeoutMs }) }),
+      bullmqInbox({ connection: `redis://127.0.0.1:${proxy.port}`, leaseMs: 1_000, ...(timeoutMs && { timeoutMs }) }),
       async ({ key }) => {
         runs.set(key, (runs.get(key) ?? 0) + 1)
         return { status: 'done' }

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A TCP proxy in front of Redis, whose connections a test can break, mute and lead to another server. */
-export class RedisProxy {
+/** A TCP proxy, whose connections a test can break, mute and lead to another server. */
+export class TcpProxy {
   /** The port of the server that new connections are led to. Open ones stay where they are. */
   target: number
   readonly #server: Server
@@ -16,8 +16,8 @@ export class RedisProxy {
     this.#server = createServer((client) => this.#lead(client))
   }
 
-  static async start(target: number): Promise<RedisProxy> {
-    const proxy = new RedisProxy(target)
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target)
     proxy.#server.listen(0, '127.0.0.1')
     await once(proxy.#server, 'listening')
     return proxy
@@ -25,10 +25,6 @@ export class RedisProxy {
 
   get port(): number {
     return (this.#server.address() as { port: number }).port
-  }
-
-  get url(): string {
-    return `redis://127.0.0.1:${this.port}`
   }
 
   #lead(client: Socket): void {
