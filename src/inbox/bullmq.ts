@@ -1,5 +1,4 @@
 import type { RedisOptions } from 'ioredis'
-import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
@@ -7,7 +6,8 @@ import { within } from '../internal/timers.ts'
 import { watch } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqHandling } from './bullmq/handling.ts'
-import { EventQueue } from './bullmq/queue.ts'
+import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
+import { readStats } from './bullmq/stats.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -20,6 +20,13 @@ import type {
   UnreadableDelivery,
 } from './inbox.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+
+export {
+  type InboxQueue,
+  type InboxQueueDeadLetters,
+  type InboxQueueOptions,
+  openInboxQueue,
+} from './bullmq/inspection.ts'
 
 /** The options of `bullmqInbox`. */
 export interface BullmqInboxOptions {
@@ -77,14 +84,11 @@ const disconnectMs = 1_000
  * @throws WebhookError `invalid_option`
  */
 export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
-  const { connection, queue = 'media-webhooks', handles = true, concurrency = 16, ...rest } = options
+  const { connection, queue = standardQueue, handles = true, concurrency = 16, ...rest } = options
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = rest
   checkUnknown('bullmqInbox', unknown)
   checkNumbers('bullmqInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
-  if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null))
-    throw new WebhookError('invalid_option', 'bullmqInbox: connection has to be a URL or options for ioredis')
-  if (typeof queue !== 'string' || !/^[^:]+$/.test(queue))
-    throw new WebhookError('invalid_option', 'bullmqInbox: queue has to be a name without a colon')
+  checkQueue('bullmqInbox', connection, queue)
   const settings = { connection, queue, handles, concurrency, leaseMs, ttlMs, timeoutMs }
   return defineInbox({ name: 'bullmqInbox', open: (host) => new BullmqInbox(host, settings) })
 }
@@ -115,10 +119,8 @@ class BullmqInbox implements Inbox {
     await this.#queue.keepUnreadable(unreadable)
   }
 
-  async stats(): Promise<InboxStats> {
-    const counts = await this.#queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed'))
-    const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts
-    return { waiting: wait, running: active, retrying: delayed, deadLetters: failed }
+  stats(): Promise<InboxStats> {
+    return readStats(this.#queue)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {

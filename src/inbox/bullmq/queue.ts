@@ -1,6 +1,7 @@
 import { type Job, Queue } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
+import { WebhookError } from '../../errors.ts'
 import { type ReachRedis, redisReach } from '../../internal/reach-redis.ts'
 import type { Acceptance, AcceptedEvent, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable } from '../shared/stored.ts'
@@ -14,6 +15,17 @@ import {
   keepUnreadableScript,
   startAfreshScript,
 } from './scripts.ts'
+
+/** The name of the queue, unless the user gives another one. */
+export const standardQueue = 'media-webhooks'
+
+/** @throws WebhookError `invalid_option` */
+export function checkQueue(by: string, connection: unknown, queue: unknown): void {
+  if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null))
+    throw new WebhookError('invalid_option', `${by}: connection has to be a URL or options for ioredis`)
+  if (typeof queue !== 'string' || !/^[^:]+$/.test(queue))
+    throw new WebhookError('invalid_option', `${by}: queue has to be a name without a colon`)
+}
 
 /** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
@@ -45,10 +57,11 @@ export class EventQueue {
   readonly #idPrefix = crypto.randomUUID().replaceAll('-', '').slice(0, 20)
   #ids = 0
 
-  constructor(name: string, connection: string | RedisOptions, timeoutMs: number) {
+  /** @param skipMetasUpdate `true` writes nothing to Redis until something is added */
+  constructor(name: string, connection: string | RedisOptions, timeoutMs: number, skipMetasUpdate = false) {
     this.client = connect(connection)
     this.#reach = redisReach({ isReady: () => this.client.status === 'ready', timeoutMs })
-    this.jobs = new Queue(name, { connection: this.client, streams: { events: { maxLen: 1_000 } } })
+    this.jobs = new Queue(name, { connection: this.client, streams: { events: { maxLen: 1_000 } }, skipMetasUpdate })
     this.jobs.on('error', () => {})
   }
 

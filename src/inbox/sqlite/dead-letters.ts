@@ -42,6 +42,11 @@ export class SqliteDeadLetters {
     return (this.#statements.list.all(limit, offset) as DeadLetterRow[]).map(toDeadLetter)
   }
 
+  /** Lists the keys of all dead letters, oldest first. */
+  keys(): readonly string[] {
+    return (this.#statements.all.all() as DeadLetterRow[]).map((row) => toDeadLetter(row).key)
+  }
+
   get(key: string): DeadLetter | undefined {
     const row = this.#row(key)
     return row && toDeadLetter(row)
@@ -107,6 +112,7 @@ const prepare = (database: SqliteDatabase) => {
        ON CONFLICT (hash) DO NOTHING`,
     ),
     list: statement('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
+    all: statement('SELECT event_id, dead_letter, body FROM inbox_dead_letter ORDER BY id'),
     get: statement('SELECT * FROM inbox_dead_letter WHERE hash = ?'),
     remove: statement('DELETE FROM inbox_dead_letter WHERE hash = ?'),
     mark: statement('UPDATE inbox_dead_letter SET replay = ? WHERE hash = ?'),

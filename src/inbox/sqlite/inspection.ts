@@ -22,6 +22,8 @@ export interface InboxFile {
   readonly deadLetters: {
     list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
     get(key: string): DeadLetter | undefined
+    /** Lists the keys of all dead letters, oldest first. */
+    keys(): readonly string[]
     /** Replays a dead letter. The process that has the inbox open handles it within a second, or the next that opens it. */
     replay(key: string): boolean
     discard(key: string): boolean
@@ -60,6 +62,7 @@ export function openInboxFile(path: string): InboxFile {
     deadLetters: {
       list: (page) => deadLetters.list(page),
       get: (key) => deadLetters.get(key),
+      keys: () => deadLetters.keys(),
       replay: (key) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key)),
       discard: (key) => inOneCommit(() => deadLetters.discard(key)),
     },

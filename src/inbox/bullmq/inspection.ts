@@ -1,0 +1,87 @@
+import type { RedisOptions } from 'ioredis'
+import { WebhookError } from '../../errors.ts'
+import { checkUnknown } from '../../internal/check-options.ts'
+import { withoutCommand } from '../../internal/reach-redis.ts'
+import { within } from '../../internal/timers.ts'
+import type { DeadLetters, InboxStats } from '../inbox.ts'
+import { BullmqDeadLetters } from './dead-letters.ts'
+import { checkQueue, EventQueue, standardQueue } from './queue.ts'
+import { readStats } from './stats.ts'
+
+/** The options of `openInboxQueue`. */
+export interface InboxQueueOptions {
+  /** The URL of Redis, or options for ioredis. */
+  readonly connection: string | RedisOptions
+  /**
+   * The name of the queue in Redis.
+   * @defaultValue 'media-webhooks'
+   */
+  readonly queue?: string
+}
+
+/** The queue of a `bullmqInbox`, opened to look into it, also while receivers handle its events. */
+export interface InboxQueue {
+  /** Counts the events by state. */
+  stats(): Promise<InboxStats>
+  /** Lists, replays and discards dead letters. */
+  readonly deadLetters: InboxQueueDeadLetters
+  /** Closes the connection. */
+  close(): Promise<void>
+}
+
+/** The dead letters in the queue of a `bullmqInbox`. A receiver handles the replayed ones immediately, or the next one that opens the inbox. */
+export interface InboxQueueDeadLetters extends DeadLetters {
+  /** Lists the keys of all dead letters, oldest first. */
+  keys(): Promise<readonly string[]>
+  /**
+   * Replays the dead letters with those keys, and returns the keys that one had. A receiver parses an unreadable delivery
+   * again. It becomes a dead letter again if it still cannot be parsed.
+   */
+  replayMany(keys: readonly string[]): Promise<readonly string[]>
+  /** Deletes the dead letters with those keys for good, and returns the keys that one had. */
+  discardMany(keys: readonly string[]): Promise<readonly string[]>
+}
+
+/** The longest that a step in Redis may take, in ms. */
+const timeoutMs = 10_000
+
+/** The longest that closing waits for Redis, in ms. */
+const disconnectMs = 1_000
+
+/** The time for which a discarded event is remembered, in ms: as long as `bullmqInbox` does by default. */
+const ttlMs = 86_400_000
+
+/**
+ * Opens the queue of a `bullmqInbox` to look into it, and to replay or discard dead letters. It handles nothing and makes
+ * no queue.
+ * @throws WebhookError `invalid_option`; `unavailable` when there is no such queue, or Redis cannot be reached
+ */
+export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQueue> {
+  const { connection, queue: name = standardQueue, ...unknown } = options
+  checkUnknown('openInboxQueue', unknown)
+  checkQueue('openInboxQueue', connection, name)
+  const queue = new EventQueue(name, connection, timeoutMs, true)
+  const close = async () => {
+    await within(queue.client.status === 'ready' ? disconnectMs : 0, queue.close(), () => {}).catch(() => {})
+    queue.client.disconnect()
+  }
+  try {
+    await within(timeoutMs, connected(queue), () => {
+      throw new Error(`no answer from Redis within ${timeoutMs} ms`)
+    })
+    const isThere = await queue.reach(() => queue.client.exists(queue.jobs.toKey('meta')))
+    if (isThere === 0) throw new WebhookError('unavailable', `Redis has no queue ${name} of an inbox`)
+  } catch (cause) {
+    await close()
+    if (cause instanceof WebhookError) throw cause
+    throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(cause) })
+  }
+  return { stats: () => readStats(queue), deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs), close }
+}
+
+/** Resolves when the client has connected. Rejects with the first error, although the client goes on to try. */
+const connected = ({ client }: EventQueue): Promise<void> =>
+  new Promise((resolve, reject) => {
+    client.once('ready', resolve)
+    client.once('error', reject)
+  })
