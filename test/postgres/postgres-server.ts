@@ -98,12 +98,15 @@ export class PostgresServer {
       await exit
       return
     }
-    // Suspended, it starts no further process between the list of its processes and their end.
-    child.kill('SIGSTOP')
-    const backends = childrenOf(child.pid as number)
-    for (const pid of [child.pid as number, ...backends]) send(pid, signal)
+    const pid = child.pid as number
+    // Suspended, it starts no further process.
+    send(pid, 'SIGSTOP')
+    for (let backends = runningChildrenOf(pid); backends.length > 0; backends = runningChildrenOf(pid)) {
+      for (const backend of backends) send(backend, 'SIGKILL')
+      await setTimeout(2)
+    }
+    send(pid, 'SIGKILL')
     await exit
-    while (backends.some(runs)) await setTimeout(5)
   }
 
   /** Runs one query on a connection of its own and returns the rows. */
@@ -185,6 +188,8 @@ function childrenOf(pid: number): number[] {
     .map((line) => line.trim().split(/\s+/).map(Number))
     .flatMap(([id, parent]) => (parent === pid ? [id as number] : []))
 }
+
+const runningChildrenOf = (pid: number): number[] => childrenOf(pid).filter(runs)
 
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
