@@ -120,7 +120,7 @@ export class GroupCommit {
       if (write.deadline > now) patient.push(write)
       else write.failed(error)
     }
-    this.#writes.push(...patient)
+    this.#writes = [...this.#writes, ...patient]
     if (patient.length > 0 && !this.#isScheduled) this.#schedule(pauseMs)
   }
 

@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { GroupCommit } from './commits.ts'
-import { inSavepoint, type Outcome } from './driver.ts'
+import { inSavepoint, isConstraint, type Outcome } from './driver.ts'
 import type { OwnedFile } from './file.ts'
 import type { SqliteJob } from './job.ts'
 
@@ -104,9 +104,10 @@ function resultOf<Result>(outcome: Outcome<Result>): Result {
   return outcome.result
 }
 
-function failure(error: unknown, { aborted, signal }: SqliteJob): unknown {
-  if (aborted) return signal.reason
-  if (error instanceof WebhookError) return error
+function failure(error: unknown, job: SqliteJob): unknown {
+  if (job.aborted) return job.signal.reason
+  // A foreign key can be checked as late as in the commit.
+  if (error instanceof WebhookError || isConstraint(error)) return error
   const message = `the transaction was not committed: ${(error as Error).message}`
   return new WebhookError('unavailable', message, { cause: error })
 }

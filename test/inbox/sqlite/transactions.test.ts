@@ -1,0 +1,290 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase, type SqliteDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import type { HandlingReport, ReceiverOptions } from '../../../src/index.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
+import { until } from '../../../src/testing/contract/handling.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { signalled, silent } from '../../handlers/fixture.ts'
+import { crashed, drivers, freshPath, started } from './fixture.ts'
+
+const schema = `
+  CREATE TABLE media (id TEXT PRIMARY KEY);
+  CREATE TABLE written (content TEXT, media TEXT REFERENCES media (id) DEFERRABLE INITIALLY DEFERRED);
+`
+
+/** Makes a receiver over a connection, in a file with a table for its handlers. Both are closed with the test. */
+async function subject({
+  open = openDatabase,
+  wrap = (database) => database,
+  options = {},
+}: {
+  readonly open?: ((path: string) => SqliteDatabase) | undefined
+  readonly wrap?: (database: SqliteDatabase) => SqliteDatabase
+  readonly options?: Partial<Omit<ReceiverOptions, 'inbox' | 'handlers'>>
+} = {}) {
+  const path = await freshPath()
+  const connection = open(path)
+  connection.exec(schema)
+  connection.exec('PRAGMA foreign_keys = ON')
+  const database = wrap(connection)
+  const reports: HandlingReport[] = []
+  const receiver = createReceiver({
+    verify: unverified(),
+    logger: silent,
+    retry: { attempts: 3, baseMs: 1 },
+    hooks: { handling: (report) => void reports.push(report) },
+    ...options,
+    inbox: sqliteInbox({ database }),
+  })
+  onTestFinished(async () => {
+    await receiver.close({ timeoutMs: 1_000 })
+    connection.close()
+  })
+  const written = () =>
+    (connection.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content)
+  const outcomes = () => reports.map(({ handler, attempt, outcome }) => `${handler} ${attempt} ${outcome}`)
+  /** Delivers events at once, and returns the statuses of the answers. */
+  const send = async (...mediaIds: string[]) => {
+    const payloads = mediaIds.map((media_id) => samplePayload('encoding.finished', { media_id }))
+    const answers = await Promise.all(payloads.map((payload) => deliver(receiver, payload)))
+    return answers.map(({ status }) => status)
+  }
+  const idle = () =>
+    until(async () => {
+      const { waiting, running, retrying } = await receiver.inbox.stats()
+      return waiting + running + retrying === 0
+    })
+  return { path, database, receiver, reports, outcomes, written, send, idle }
+}
+
+const insert = (database: SqliteDatabase, content: string, media: string | null = null) =>
+  void database.prepare('INSERT INTO written VALUES (?, ?)').run(content, media)
+
+describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
+  test('gets the connection that was given, and its result', async () => {
+    const { database, receiver, written, send, idle, outcomes } = await subject({ open })
+    const results: unknown[] = []
+    receiver.onAny(
+      async (event, { transaction }) => {
+        results.push(
+          await transaction((client) => {
+            insert(client, event.mediaId)
+            return client === database
+          }),
+        )
+      },
+      { name: 'h' },
+    )
+    await send('m1')
+    await idle()
+    expect([results, written(), outcomes()]).toEqual([[true], ['m1'], ['h 1 handled']])
+  })
+
+  test('undoes its own writes when it throws, and nobody else’s', async () => {
+    const { receiver, written, send, idle, reports } = await subject({ open })
+    receiver.onAny(
+      (event, { transaction, attempt }) =>
+        transaction((client) => {
+          insert(client, `${event.mediaId} ${attempt}`)
+          if (event.mediaId === 'bad' && attempt < 3) throw new Error('unlucky')
+        }),
+      { name: 'h' },
+    )
+    expect(await send('m1', 'bad', 'm2', 'm3')).toEqual([200, 200, 200, 200])
+    await idle()
+    expect(written().sort()).toEqual(['bad 3', 'm1 1', 'm2 1', 'm3 1'])
+    expect(reports.filter(({ outcome }) => outcome === 'retried')).toMatchObject([
+      { attempt: 1, error: { message: 'unlucky' } },
+      { attempt: 2, error: { message: 'unlucky' } },
+    ])
+  })
+
+  test('fails alone when its writes violate a constraint that the commit checks', async () => {
+    const { receiver, written, send, idle, outcomes, reports } = await subject({
+      open,
+      options: { retry: { attempts: 1 } },
+    })
+    receiver.onAny(
+      (event, { transaction }) =>
+        transaction((client) => insert(client, event.mediaId, event.mediaId === 'bad' ? 'no such media' : null)),
+      { name: 'h' },
+    )
+    expect(await send('m1', 'bad', 'm2')).toEqual([200, 200, 200])
+    await idle()
+    expect(written().sort()).toEqual(['m1', 'm2'])
+    expect(outcomes().sort()).toEqual(['h 1 dead-lettered', 'h 1 handled', 'h 1 handled'])
+    expect(reports.find(({ mediaId }) => mediaId === 'bad')?.error).toMatchObject({ message: /FOREIGN KEY/ })
+  })
+
+  test.each(['ROLLBACK', 'COMMIT'])('fails alone when it runs %s', async (sql) => {
+    const { receiver, written, send, idle, reports } = await subject({ open, options: { retry: { attempts: 1 } } })
+    receiver.onAny(
+      (event, { transaction }) =>
+        transaction((client) => {
+          if (event.mediaId === 'bad') client.exec(sql)
+          else insert(client, event.mediaId)
+        }),
+      { name: 'h' },
+    )
+    expect(await send('m1', 'bad', 'm2')).toEqual([200, 200, 200])
+    await idle()
+    expect(written().sort()).toEqual(['m1', 'm2'])
+    expect(reports.find(({ mediaId }) => mediaId === 'bad')).toMatchObject({ outcome: 'dead-lettered' })
+  })
+
+  test('is rolled back when its function returns a promise', async () => {
+    const { receiver, written, send, idle, reports } = await subject({ open, options: { retry: { attempts: 1 } } })
+    receiver.onAny((event, { transaction }) =>
+      transaction((async (client: SqliteDatabase) => {
+        insert(client, event.mediaId)
+        await pause(1)
+        throw new Error('later')
+      }) as never),
+    )
+    await send('m1')
+    await idle()
+    await pause(5)
+    expect(written()).toEqual([])
+    expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { code: 'invalid_transaction' } }])
+  })
+
+  test('is in the file with the record of its handler, for the process after a crash', async () => {
+    const { path, receiver, written, send } = await subject({ open })
+    const { promise: reached, resolve: reach } = signalled()
+    receiver.onAny((event, { transaction }) => transaction((client) => insert(client, event.mediaId)), {
+      name: 'writes',
+    })
+    receiver.onAny(
+      () => {
+        reach()
+        return new Promise(() => {})
+      },
+      { name: 'hangs' },
+    )
+    await send('m1')
+    await reached
+    const { calls } = started({ path: await crashed(path) })
+    expect((await calls.next()).attempt.completed).toEqual(['writes'])
+    expect(written()).toEqual(['m1'])
+  })
+})
+
+/** Makes a receiver whose first transaction has a commit that goes wrong. */
+async function withFailingCommit(fail: (commit: () => unknown) => unknown) {
+  let runs = 0
+  let hasFailed = false
+  const failing = (database: SqliteDatabase): SqliteDatabase => ({
+    exec(sql) {
+      if (sql !== 'COMMIT' || runs === 0 || hasFailed) return database.exec(sql)
+      hasFailed = true
+      return fail(() => database.exec(sql))
+    },
+    prepare: (sql) => database.prepare(sql),
+    close: () => database.close(),
+  })
+  const { receiver, ...rest } = await subject({ wrap: failing })
+  receiver.onAny(
+    (event, { transaction }) =>
+      transaction((client) => {
+        runs++
+        insert(client, event.mediaId)
+      }),
+    { name: 'writes' },
+  )
+  receiver.onAny((_event, { attempt }) => attempt === 1 && Promise.reject(new Error('unlucky')), { name: 'fails once' })
+  await rest.send('m1')
+  await rest.idle()
+  return { ...rest, runs: () => runs }
+}
+
+const fail = (message: string, code?: string): never => {
+  throw Object.assign(new Error(message), { code })
+}
+
+describe('a transaction whose commit fails', () => {
+  test('runs again by itself when another connection holds the lock', async () => {
+    const { runs, written, outcomes } = await withFailingCommit(() => fail('database is locked', 'SQLITE_BUSY'))
+    expect([runs(), written()]).toEqual([2, ['m1']])
+    expect(outcomes()).toEqual(['writes 1 handled', 'fails once 1 retried', 'fails once 2 handled'])
+  })
+
+  test('fails its handler, which runs again', async () => {
+    const { runs, written, outcomes, reports } = await withFailingCommit(() => fail('disk I/O error'))
+    expect([runs(), written()]).toEqual([2, ['m1']])
+    expect(outcomes()).toEqual(['writes 1 retried', 'fails once 1 retried', 'writes 2 handled', 'fails once 2 handled'])
+    expect(reports[0]?.error).toMatchObject({ code: 'unavailable', message: /disk I\/O error/ })
+  })
+
+  test('does not run again when it was committed all the same', async () => {
+    const { runs, written, outcomes } = await withFailingCommit((commit) => {
+      commit()
+      fail('the answer was lost')
+    })
+    expect([runs(), written()]).toEqual([1, ['m1']])
+    expect(outcomes()).toEqual(['writes 1 handled', 'fails once 1 retried', 'fails once 2 handled'])
+  })
+})
+
+describe('a transaction', () => {
+  test('is rolled back when its handler takes too long while another connection holds the lock', async () => {
+    const { path, receiver, written, send, idle, outcomes } = await subject({
+      options: { handlerTimeoutMs: 50, retry: { attempts: 2, baseMs: 1 } },
+    })
+    const other = openDatabase(path)
+    onTestFinished(() => void other.close())
+    receiver.onAny(
+      (event, { transaction, attempt }) => {
+        if (attempt === 1) other.exec('BEGIN IMMEDIATE')
+        if (attempt === 1) setTimeout(() => other.exec('COMMIT'), 150)
+        return transaction((client) => insert(client, `${event.mediaId} ${attempt}`))
+      },
+      { name: 'h' },
+    )
+    await send('m1')
+    await idle()
+    expect(outcomes()).toEqual(['h 1 retried', 'h 2 handled'])
+    expect(written()).toEqual(['m1 2'])
+  })
+
+  test('is rejected with lease_lost when another process has taken over the file', async () => {
+    const { path, receiver, written, send, reports } = await subject()
+    receiver.onAny(
+      async (event, { transaction }) => {
+        const thief = openDatabase(path)
+        thief.exec("UPDATE inbox_owner SET token = 'another process'")
+        thief.close()
+        await transaction((client) => insert(client, event.mediaId))
+      },
+      { name: 'h' },
+    )
+    await send('m1')
+    await until(async () => reports.length === 1)
+    expect(reports).toMatchObject([{ outcome: 'stopped', error: { code: 'lease_lost' } }])
+    expect(written()).toEqual([])
+  })
+
+  test('is rolled back when the inbox closes before its commit', async () => {
+    const { receiver, written, send, reports } = await subject()
+    const { promise: running, resolve: run } = signalled()
+    const { promise: closing, resolve: close } = signalled()
+    receiver.onAny(
+      async (event, { transaction }) => {
+        run()
+        await closing
+        await transaction((client) => insert(client, event.mediaId))
+      },
+      { name: 'h' },
+    )
+    await send('m1')
+    await running
+    const closed = receiver.close({ timeoutMs: 5 })
+    await pause(20)
+    close()
+    expect((await closed).unfinished).toHaveLength(1)
+    await until(async () => reports.length === 1)
+    expect(reports).toMatchObject([{ outcome: 'stopped', error: { code: 'closing' } }])
+    expect(written()).toEqual([])
+  })
+})
