@@ -17,13 +17,14 @@ import type {
   UnreadableDelivery,
 } from './inbox.ts'
 import { Accepting } from './postgres/accepting.ts'
+import { cleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMark, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresHandling } from './postgres/handling.ts'
 import { Listener } from './postgres/listener.ts'
+import { Regularly } from './postgres/regularly.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
-import { cleanUp, Regularly } from './postgres/upkeep.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 
 export {

@@ -99,9 +99,13 @@ export class Database {
     return rows as Row[]
   }
 
-  /** Runs several statements without parameters in one message. Returns the rows of each. */
-  async batch(text: string): Promise<Record<string, unknown>[][]> {
-    const results = (await this.#pool.query(text)) as unknown as pg.QueryResult[] | pg.QueryResult
+  /**
+   * Runs several statements without parameters in one message. Returns the rows of each.
+   * @param timeoutMs a longer time than usual for all of them
+   */
+  async batch(text: string, timeoutMs = this.#options.timeoutMs): Promise<Record<string, unknown>[][]> {
+    const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
+    const results = (await this.#pool.query(query)) as unknown as pg.QueryResult[] | pg.QueryResult
     return [results].flat().map(({ rows }) => rows)
   }
 

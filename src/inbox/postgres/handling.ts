@@ -10,8 +10,8 @@ import { type Database, isAway } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { PostgresLedger } from './ledger.ts'
 import { Owner } from './owner.ts'
+import { Regularly } from './regularly.ts'
 import { transactions } from './transaction.ts'
-import { Regularly } from './upkeep.ts'
 
 export interface PostgresHandlingOptions {
   readonly database: Database
@@ -107,18 +107,14 @@ export class PostgresHandling {
     }
   }
 
-  /** Returns the number of events to claim. */
+  /** Returns the number of events to claim: none until half of those that waited here have begun, so that claims are few. */
   #room(): number {
     const { concurrency } = this.#options
-    const { waiting, running } = this.#claimed()
-    if (waiting + running < concurrency + lookahead) return concurrency + lookahead - waiting - running
-    // The ones that wait are of the same media as the ones that run.
-    return running < concurrency && waiting < maxClaimed ? lookahead : 0
-  }
-
-  #claimed() {
     const { waiting } = this.#jobs.counts()
-    return { waiting, running: this.#handling.running }
+    const { running } = this.#handling
+    // Those that wait are of the same media as those that run.
+    if (running < concurrency && waiting >= lookahead) return waiting < maxClaimed ? lookahead : 0
+    return waiting > lookahead / 2 ? 0 : concurrency + lookahead - waiting - running
   }
 
   /** Returns the time until the next look, in ms. */

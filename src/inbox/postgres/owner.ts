@@ -56,6 +56,7 @@ export class Owner {
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        SET LOCAL statement_timeout = ${takeoverMs};
+       SET LOCAL jit = off;
        ${claimLock(schema)};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
        WITH held AS (
@@ -69,6 +70,7 @@ export class Owner {
        DELETE FROM ${schema}.owner
        WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
        COMMIT`,
+      takeoverMs,
     )
   }
 

@@ -1,12 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import { type Database, isAway } from './database.ts'
-
-/** The most keys that are removed in one statement. */
-const sliceSize = 1_000
-
-/** Pauses between two clean-ups, in ms: usually, and while there is more to clean up. */
-const pauses = { usual: 60_000, busy: 100 }
+import { isAway } from './database.ts'
 
 /** Runs work at regular intervals. A failure is logged, unless Postgres is away, and the work is done again later. */
 export class Regularly {
@@ -55,20 +49,4 @@ export class Regularly {
     clearTimeout(this.#timer)
     await this.#running
   }
-}
-
-/** Removes expired keys, some at a time. Those of unfinished events and of dead letters stay. Returns the next pause, in ms. */
-export async function cleanUp(database: Database, ttlMs: number): Promise<number> {
-  const { schema } = database
-  const removed = await database.query(
-    `DELETE FROM ${schema}.key WHERE hash IN (
-       SELECT hash FROM ${schema}.key
-       WHERE accepted_at < now() - $1::float8 * interval '1 ms'
-         AND (SELECT 1 FROM ${schema}.event WHERE event.id = key.id) IS NULL
-         AND (SELECT 1 FROM ${schema}.dead_letter WHERE event_id = key.id) IS NULL
-       ORDER BY accepted_at LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
-     ) RETURNING 1`,
-    [ttlMs],
-  )
-  return removed.length < sliceSize ? pauses.usual : pauses.busy
 }
