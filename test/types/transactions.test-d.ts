@@ -1,4 +1,5 @@
 import { describe, expectTypeOf, test } from 'vitest'
+import { type SqliteDatabase, type SqliteTransactional, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import {
   createReceiver,
   type EncodingFinishedEvent,
@@ -120,5 +121,55 @@ describe('withTransactions', () => {
     createReceiver({ verify, inbox: typed }).onAny((_, { transaction }) => transaction((client) => client.query('')))
     // @ts-expect-error it is another client
     withTransactions<Client>(memoryInbox(), (run) => run('client'))
+  })
+})
+
+describe('sqliteInbox', () => {
+  /** A database of another driver, such as better-sqlite3. */
+  interface AnotherDatabase extends SqliteDatabase {
+    pragma(source: string): unknown
+  }
+  const path = 'events.db'
+  const database = {} as AnotherDatabase
+
+  test('gives the handlers its own connection, or the one that it was given', () => {
+    expectTypeOf(sqliteInbox({ path })).toEqualTypeOf<InboxDefinition<SqliteTransactional<SqliteDatabase>>>()
+    expectTypeOf(sqliteInbox({ database })).toEqualTypeOf<InboxDefinition<SqliteTransactional<AnotherDatabase>>>()
+    createReceiver({ verify, inbox: sqliteInbox({ database, concurrency: 4 }) }).onAny(async (_, { transaction }) => {
+      const result = await transaction((given) => {
+        expectTypeOf(given).toEqualTypeOf<AnotherDatabase>()
+        given.pragma('foreign_keys = ON')
+        return given.prepare('INSERT').run().changes
+      })
+      expectTypeOf(result).toEqualTypeOf<number | bigint>()
+      expectTypeOf(await transaction(() => {})).toBeVoid()
+    })
+  })
+
+  test('can be given with the handlers', () => {
+    createReceiver({
+      verify,
+      inbox: sqliteInbox({ path }),
+      handlers: { 'encoding.finished': (_, { transaction }) => transaction((given) => void given.exec('DELETE')) },
+    })
+  })
+
+  test('does not compile with an asynchronous function', () => {
+    const receiver = createReceiver({ verify, inbox: sqliteInbox({ path }) })
+    // @ts-expect-error it is asynchronous
+    receiver.onAny((_, { transaction }) => transaction(async (given) => void given.exec('DELETE')))
+    // @ts-expect-error it returns a promise
+    receiver.onAny((_, { transaction }) => transaction(() => Promise.resolve(1)))
+    // @ts-expect-error it may return a promise
+    receiver.onAny((_, { transaction }) => transaction((given) => (given ? 1 : Promise.resolve(1))))
+  })
+
+  test('does not compile with something that is no database', () => {
+    // @ts-expect-error it has no methods
+    sqliteInbox({ database: {} })
+    // @ts-expect-error a path is text
+    sqliteInbox({ path: 7 })
+    // @ts-expect-error there is no such option
+    sqliteInbox({ path, maxEvents: 7 })
   })
 })
