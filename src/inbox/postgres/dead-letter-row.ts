@@ -25,14 +25,18 @@ interface StoredUnreadable {
 
 /** A dead letter as a row of its table. */
 export interface DeadLetterRow {
-  readonly id: string
+  /** Its id. Not named so, because Postgres would sort by the text then. */
+  readonly place: string
   readonly dead_letter: string
   /** In base64. */
   readonly body: string | null
 }
 
 /** The columns that Postgres returns of it. The parsers of the pool can be the user's, so they are texts. */
-export const columns = "id::text, dead_letter::text, encode(body, 'base64') AS body"
+export const columns = "id::text AS place, dead_letter::text, encode(body, 'base64') AS body"
+
+/** The columns without the body, which can be large. */
+export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS body'
 
 /** Makes a dead letter of its row. */
 export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {

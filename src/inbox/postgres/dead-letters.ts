@@ -4,7 +4,7 @@ import type { Logger } from '../../internal/logger.ts'
 import type { DeadEvent, DeadLetter, DeadLetters, ParseUnreadable, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
 import { isAway, type Tables } from './database.ts'
-import { columns, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
+import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 /** The payload of the notification that an unreadable delivery has been marked for a replay. */
@@ -56,12 +56,12 @@ export class PostgresDeadLetters implements DeadLetters {
     // By id: an offset would skip some when others vanish meanwhile.
     for (let after = '0'; ; ) {
       const rows = await this.#query<DeadLetterRow>(
-        `SELECT id::text, dead_letter::text, NULL AS body FROM $dead_letter WHERE id > $1 AND id <= $2
+        `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE id > $1 AND id <= $2
          ORDER BY id LIMIT ${pageSize}`,
         [after, newest?.id ?? '0'],
       )
       keys.push(...rows.map((row) => toDeadLetter(row).key))
-      after = rows.at(-1)?.id ?? after
+      after = rows.at(-1)?.place ?? after
       if (rows.length < pageSize) return keys
     }
   }
@@ -73,7 +73,7 @@ export class PostgresDeadLetters implements DeadLetters {
   /** Deletes dead letters for good. Returns the keys that one had. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#query<DeadLetterRow>(
-      'DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING id::text, dead_letter::text, NULL AS body',
+      `DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING ${columnsWithoutBody}`,
       [keys.map(hashKey)],
     )
     return rows.map((row) => toDeadLetter(row).key)
@@ -93,7 +93,7 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
-    const rows = found.map((row) => ({ id: row.id, deadLetter: toDeadLetter(row) }))
+    const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row) }))
     const replayed = await this.#putBack(rows.filter(isEvent))
     const marked = await this.#mark(rows.filter((row) => !isEvent(row)))
     const ids = new Set([...replayed, ...marked])
@@ -179,7 +179,7 @@ export class PostgresDeadLetters implements DeadLetters {
   /** Lists the keys of the unreadable deliveries that another program has marked for a replay. */
   async marked(): Promise<readonly string[]> {
     const rows = await this.#query<DeadLetterRow>(
-      'SELECT id::text, dead_letter::text, NULL AS body FROM $dead_letter WHERE replay ORDER BY id',
+      `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE replay ORDER BY id`,
     )
     return rows.map((row) => toDeadLetter(row).key)
   }
