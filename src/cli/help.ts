@@ -28,7 +28,9 @@ export function commandHelp(path: string, command: Command): string {
   const { positionals: named = [], morePositionals, positionalFlag, flags, summary, details, json, examples } = command
   const bare = positionalFlag === undefined ? undefined : flags[positionalFlag]?.takes
   const positionals = bare === undefined ? named : [bare, ...named]
-  const needed = Object.entries(flags).filter(([, { required, env }]) => required && env === undefined)
+  const needed = Object.entries(flags).filter(
+    ([name, { required, env }]) => required && env === undefined && name !== positionalFlag,
+  )
   const arguments_ = morePositionals === undefined ? positionals : [...positionals, morePositionals]
   const usage = [path, ...arguments_, ...needed.map(([name, flag]) => flagText(name, flag)), '[options]'].join(' ')
   const rows = Object.entries({ ...flags, ...commonFlags(json) }).map(([name, flag]) => flagRow(name, flag))

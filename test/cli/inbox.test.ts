@@ -222,10 +222,10 @@ describe('inbox discard', () => {
 
 describe('inbox', () => {
   test.each([
-    [[], /<file> is missing/],
-    [['a.db'], /<stats\|dead-letters\|replay\|discard> is missing/],
-    [['a.db', 'dead-leters'], /the word after the file has to be one of stats, .*; did you mean 'dead-letters'\?/],
-    [['a.db', 'constructor'], /the word after the file has to be one of/],
+    [[], /<target> is missing/],
+    [['a.db'], /<stats\|dead-letters\|replay\|discard\|migrate> is missing/],
+    [['a.db', 'dead-leters'], /the word after the target has to be one of stats, .*; did you mean 'dead-letters'\?/],
+    [['a.db', 'constructor'], /the word after the target has to be one of/],
     [['a.db', 'stats', 'm1'], /stats takes no keys/],
     [['a.db', 'stats', '--all'], /stats does not take --all/],
     [['a.db', 'replay', 'm1', '--limit', '1'], /replay does not take --limit/],

@@ -1,42 +1,51 @@
-import type { InboxFile } from '../../inbox/sqlite.ts'
-import { WebhookError } from '../../index.ts'
 import { type CommandInput, defineCommand } from '../shared/command.ts'
 import { flagName, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
 import type { Screen } from '../shared/screen.ts'
 import { suggestion } from '../shared/suggestion.ts'
 import { table } from '../shared/text.ts'
-import { eachDeadLetter, everyKey } from './inbox/each-dead-letter.ts'
+import { eachDeadLetter } from './inbox/each-dead-letter.ts'
+import { explained } from './inbox/explain.ts'
+import { migrateTables } from './inbox/migrate.ts'
 import { deadLetterJson, deadLettersText, shellQuoted } from './inbox/print.ts'
+import { type OpenedInbox, openTarget, placeFlags, readTarget, targetFlag } from './inbox/target.ts'
 
-const flags = {
+const actionFlags = {
   limit: wholeNumber('<n>', 'dead-letters: list at most this many, newest first (default: 100)', 1),
   offset: wholeNumber('<n>', 'dead-letters: skip this many'),
   all: toggle('replay, discard: all dead letters'),
   yes: toggle('discard --all: confirm that they are deleted for good'),
+  print: toggle('migrate: print the SQL, and change nothing'),
 }
+const flags = { target: targetFlag, ...placeFlags, ...actionFlags }
 
 type InboxInput = CommandInput<typeof flags>
-type Run = (file: InboxFile, input: InboxInput, screen: Screen) => number | Promise<number>
+type Run = (inbox: OpenedInbox, input: InboxInput, screen: Screen) => number | Promise<number>
 
-/** One of the words after the file, such as `replay`. */
+/** One of the words after the target, such as `replay`. */
 interface Action {
   /** The flags that it takes. */
-  readonly flags: readonly (keyof typeof flags)[]
-  readonly run: Run
+  readonly flags: readonly (keyof typeof actionFlags)[]
+  /** Absent for the one that opens no inbox: `migrate`. */
+  readonly run?: Run
 }
 
-const showStats: Run = (file, { values }, screen) => {
-  const stats = file.stats()
-  const { waiting, retrying, deadLetters } = stats
-  const rows = Object.entries({ waiting, retrying, 'dead letters': deadLetters })
+const showStats: Run = async (inbox, { values }, screen) => {
+  const stats = await inbox.stats()
+  const { waiting, running, retrying, deadLetters } = stats
+  const rows = Object.entries({
+    waiting,
+    ...(running !== undefined && { running }),
+    retrying,
+    'dead letters': deadLetters,
+  })
   if (values.json) screen.json(stats)
   else screen.print(table(rows.map(([label, count]) => [label, `${count}`])))
   return 0
 }
 
-const showDeadLetters: Run = (file, { values: { limit = 100, offset = 0, json } }, screen) => {
-  const deadLetters = file.deadLetters.list({ limit, offset })
-  const total = file.stats().deadLetters
+const showDeadLetters: Run = async (inbox, { values: { limit = 100, offset = 0, json } }, screen) => {
+  const deadLetters = await inbox.list({ limit, offset })
+  const { deadLetters: total } = await inbox.stats()
   if (json) screen.json({ deadLetters: deadLetters.map(deadLetterJson), total })
   else {
     if (deadLetters.length > 0) screen.print(deadLettersText(deadLetters, screen.paint))
@@ -47,9 +56,9 @@ const showDeadLetters: Run = (file, { values: { limit = 100, offset = 0, json } 
 
 const settle =
   (action: 'replay' | 'discard', past: 'replayed' | 'discarded', then = ''): Run =>
-  async (file, { values: { all, json }, positionals: [, , ...named] }, screen) => {
-    const keys = all ? everyKey(file) : [...new Set(named)]
-    const { done, missing } = await eachDeadLetter(file, keys, (key) => file.deadLetters[action](key), past, screen)
+  async (inbox, { values: { all, json }, positionals: [, ...named] }, screen) => {
+    const keys = all ? await inbox.keys() : [...new Set(named)]
+    const { done, missing } = await eachDeadLetter(keys, inbox[action], past, screen)
     // With --all, a missing key is not an error: someone else has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
@@ -67,43 +76,58 @@ const actions: Readonly<Record<string, Action>> = {
   'dead-letters': { flags: ['limit', 'offset'], run: showDeadLetters },
   replay: { flags: ['all'], run: settle('replay', 'replayed', replayed) },
   discard: { flags: ['all', 'yes'], run: settle('discard', 'discarded') },
+  migrate: { flags: ['print'] },
 }
 
 export const inbox = defineCommand({
   name: 'inbox',
-  summary: 'inspects the file of a SQLite inbox, and replays or discards its dead letters',
+  summary: 'inspects an inbox in SQLite, Postgres or Redis, and replays or discards its dead letters',
   details:
-    'It also works while a server has the inbox open. Unreadable deliveries are dead letters too: they passed\n' +
+    'It also works while servers handle the events. Unreadable deliveries are dead letters too: they passed\n' +
     'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
-    'a dash after --.',
-  positionals: ['<file>', `<${Object.keys(actions).join('|')}>`],
+    'a dash after --. migrate makes the tables in Postgres, as a server that starts does.\n' +
+    'Other users of this machine can see the command line. If the URL contains a password, give a dash (-) in its place\n' +
+    'and write the URL to standard input. For Postgres you can also leave the password out, and set PGPASSWORD.',
+  positionalFlag: 'target',
+  positionals: [`<${Object.keys(actions).join('|')}>`],
   morePositionals: '[key…]',
   flags,
-  json: 'print one JSON object: the counts, or complete dead letters and their total, or the keys done and missing',
-  exitCodes: { 1: 'no dead letter has one of the keys, or the file cannot be used' },
+  json:
+    'print one JSON object: the counts, or complete dead letters and their total, or the keys done and missing, or ' +
+    'what was migrated',
+  exitCodes: { 1: 'no dead letter has one of the keys, or the inbox cannot be used' },
   examples: [
     'inbox ./inbox.db stats',
-    'inbox ./inbox.db dead-letters --limit 10',
     'inbox ./inbox.db replay unreadable:3q2-7w 7c9e6679',
-    'inbox ./inbox.db discard --all --yes',
+    'inbox postgres://app@db.example/app dead-letters --limit 10',
+    'inbox postgres://app@db.example/app migrate --print > migration.sql',
+    'inbox redis://127.0.0.1:6379 discard --all --yes',
   ],
   async run(input, screen) {
     const { run } = actionOf(input)
-    const file = await openFile(input.positionals[0] as string)
+    const target = readTarget(input.values.target, input.values)
+    if (run === undefined && target.kind !== 'postgres')
+      throw new UsageError('migrate is for Postgres only: other inboxes need no migration')
     try {
-      return await run(file, input, screen)
-    } finally {
-      file.close()
+      if (run === undefined) return await migrateTables(target, input.values, screen)
+      const opened = await openTarget(target)
+      try {
+        return await run(opened, input, screen)
+      } finally {
+        await opened.close()
+      }
+    } catch (error) {
+      throw explained(error, target)
     }
   },
 })
 
-function actionOf({ positionals: [, name = '', ...keys], values, given }: InboxInput): Action {
+function actionOf({ positionals: [name = '', ...keys], values, given }: InboxInput): Action {
   const names = Object.keys(actions)
   const action = names.includes(name) ? actions[name] : undefined
   if (action === undefined)
-    throw new UsageError(`the word after the file has to be one of ${names.join(', ')}${suggestion(name, names)}`)
-  const stray = Object.keys(flags).find((flag) => given.has(flag) && !action.flags.some((each) => each === flag))
+    throw new UsageError(`the word after the target has to be one of ${names.join(', ')}${suggestion(name, names)}`)
+  const stray = Object.keys(actionFlags).find((flag) => given.has(flag) && !action.flags.some((each) => each === flag))
   if (stray !== undefined) throw new UsageError(`${name} does not take ${flagName(stray)}`)
   const takesKeys = action.flags.includes('all')
   if (!takesKeys && keys.length > 0) throw new UsageError(`${name} takes no keys`)
@@ -111,18 +135,6 @@ function actionOf({ positionals: [, name = '', ...keys], values, given }: InboxI
   if (name === 'discard' && values.all && !values.yes)
     throw new UsageError('discard --all deletes all dead letters for good: add --yes to confirm')
   return action
-}
-
-async function openFile(path: string): Promise<InboxFile> {
-  // Loaded only here: the other commands do not need SQLite.
-  const { openInboxFile } = await import('../../inbox/sqlite.ts')
-  try {
-    return openInboxFile(path)
-  } catch (error) {
-    // The package calls a wrong path an invalid option. Here the command line is valid, and the file is the problem.
-    if (!(error instanceof WebhookError)) throw error
-    throw new Error(error.message, { cause: error })
-  }
 }
 
 const counted = (count: number): string => `${count} dead letter${count === 1 ? '' : 's'}`

@@ -23,7 +23,7 @@ export async function readArguments(
   const positionals = bare === undefined || texts.has(bare) ? given : given.slice(1)
   const [first] = given
   if (bare !== undefined && positionals !== given && first !== undefined) texts.set(bare, first)
-  checkPositionals(command, positionals)
+  checkPositionals(command, positionals, texts)
   const values: Record<string, unknown> = {}
   for (const [name, flag] of Object.entries(flags)) {
     const label = name === bare ? (flag.takes as string) : flagName(name)
@@ -105,8 +105,11 @@ async function readValue({ label, flag, text }: GivenValue, context: ProgramCont
   }
 }
 
-function checkPositionals(command: Command, given: readonly string[]): void {
+function checkPositionals(command: Command, given: readonly string[], texts: ReadonlyMap<string, string>): void {
   const { positionals: names = [], morePositionals, positionalFlag, flags } = command
+  const first = positionalFlag === undefined ? undefined : flags[positionalFlag]
+  if (first?.required && first.env === undefined && !texts.has(positionalFlag as string))
+    throw new UsageError(`${first.takes} is missing`)
   const missing = names[given.length]
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
   if (given.length <= names.length || morePositionals !== undefined) return

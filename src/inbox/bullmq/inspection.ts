@@ -70,7 +70,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
       throw new Error(`no answer from Redis within ${timeoutMs} ms`)
     })
     const isThere = await queue.reach(() => queue.client.exists(queue.jobs.toKey('meta')))
-    if (isThere === 0) throw new WebhookError('unavailable', `Redis has no queue ${name} of an inbox`)
+    if (isThere === 0) throw new WebhookError('unavailable', noQueue(name))
   } catch (cause) {
     await close()
     if (cause instanceof WebhookError) throw cause
@@ -78,6 +78,9 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
   }
   return { stats: () => readStats(queue), deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs), close }
 }
+
+const noQueue = (name: string): string =>
+  `Redis has no queue ${name} of an inbox: start a receiver with bullmqInbox, or give the queue's name (queue, or --queue)`
 
 /** Resolves when the client has connected. Rejects with the first error, although the client goes on to try. */
 const connected = ({ client }: EventQueue): Promise<void> =>

@@ -35,7 +35,7 @@ export async function prepareSchema(client: Client, schema: string): Promise<boo
 export async function checkTables(client: Client, schema: string): Promise<void> {
   const { version } = await readCondition(client, schema)
   if (version !== undefined) return
-  const fix = 'start a receiver with postgresInbox, or run "media-webhooks inbox <url> migrate"'
+  const fix = 'start a receiver with postgresInbox, run "media-webhooks inbox <url> migrate", or give the right schema'
   throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}`)
 }
 

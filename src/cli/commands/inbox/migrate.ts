@@ -1,0 +1,21 @@
+import type { Screen } from '../../shared/screen.ts'
+import type { Target } from './target.ts'
+
+/** Makes the tables in Postgres, or prints the SQL that does, without a connection. */
+export async function migrateTables(
+  { address, name = 'media_webhooks' }: Target,
+  { print, json }: { readonly print: true | undefined; readonly json: true | undefined },
+  screen: Screen,
+): Promise<number> {
+  const { migrate, migrationSql } = await import('../../../inbox/postgres.ts')
+  if (print) {
+    const sql = migrationSql(name)
+    if (json) screen.json({ sql })
+    else screen.print(sql.trimEnd())
+    return 0
+  }
+  const isChanged = await migrate(address, { schema: name })
+  if (json) screen.json({ schema: name, changed: isChanged })
+  else screen.print(isChanged ? `made the tables in the schema ${name}` : `the schema ${name} is up to date`)
+  return 0
+}
