@@ -54,8 +54,8 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       const run = new HandlerRun(event, receivedAt, attempt, name, logger)
       const failure = await run.finish(handler, deadlines)
       if (failure === undefined || run.hasCommitted) {
-        if (failure === undefined) reporter.run('handled', run)
-        else reportFailure(options, run, failure.error, undefined)
+        if (failure) reportFailure(options, run, failure.error)
+        else reporter.run('handled', run)
         completed.push(name)
         const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
         if (isPromise(persisted)) await persisted
@@ -94,7 +94,7 @@ function reportFailure(
   { registry, reporter, retry }: DispatcherOptions,
   run: HandlerRun,
   error: unknown,
-  retryInMs: number | undefined,
+  retryInMs?: number,
 ): void {
   const { event, handler, context, hasCommitted } = run
   const final = hasCommitted ? 'handled' : retry === undefined ? 'failed' : 'dead-lettered'
@@ -158,25 +158,25 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     try {
       const result = handler(this.event as never, this.context as never)
       if (isPromise(result)) await this.#settled(result)
-      this.#transaction ??= null
-      // The handler may have returned without awaiting it.
-      if (this.#transaction) await this.#settled(this.#transaction)
+      // The handler may have returned without awaiting it. When its time is up, it is rolled back.
+      if (this.#transaction) await this.#transaction
     } catch (error) {
-      this.#transaction ??= null
-      // Waits until it is rolled back, or committed if it is too late.
       if (this.#transaction) {
         this.abort(new WebhookError('handler_failed', 'a handler failed'))
+        // Waits until it is rolled back, or committed if it is too late.
         await this.#transaction.catch(() => {})
       }
       return { error }
     } finally {
+      this.#transaction ??= null
       deadlines.remove(this)
     }
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    if (this.#attempt.transaction === undefined) throw misuse('the inbox has no database')
-    if (this.#transaction !== undefined) throw misuse('a handler can call it once, before it ends')
+    const hasNone = this.#attempt.transaction === undefined && 'the inbox has no database'
+    const problem = hasNone || (this.#transaction !== undefined && 'a handler can call it once, before it ends')
+    if (problem) throw new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
     const transaction = this.#commit(run)
     this.#transaction = transaction
     return transaction
@@ -206,9 +206,6 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     this.#giveUp?.(error)
   }
 }
-
-const misuse = (problem: string): WebhookError =>
-  new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
 
 /** The context that a handler gets. Its costly parts are created when they are first read. */
 class RunContext implements HandlerContext {

@@ -7,14 +7,14 @@ import type { FromChild } from './child.ts'
 /** Makes the path at which the child keeps the effects of its handlers. */
 export const effectsPathOf = (path: string) => join(dirname(path), 'effects.db')
 
+const usual = new URL('./child.ts', import.meta.url)
+
 /**
  * Starts a process with a receiver over the file of an inbox.
- * @param program the name of its program in this folder
  * @param argument what the program needs beside the path
  */
-export async function startChild(path: string, program = 'child', argument = effectsPathOf(path)) {
-  const file = fileURLToPath(new URL(`./${program}.ts`, import.meta.url))
-  const child: ChildProcess = fork(file, [path, argument], { execArgv: ['--import', 'tsx'] })
+export async function startChild(path: string, program = usual, argument = effectsPathOf(path)) {
+  const child: ChildProcess = fork(fileURLToPath(program), [path, argument], { execArgv: ['--import', 'tsx'] })
   const exit = once(child, 'exit')
 
   const hear = async (): Promise<FromChild> => {

@@ -8,11 +8,13 @@ import { openWritten } from './written.ts'
 // `npm run soak` kills more often.
 const kills = process.env['SOAK'] ? 500 : 3
 
+const program = new URL('./writing-child.ts', import.meta.url)
+
 /** Kills a process that handles events at full speed, again and again, and counts what its handler has written. */
 async function killRun(mode: 'transaction' | 'no transaction') {
   const path = await freshPath()
   const sender = floodingSender(24)
-  let child = await startChild(path, 'writing-child', mode)
+  let child = await startChild(path, program, mode)
   onTestFinished(async () => {
     sender.close()
     await child.kill()
@@ -22,7 +24,7 @@ async function killRun(mode: 'transaction' | 'no transaction') {
     await pause(100 + Math.random() * 400)
     await child.kill()
     await flood
-    child = await startChild(path, 'writing-child', mode)
+    child = await startChild(path, program, mode)
   }
   while ((await child.unfinished()) > 0) await pause(20)
   const { database, counts } = openWritten(path)
