@@ -14,6 +14,7 @@ export interface Claimed {
  * Claims up to `limit` events that are due, the oldest first. Never one whose media has an event with another process, nor
  * one before an earlier event of its media, so that each media's events are handled in order across processes. A claim is
  * not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event.
+ * A process whose lease is over claims nothing.
  * @param withSuspect also claims an event that may have made a process crash
  */
 export async function claim(database: Database, owner: Owner, limit: number, withSuspect: boolean): Promise<Claimed> {
@@ -49,6 +50,7 @@ function claimStatements(schema: string, owner: string, limit: number, withSuspe
     claimed AS (
       UPDATE ${schema}.event SET owner = '${owner}', due_at = NULL
       WHERE id IN (SELECT id FROM picked) AND (${isAfterUnclaimed}) IS NULL
+        AND EXISTS (SELECT FROM ${schema}.owner WHERE owner.id = '${owner}' AND NOT is_dead)
       RETURNING *
     )
     SELECT ${claimedColumns} FROM claimed ORDER BY id;

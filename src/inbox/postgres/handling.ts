@@ -50,6 +50,8 @@ export class PostgresHandling {
   #isAwake = false
   /** `true` unless the last claim found every event that this process could take. */
   #mayHaveMore = true
+  /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
+  #isUnsure = false
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -101,6 +103,7 @@ export class PostgresHandling {
         const nextInMs = await this.#claimSome(limit)
         this.#wakeIn(nextInMs)
       } catch (error) {
+        this.#isUnsure = true
         if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not claim events')
         this.#wakeIn(pauseMs)
       }
@@ -121,6 +124,8 @@ export class PostgresHandling {
   async #claimSome(limit: number): Promise<number> {
     const { database, pollMs } = this.#options
     const { id } = this.#owner
+    if (this.#isUnsure) await this.#owner.giveUpOthers(Array.from(this.#jobs, (job) => job.id))
+    this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, limit, !hasSuspect)
     const jobs = events.map((event) => new PostgresJob(event, id, this.#transact))
@@ -197,7 +202,8 @@ export class PostgresHandling {
        SELECT pg_notify($3, '') FROM given LIMIT 1`,
       [jobs.map(({ id }) => id), this.#owner.id, channel],
     )
-    await this.#owner.release()
+    // Its lease runs out, and others take its unknown events over.
+    if (!this.#isUnsure) await this.#owner.release()
   }
 }
 

@@ -18,6 +18,8 @@ interface Entry {
   readonly job: PostgresJob
   readonly values: readonly unknown[]
   readonly written: () => void
+  /** `true` once it was sent and the answer was lost. */
+  readonly isRepeated?: boolean
 }
 
 /** The order in which records are written: progress before the end of the same event. */
@@ -94,9 +96,10 @@ export class PostgresLedger implements Ledger<PostgresJob> {
         JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values])),
       ])
       const written = new Set(rows.map(({ id }) => id))
-      for (const { job, written: report } of entries) {
-        // Another process has the event now, and this one was told so, or will be.
-        if (!written.has(job.id) && !job.hasEnded) this.#logger.warn({ key: job.key }, 'the lease of an event was lost')
+      for (const { job, written: report, isRepeated } of entries) {
+        // Another process has the event now, unless the record was already written.
+        if (!written.has(job.id) && !isRepeated && !job.hasEnded)
+          this.#logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
         report()
       }
     } catch (error) {
@@ -110,7 +113,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
     for (const entry of entries) {
       if (entry.job.hasEnded) entry.written()
-      else this.#entries.push(entry)
+      else this.#entries.push({ ...entry, isRepeated: true })
     }
   }
 

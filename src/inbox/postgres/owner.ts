@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from './database.ts'
 import { lockClass } from './schema.ts'
 
-/** The longest that a takeover may take, in ms: it looks through all the events. */
-const takeoverMs = 30_000
+/** The longest that a look through all the events may take, in ms. */
+const lookMs = 30_000
 
 /**
  * The lease of this process: a row that it renews, by the clock of Postgres. Every event that it claims carries the row's
@@ -55,7 +55,7 @@ export class Owner {
     const { schema } = this.#database
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
-       SET LOCAL statement_timeout = ${takeoverMs};
+       SET LOCAL statement_timeout = ${lookMs};
        SET LOCAL jit = off;
        ${claimLock(schema)};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
@@ -70,7 +70,16 @@ export class Owner {
        DELETE FROM ${schema}.owner
        WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
        COMMIT`,
-      takeoverMs,
+      lookMs,
+    )
+  }
+
+  /** Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. */
+  async giveUpOthers(held: readonly string[]): Promise<void> {
+    const { schema } = this.#database
+    await this.#database.batch(
+      `UPDATE ${schema}.event SET owner = NULL WHERE owner = '${this.#id}' AND id <> ALL ('{${held}}'::bigint[])`,
+      lookMs,
     )
   }
 

@@ -66,6 +66,20 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }])
   })
 
+  test('claims nothing before it notices, so that no event stays with a process that is thought dead', async () => {
+    const { second, handled, resume } = await takenOver(180_000)
+    await second.close()
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    await accept(accepting, 'later')
+    // The first process hears of the event, and has lost its lease.
+    await new Promise((settle) => setTimeout(settle, 200))
+    const third = postgres.receiver({ leaseMs: 600 }).onAny(({ mediaId }) => handled(mediaId), { name: 'write' })
+    await third.ready()
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('later'), 3_000)
+    resume.resolve()
+  })
+
   test('begins a new lease and handles events again', async () => {
     const { first, second, resume } = await takenOver()
     resume.resolve()

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { Pool } from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { signalled } from '../../handlers/fixture.ts'
 import { findPostgres } from '../../postgres/find-postgres.ts'
+import { TcpProxy } from '../../tcp-proxy.ts'
 import { accept, postgresTests } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -31,7 +33,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     [...outcomes].filter(([, outcome]) => outcome === 'accepted').map(([mediaId]) => mediaId)
 
   test('loses every connection, deliveries wait for new ones, and nothing is lost or handled twice', async () => {
-    const receiver = postgres.receiver()
+    const receiver = postgres.receiver({ timeoutMs: 10_000 })
     const handled = new Map<string, number>()
     receiver.onAny(({ mediaId }) => void handled.set(mediaId, (handled.get(mediaId) ?? 0) + 1))
     await receiver.ready()
@@ -54,7 +56,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
   test.each(['SIGINT', 'SIGKILL'] as const)(
     'restarts after %s, deliveries wait, and no event is lost',
     async (signal) => {
-      const receiver = postgres.receiver()
+      const receiver = postgres.receiver({ timeoutMs: 10_000 })
       const handled = new Set<string>()
       receiver.onAny(({ mediaId }) => void handled.add(mediaId))
       await receiver.ready()
@@ -145,5 +147,35 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     await vi.waitFor(async () => expect(await accept(receiver, 'media')).toBe('accepted'), 5_000)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 5_000)
     await receiver.ready()
+  })
+})
+
+describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
+  const postgres = postgresTests()
+
+  test('is given up, so that its events are handled', async () => {
+    const proxy = await TcpProxy.start(postgres.server.port)
+    const pool = new Pool({ connectionString: postgres.server.url.replace(`${postgres.server.port}`, `${proxy.port}`) })
+    pool.on('error', () => {})
+    onTestFinished(async () => {
+      await pool.end()
+      proxy.close()
+    })
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    // It polls, since no notification comes through either.
+    const receiver = postgres.receiver({ pool, listen: false, timeoutMs: 500 })
+    const handled = vi.fn()
+    receiver.onAny(({ mediaId }) => handled(mediaId))
+    await receiver.ready()
+    await sleep(100)
+    proxy.mute()
+    await accept(accepting, 'media')
+    await vi.waitFor(
+      async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE owner IS NOT NULL')).toHaveLength(1),
+      { timeout: 3_000, interval: 2 },
+    )
+    await proxy.breakFor(20)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 5_000)
   })
 })
