@@ -28,7 +28,8 @@ function allowedCores(): number[] {
 const profiling = process.execArgv.filter((flag) => flag.startsWith('--cpu-prof'))
 
 export interface ChildOptions {
-  readonly core: 'measured' | 'load'
+  /** `any`: it is not pinned. */
+  readonly core: 'measured' | 'load' | 'any'
   readonly args?: readonly string[]
   /** Flags of Node. */
   readonly flags?: readonly string[]
@@ -38,7 +39,7 @@ export interface ChildOptions {
 export function startChild(script: URL, { core: role, args: scriptArgs = [], flags = [] }: ChildOptions): Child {
   const register = new URL('./register.mjs', import.meta.url).href
   const node = [process.execPath, ...profiling, ...flags, '--import', register, fileURLToPath(script), ...scriptArgs]
-  const core = cores[role === 'measured' ? 0 : 1]
+  const core = role === 'any' ? undefined : cores[role === 'measured' ? 0 : 1]
   const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', `${core}`, ...node]
   const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const ended = once(child, 'exit')

@@ -1,0 +1,102 @@
+import type { QueueSettings } from '../children/queue.ts'
+import { number, printTable, spread } from '../report.ts'
+import { type Bench, type QueueProcess, withProcesses } from './bench.ts'
+import { type QueueName, queueNames } from './queues.ts'
+
+type Sample = Readonly<Record<string, number>>
+
+interface Measurement {
+  readonly title: string
+  readonly queues: readonly QueueName[]
+  /** Opens the queue of that name in the process. It is opened once for all rounds. */
+  open(process: QueueProcess, queue: QueueName, settings: QueueSettings): Promise<void>
+  measure(process: QueueProcess, queue: QueueName, settings: QueueSettings): Promise<Sample>
+}
+
+/** Measures queues in interleaved rounds, each in a process of its own. */
+async function inRounds(bench: Bench, { title, queues, open, measure }: Measurement): Promise<void> {
+  const measured = await withProcesses(queues.length, async (processes) => {
+    const contenders = await Promise.all(
+      queues.map(async (queue, index) => {
+        const process = processes[index] as QueueProcess
+        const { settings } = await bench.newQueue()
+        await open(process, queue, settings)
+        return { queue, process, settings, samples: [] as Sample[] }
+      }),
+    )
+    // The first round warms up the compiler.
+    for (let round = 0; round <= bench.rounds; round++) {
+      for (const { queue, process, settings, samples } of contenders) {
+        const sample = await measure(process, queue, settings)
+        if (round > 0) samples.push(sample)
+      }
+    }
+    return contenders
+  })
+  const columns = Object.keys(measured[0]?.samples[0] ?? {})
+  printTable(
+    title,
+    ['', ...columns.flatMap((column) => [column, 'min-max'])],
+    measured.map(({ queue, samples }) => {
+      const cells = columns.flatMap((column) => {
+        const { median, min, max } = spread(samples.map((sample) => sample[column] ?? Number.NaN))
+        return [number(median), `${number(min)}-${number(max)}`]
+      })
+      return [queue, ...cells]
+    }),
+  )
+}
+
+/** Measures the events that a process stores per second, and does not handle. */
+export const measureAccepting = (bench: Bench): Promise<void> =>
+  inRounds(bench, {
+    title: 'Accepted per second in process, 64 callers',
+    queues: ['postgresInbox', 'bullmqInbox'],
+    open: (process, queue, settings) => process.open(queue, { ...settings, handles: false }),
+    async measure(process) {
+      const { acceptedPerSecond } = await process.load(bench.seconds, { waits: false })
+      return { 'accepted/s': acceptedPerSecond }
+    },
+  })
+
+/** Measures the events that a process stores and handles per second, with empty handlers or a transaction each. */
+const measureHandlingWith = (bench: Bench, title: string, queues: readonly QueueName[], writes: boolean) =>
+  inRounds(bench, {
+    title,
+    queues,
+    open: (process, queue, settings) => process.open(queue, { ...settings, writes }),
+    async measure(process) {
+      const { acceptedPerSecond, handledPerSecond } = await process.load(bench.seconds, { waits: true })
+      return { 'accepted and handled/s': handledPerSecond, 'accepted/s meanwhile': acceptedPerSecond }
+    },
+  })
+
+export const measureHandling = (bench: Bench): Promise<void> =>
+  measureHandlingWith(bench, 'Accepted and handled by one process, 64 callers, empty handlers', queueNames, false)
+
+export const measureTransactions = (bench: Bench): Promise<void> =>
+  measureHandlingWith(
+    bench,
+    'Accepted and handled by one process, 64 callers, a transaction with one INSERT each',
+    ['postgresInbox', 'graphile-worker', 'graphile-worker, local queue'],
+    true,
+  )
+
+/** Measures the events of a backlog that a process handles per second. */
+export async function measureDraining(bench: Bench): Promise<void> {
+  const backlog = 4_000 * bench.seconds
+  await inRounds(bench, {
+    title: `Handled by one process from a backlog of ${number(backlog)}, empty handlers`,
+    queues: queueNames,
+    async open() {},
+    async measure(process, queue, settings) {
+      await process.open(queue, { ...settings, handles: false })
+      await process.fill(backlog)
+      await process.close()
+      await process.open(queue, settings)
+      const handledPerSecond = await process.untilHandled(backlog)
+      await process.close()
+      return { 'handled/s': handledPerSecond }
+    },
+  })
+}
