@@ -46,8 +46,13 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     const failures: HandlerFailure[] = []
     // Names of handlers that are no longer registered stay: a rollback may register them again.
     const completed = [...attempt.completed]
-    // A handler existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
-    if (handlers.length === 0) return noHandler(event.type, attempt, delayAfter(attempt, retry), logger)
+    if (handlers.length === 0) {
+      // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
+      const message = `no handler is registered for ${event.type}`
+      retryInMs = delayAfter(attempt, retry)
+      logger.warn({ type: event.type, retryInMs }, message)
+      failures.push({ handler: 'none', message })
+    }
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as RegisteredHandler
       if (completed.includes(name)) continue
@@ -69,26 +74,15 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       if (attempt.aborted) return { status: 'retry', delayMs: 0, completed }
     }
     if (failures.length === 0) return done
-    return failed(retryInMs, completed, failures)
+    return retryInMs === undefined
+      ? { status: 'dead', completed, failures }
+      : { status: 'retry', delayMs: retryInMs, completed }
   }
 }
 
 /** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
 const delayAfter = ({ number }: Attempt, retry: RetrySchedule | undefined): number | undefined =>
   retry !== undefined && number < retry.attempts ? retry.delayAfter(number) : undefined
-
-function noHandler(type: string, { completed }: Attempt, retryInMs: number | undefined, logger: Logger) {
-  const message = `no handler is registered for ${type}`
-  logger.warn({ type, retryInMs }, message)
-  return failed(retryInMs, completed, [{ handler: 'none', message }])
-}
-
-const failed = (
-  retryInMs: number | undefined,
-  completed: readonly string[],
-  failures: readonly HandlerFailure[],
-): HandlingResult =>
-  retryInMs === undefined ? { status: 'dead', completed, failures } : { status: 'retry', delayMs: retryInMs, completed }
 
 function reportFailure(
   { registry, reporter, retry }: DispatcherOptions,

@@ -95,15 +95,13 @@ function deliveryReport(
   event: MediaEvent | undefined,
   error: Error | undefined,
 ): DeliveryReport {
-  const report = { outcome, status, durationMs: performance.now() - startedAt }
   const named = event && { key: event.key, type: event.type, mediaId: event.mediaId }
-  if (error === undefined) return { ...report, ...named }
+  const report = { outcome, status, durationMs: performance.now() - startedAt, ...named }
+  if (error === undefined) return report
   const { message, cause } = error
-  if (cause === undefined) return { ...report, ...named, reason: message }
+  if (cause === undefined) return { ...report, reason: message }
   // A string is a longer reason, for logs and hooks only; anything else was thrown by the user's code or a driver.
-  return typeof cause === 'string'
-    ? { ...report, ...named, reason: cause }
-    : { ...report, ...named, reason: message, error: cause }
+  return typeof cause === 'string' ? { ...report, reason: cause } : { ...report, reason: message, error: cause }
 }
 
 const deliveryLine = ({ outcome, reason }: DeliveryReport): string =>

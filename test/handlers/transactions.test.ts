@@ -209,6 +209,19 @@ describe('a handler that ends while its transaction is open', () => {
     expect([outcomes()[0], rows, log]).toEqual(['h 1 dead-lettered', [], ['rolled back', 'next']])
   })
 
+  test('fails, and rolls back, when its time is up after it has returned', async () => {
+    const { on, handled, reports, rows, log } = subject({ retry: { attempts: 1 }, handlerTimeoutMs: 20 })
+    on('h', ({ transaction }) => {
+      void transaction(async (client) => {
+        client.insert('row')
+        await new Promise(() => {})
+      })
+    })
+    await handled()
+    expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { code: 'timeout' } }])
+    expect([rows, log]).toEqual([[], ['rolled back']])
+  })
+
   test('rolls back when it rejects with nothing and nobody has read its signal', async () => {
     const { on, handled, rows, log } = subject({ retry: { attempts: 1 } })
     on('h', ({ transaction }) => {
