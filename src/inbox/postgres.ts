@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
@@ -139,6 +140,8 @@ class PostgresInbox implements Inbox {
   readonly #listener: Listener | undefined
   readonly #cleaning: Regularly
   readonly #ownPool: pg.Pool | undefined
+  /** The payload of this process's notifications, which it need not hear. */
+  readonly #sender = randomUUID()
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
@@ -146,7 +149,7 @@ class PostgresInbox implements Inbox {
     const config = given === undefined ? configOf(connection) : configOf(given.options)
     this.#logger = host.logger
     this.#database = new Database({ config, schema, timeoutMs, listen, logger: host.logger })
-    this.#accepting = new Accepting(this.#database, schema, timeoutMs)
+    this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
     if (given === undefined && handles) this.#ownPool = new pg.Pool({ ...config, max: concurrency })
     // An idle connection that is lost is replaced when the next one is needed.
@@ -200,6 +203,7 @@ class PostgresInbox implements Inbox {
   }
 
   #heard(payload: string): void {
+    if (payload === this.#sender) return
     this.#handling?.wake()
     if (payload === replayMark) this.#cleaning.now()
   }

@@ -60,7 +60,7 @@ export class Accepting {
   readonly #database: Database
   readonly #deadlines: Deadlines
   readonly #statement: string
-  readonly #channel: string
+  readonly #notification: readonly [channel: string, payload: string]
   /** The events that are not stored yet, by the hash of their key. */
   readonly #entries = new Map<string, Entry>()
   #waiting: Entry[] = []
@@ -68,9 +68,10 @@ export class Accepting {
   #isScheduled = false
   #onIdle: (() => void) | undefined
 
-  constructor(database: Database, channel: string, timeoutMs: number) {
+  /** @param notification the channel and the payload with which the processes that handle are told of new events */
+  constructor(database: Database, notification: readonly [channel: string, payload: string], timeoutMs: number) {
     this.#database = database
-    this.#channel = channel
+    this.#notification = notification
     this.#deadlines = new Deadlines(timeoutMs)
     this.#statement = acceptStatement(database.schema)
   }
@@ -115,7 +116,10 @@ export class Accepting {
     this.#flights++
     try {
       this.#database.checkReady()
-      const rows = await this.#database.query<{ hash: string }>(this.#statement, [...columns(entries), this.#channel])
+      const rows = await this.#database.query<{ hash: string }>(this.#statement, [
+        ...columns(entries),
+        ...this.#notification,
+      ])
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
@@ -168,4 +172,4 @@ const acceptStatement = (schema: string): string => `
     INSERT INTO ${schema}.event (id, media, event, received_at)
     SELECT id, media, event, to_timestamp(received / 1000) FROM given JOIN new USING (id, hash)
   )
-  SELECT hash::text, (SELECT pg_notify($5, '')) FROM new`
+  SELECT hash::text, (SELECT pg_notify($5, $6)) FROM new`
