@@ -1,0 +1,36 @@
+import { openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool } from 'pg'
+import { postgresInbox } from '../../../../src/inbox/postgres.ts'
+import { createReceiver, unverified } from '../../../../src/index.ts'
+import { deliver, samplePayload } from '../../../../src/testing/index.ts'
+import { silent } from '../../../conformance/subject.ts'
+import type { FromOrdered, OrderTask, ToOrdered } from './task.ts'
+
+// Accepts what it is sent, and notes when a handler begins.
+const { url, notes, leaseMs } = JSON.parse(process.argv[2] as string) as OrderTask
+
+// All processes append to this file, so its lines are in the order in which the handlers began.
+const file = openSync(notes, 'a')
+const pool = new Pool({ connectionString: url })
+pool.on('error', () => {})
+const receiver = createReceiver({
+  verify: unverified(),
+  inbox: postgresInbox({ pool, leaseMs }),
+  eventKey: ({ mediaId, title }) => `${mediaId} ${title}`,
+  retry: { attempts: 50, baseMs: 10, maxMs: 200 },
+  logger: silent,
+})
+receiver.onAny(async ({ mediaId, title }) => {
+  writeSync(file, `${mediaId} ${title}\n`)
+  await sleep(Math.random() * 10)
+  if (Math.random() < 0.1) throw new Error('unlucky')
+})
+
+process.on('message', async ({ id, mediaId, n }: ToOrdered) => {
+  const payload = samplePayload('encoding.finished', { media_id: mediaId, title: `${n}` })
+  const { status } = await deliver(receiver, payload)
+  process.send?.({ id, status } satisfies FromOrdered)
+})
+// Killed or not, it ends with the process that started it.
+process.on('disconnect', () => process.exit(1))

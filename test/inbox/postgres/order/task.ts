@@ -1,0 +1,24 @@
+/** Tells a process of the order run what to do. */
+export interface OrderTask {
+  /** The URL of Postgres. */
+  readonly url: string
+  /** The file to which each handler appends a line when it begins. */
+  readonly notes: string
+  readonly leaseMs: number
+}
+
+/** The nth event of a media. */
+export interface Numbered {
+  readonly mediaId: string
+  readonly n: number
+}
+
+/** A delivery to make. */
+export interface ToOrdered extends Numbered {
+  readonly id: number
+}
+/** The answer to a delivery. */
+export interface FromOrdered {
+  readonly id: number
+  readonly status: number
+}
