@@ -131,7 +131,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     this.handler = handler
     this.#attempt = attempt
     this.#logger = logger
-    this.context = new RunContext(this, event.key, attempt.number, receivedAt)
+    this.context = new RunContext(this, attempt.number, receivedAt)
   }
 
   override get signal(): AbortSignal {
@@ -151,7 +151,13 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     deadlines.add(this)
     try {
       const result = handler(this.event as never, this.context as never)
-      if (isPromise(result)) await this.#settled(result)
+      if (isPromise(result)) {
+        await new Promise((resolve, reject) => {
+          this.#giveUp = reject
+          // A thenable can resolve with another thenable, which may never settle.
+          Promise.resolve(result).then(resolve, reject)
+        })
+      }
       // The handler may have returned without awaiting it. When its time is up, it is rolled back.
       if (this.#transaction) await this.#transaction
     } catch (error) {
@@ -186,14 +192,6 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     }
   }
 
-  #settled(result: Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#giveUp = reject
-      // A thenable can resolve with another thenable, which may never settle.
-      Promise.resolve(result).then(resolve, reject)
-    })
-  }
-
   expire(): void {
     const error = new WebhookError('timeout', 'the handler did not finish in time')
     this.abort(error)
@@ -208,9 +206,9 @@ class RunContext implements HandlerContext {
   readonly receivedAt: Date
   readonly #run: HandlerRun
 
-  constructor(run: HandlerRun, key: string, attempt: number, receivedAt: Date) {
+  constructor(run: HandlerRun, attempt: number, receivedAt: Date) {
     this.#run = run
-    this.key = key
+    this.key = run.event.key
     this.attempt = attempt
     this.receivedAt = receivedAt
   }

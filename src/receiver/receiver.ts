@@ -109,9 +109,9 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   return withRegistration(registry, {
     inbox,
     receive,
-    ready: async () => inbox.ready?.(),
     // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
+    ready: async () => inbox.ready?.(),
   })
 }
 
