@@ -172,7 +172,7 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
 })
 
 /** Makes a receiver whose first transaction has a commit that goes wrong. */
-async function withFailingCommit(fail: (commit: () => unknown) => unknown) {
+async function withFailingCommit(fail: (commit: () => unknown) => unknown, ...mediaIds: string[]) {
   let runs = 0
   let hasFailed = false
   const failing = (database: SqliteDatabase): SqliteDatabase => ({
@@ -194,7 +194,7 @@ async function withFailingCommit(fail: (commit: () => unknown) => unknown) {
     { name: 'writes' },
   )
   receiver.onAny((_event, { attempt }) => attempt === 1 && Promise.reject(new Error('unlucky')), { name: 'fails once' })
-  await rest.send('m1')
+  await rest.send('m1', ...mediaIds)
   await rest.idle()
   return { ...rest, runs: () => runs }
 }
@@ -224,6 +224,23 @@ describe('a transaction whose commit fails', () => {
     })
     expect([runs(), written()]).toEqual([1, ['m1']])
     expect(outcomes()).toEqual(['writes 1 handled', 'fails once 1 retried', 'fails once 2 handled'])
+  })
+})
+
+describe('transactions in one commit that fails', () => {
+  test('run again, each in a commit of its own', async () => {
+    const { runs, written } = await withFailingCommit(() => fail('disk I/O error'), 'm2', 'm3')
+    expect([runs(), written().sort()]).toEqual([6, ['m1', 'm2', 'm3']])
+  })
+
+  test('do not run again when it was committed all the same', async () => {
+    const lost = (commit: () => unknown) => {
+      commit()
+      fail('the answer was lost')
+    }
+    const { runs, written, outcomes } = await withFailingCommit(lost, 'm2', 'm3')
+    expect([runs(), written().sort()]).toEqual([3, ['m1', 'm2', 'm3']])
+    expect(outcomes().filter((outcome) => outcome.startsWith('writes'))).toEqual(Array(3).fill('writes 1 handled'))
   })
 })
 
