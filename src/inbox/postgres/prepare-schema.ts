@@ -59,7 +59,8 @@ async function readVersion(client: Client, schema: string): Promise<number> {
   const result = await client
     .query(`SELECT max(version)::text AS version FROM ${quoted(schema)}.version`)
     .catch((error) => {
-      throw isRightMissing(error) ? missingRight(schema, error) : isNoColumn(error) ? notOurs(schema, error) : error
+      if (isRightMissing(error)) throw missingRight(schema, error)
+      throw isWrongSql(error) ? notOurs(schema, error) : error
     })
   const version = Number(result.rows[0].version ?? Number.NaN)
   if (!Number.isInteger(version)) throw notOurs(schema)
@@ -90,13 +91,13 @@ async function makeTables(client: Client, schema: string): Promise<boolean> {
 }
 
 function notMade(schema: string, error: unknown): unknown {
-  const { code, message } = error as { code?: string; message: string }
   if (isRightMissing(error)) {
     const fix = `grant CREATE on the database, or run the SQL that "media-webhooks inbox <url> migrate --print" prints`
     return unusable(`this user may not make the schema ${schema}: ${fix}`, error)
   }
-  // A class 42 error: a reserved name, or a table of that name exists.
-  if (code?.startsWith('42')) return unusable(`the tables in the schema ${schema} cannot be made: ${message}`, error)
+  // The name is reserved, or a table of that name exists.
+  if (isWrongSql(error))
+    return unusable(`the tables in the schema ${schema} cannot be made: ${(error as Error).message}`, error)
   return error
 }
 
@@ -116,7 +117,8 @@ async function checkRights(client: Client, schema: string): Promise<void> {
 
 const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
 
-const isNoColumn = (error: unknown): boolean => (error as { code?: unknown }).code === '42703'
+/** `true` for an error of class 42: a table or a name is not as the statement expects. */
+const isWrongSql = (error: unknown): boolean => `${(error as { code?: unknown }).code}`.startsWith('42')
 
 const notOurs = (schema: string, cause?: unknown): WebhookError =>
   unusable(
