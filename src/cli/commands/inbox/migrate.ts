@@ -7,13 +7,15 @@ export async function migrateTables(
   { print, json }: { readonly print: true | undefined; readonly json: true | undefined },
   screen: Screen,
 ): Promise<number> {
-  const { migrate, migrationSql } = await import('../../../inbox/postgres.ts')
   if (print) {
+    // This module needs no package.
+    const { migrationSql } = await import('../../../inbox/postgres/schema.ts')
     const sql = migrationSql(name)
     if (json) screen.json({ sql })
     else screen.print(sql.trimEnd())
     return 0
   }
+  const { migrate } = await import('../../../inbox/postgres.ts')
   const isChanged = await migrate(address, { schema: name })
   if (json) screen.json({ schema: name, changed: isChanged })
   else screen.print(isChanged ? `made the tables in the schema ${name}` : `the schema ${name} is up to date`)
