@@ -1,5 +1,6 @@
+import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { postgresInbox } from '../../src/inbox/postgres.ts'
+import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgres.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findPostgres } from '../postgres/find-postgres.ts'
 import { PostgresServer } from '../postgres/postgres-server.ts'
@@ -11,16 +12,24 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   let subjects = 0
   beforeAll(async () => {
     server = await PostgresServer.start()
+    await server.query('CREATE TABLE written (subject int, content text)')
   })
   afterAll(() => server?.remove())
 
-  const subject = () => ({ inbox: postgresInbox({ connection: server.url, schema: `subject ${++subjects}` }) })
-  inboxContract(subject, { test, expect })
+  const subject = (options: Partial<PostgresInboxOptions> = {}) => {
+    const number = ++subjects
+    const write = (client: PoolClient, text: string) =>
+      client.query('INSERT INTO public.written VALUES ($1, $2)', [number, text])
+    const texts = async () =>
+      (await server.query('SELECT content FROM written WHERE subject = $1', [number])).map(({ content }) => content)
+    return {
+      inbox: postgresInbox({ connection: server.url, schema: `subject ${number}`, ...options }),
+      transactions: { write, texts },
+    }
+  }
+  inboxContract(() => subject(), { test, expect })
 
   describe('that looks for events instead of listening', () => {
-    const polling = () => ({
-      inbox: postgresInbox({ connection: server.url, schema: `subject ${++subjects}`, listen: false }),
-    })
-    inboxContract(polling, { test, expect })
+    inboxContract(() => subject({ listen: false }), { test, expect })
   })
 })

@@ -20,11 +20,11 @@ export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
 
   return ({ id, owner }: PostgresJob): Attempt['transaction'] =>
     async <Result>({ handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>) => {
-      const client = new Client(await pool.connect(), signal)
+      const client = new Client(await connect(pool, signal), signal)
       try {
         signal.throwIfAborted()
         await client.pooled.query(begin)
-        const result = await run(client.pooled as never)
+        const result = await unlessAborted(signal, run(client.pooled as never))
         signal.throwIfAborted()
         const name = client.pooled.escapeLiteral(handler.replaceAll('\0', ''))
         await client.commit(completeAndCommit(schema, id, owner, name))
@@ -52,6 +52,26 @@ const isNotHeld = (error: unknown): boolean => (error as { code?: unknown }).cod
 
 const leaseLost = (cause: unknown): WebhookError =>
   new WebhookError('lease_lost', 'another process has the event, so the transaction was rolled back', { cause })
+
+/** Takes a client of the pool. One that is free only after the signal is aborted goes back to the pool. */
+function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  const connected = pool.connect()
+  return unlessAborted(signal, connected).catch((error) => {
+    connected.then((client) => client.release()).catch(() => {})
+    throw error
+  })
+}
+
+/** Waits for the result, but not longer than until the signal is aborted. */
+function unlessAborted<Result>(signal: AbortSignal, result: MaybePromise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort)
+    Promise.resolve(result)
+      .finally(() => signal.removeEventListener('abort', abort))
+      .then(resolve, reject)
+  })
+}
 
 /** A client of the pool during a transaction. An aborted signal closes its connection, so that nothing is committed. */
 class Client {
