@@ -60,8 +60,12 @@ test('the exported names grow only where somebody has looked at them', () => {
       ],
       "/inbox/bullmq": [
         "bullmqInbox",
+        "openInboxQueue",
       ],
       "/inbox/postgres": [
+        "migrate",
+        "migrationSql",
+        "openInboxDatabase",
         "postgresInbox",
       ],
       "/inbox/sqlite": [
