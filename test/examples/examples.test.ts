@@ -76,11 +76,15 @@ const sources = [
   ['express', 'server.ts'],
   ['hono-node', 'server.ts'],
   ['bullmq', 'server.ts'],
+  ['postgres', 'server.ts'],
+  ['postgres', 'video.ts'],
+  ['postgres', 'kysely-on.ts'],
   ['workers', 'worker.ts'],
 ] as const
 
 test('the examples type-check', async () => {
-  const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, noEmit: true, skipLibCheck: true }
+  const options = { module: 'nodenext', target: 'es2023', strict: true, skipLibCheck: true }
+  const compilerOptions = { ...options, noEmit: true, allowImportingTsExtensions: true }
   const files = sources.map((path) => path.join('/'))
   await writeFile(
     folderOf('tsconfig.json'),
@@ -91,7 +95,7 @@ test('the examples type-check', async () => {
 })
 
 test.each(sources)('the package.json of the example for %s names what %s imports', (example, source) => {
-  const imports = readFileSync(join(folderOf(example), source), 'utf8').matchAll(/from '((?:@[^/']+\/)?[^/']+)/g)
+  const imports = readFileSync(join(folderOf(example), source), 'utf8').matchAll(/from '((?:@[^/']+\/)?[^./'][^/']*)/g)
   const { dependencies } = JSON.parse(readFileSync(join(folderOf(example), 'package.json'), 'utf8'))
   expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(Array.from(imports, ([, each]) => each)))
 })

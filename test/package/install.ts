@@ -29,6 +29,8 @@ const besides = [
   'ioredis',
   'pg',
   '@types/pg',
+  'drizzle-orm',
+  'kysely',
   '@bull-board/api',
   '@bull-board/express',
   '@types/node',
