@@ -14,6 +14,7 @@ const guides = [
       page('Handlers, retries and order', '/handlers'),
       page('Duplicates and event keys', '/duplicates'),
       page('Choose an inbox', '/inboxes'),
+      page('Exactly once', '/exactly-once'),
       page('Operate it', '/operate'),
     ],
   },
