@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrationSql, openInboxDatabase, postgresInbox } from '../../src/inbox/postgres.ts'
 import { findPostgres } from '../postgres/find-postgres.ts'
 import { PostgresServer } from '../postgres/postgres-server.ts'
@@ -134,6 +136,15 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
       ['has a URL that is wrong', closed.replace('w0rd', 'w/0rd'), /\(encode special characters in the password/],
     ])('%s', (_, url, why) => expectFailure([url, 'stats'], why, 'pa-ss'))
 
+    test('does not answer', async () => {
+      const silent = createServer().listen(0, '127.0.0.1')
+      onTestFinished(() => void silent.close())
+      await once(silent, 'listening')
+      const { port } = silent.address() as AddressInfo
+      const url = `postgres://app:password-7@127.0.0.1:${port}/app`
+      await expectFailure([url, 'stats'], /\(can this machine reach the server\?\)/, 'password-7')
+    })
+
     test('has no such database', async () => {
       const url = await createUser('lost')
       await expectFailure(
@@ -155,6 +166,9 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
       await expectFailure([url, 'stats', ...flags], /no tables of an inbox/, password)
       const none = url.replace(/:[^:@]*@/, '@')
       await expectFailure([none, 'stats', ...flags], /\(the server wants a password: write it into the URL\)/)
+      vi.stubEnv('PGPASSWORD', password)
+      onTestFinished(() => void vi.unstubAllEnvs())
+      await expectFailure([none, 'stats', ...flags], /no tables of an inbox/, password)
     })
   })
 

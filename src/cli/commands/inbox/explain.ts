@@ -31,7 +31,7 @@ const shown = (url: string): string => maskedUrl(url.replace(/\/\/.*@/s, '//…@
 const fixes: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED/, 'is the server running, and are the host and the port right?'],
   [/^(ENOTFOUND|EAI_AGAIN)/, 'is the host name right?'],
-  [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer|timeout|Query read timeout)/, 'can this machine reach the server?'],
+  [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer)|timeout/, 'can this machine reach the server?'],
   [/^(28|WRONGPASS)/, 'are the user and the password right?'],
   [/^(SASL.*password must be|NOAUTH)/, 'the server wants a password: write it into the URL'],
   [/^3D000/, 'is the name of the database right?'],
