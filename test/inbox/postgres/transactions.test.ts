@@ -100,6 +100,45 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     expect(await rows()).toBe(1)
   })
 
+  test('fails with a clear error when its function has ended the transaction itself', async () => {
+    await withTable()
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
+    const errors: unknown[] = []
+    receiver.onError((error) => void errors.push(error))
+    receiver.onAny(({ mediaId }, { transaction }) =>
+      transaction(async (client) => {
+        await client.query('BEGIN')
+        await write(client)
+        await client.query('COMMIT')
+        if (mediaId === 'begun again') await client.query('BEGIN')
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'ended')
+    await accept(receiver, 'begun again')
+    await vi.waitFor(() => expect(errors).toHaveLength(2))
+    expect(errors).toMatchObject([{ code: 'invalid_transaction' }, { code: 'invalid_transaction' }])
+  })
+
+  test('gives its slot free when Postgres hangs during the commit', async () => {
+    await withTable()
+    const receiver = postgres.receiver({ concurrency: 1 }, { handlerTimeoutMs: 200 })
+    const attempts: number[] = []
+    receiver.onAny(async (_, { attempt, transaction }) => {
+      attempts.push(attempt)
+      await transaction(async (client) => {
+        await write(client)
+        if (attempt === 1) postgres.server.pause()
+      })
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await sleep(1_000)
+    postgres.server.resume()
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]), 15_000)
+    expect(await rows()).toBe(1)
+  })
+
   test("leaves the pool's clients as they were, also after failures", async () => {
     await withTable()
     const pool = new Pool({ connectionString: postgres.server.url, max: 2 })
