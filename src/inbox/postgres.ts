@@ -95,6 +95,9 @@ type Settings = Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
 /** The longest time between two looks for events, in ms: with notifications, and without. */
 const pollMs = { listening: 10_000, polling: 250 }
 
+/** The pause between two looks for marked deliveries, in ms, without notifications. */
+const marksMs = 1_000
+
 /** The longest that closing waits for the connections, in ms. */
 const disconnectMs = 1_000
 
@@ -211,7 +214,8 @@ class PostgresInbox implements Inbox {
   /** Returns the pause until the next time, in ms. */
   async #upkeep(ttlMs: number): Promise<number> {
     await replayMarked(this.deadLetters, this.#logger)
-    return cleanUp(this.#database, ttlMs)
+    // Without notifications, it looks for marked deliveries regularly.
+    return Math.min(await cleanUp(this.#database, ttlMs), this.#listener ? Number.POSITIVE_INFINITY : marksMs)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
