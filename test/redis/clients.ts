@@ -5,7 +5,6 @@ import type { RedisClient } from '../../src/idempotency/redis.ts'
 /** A server, or a proxy in front of it. */
 export interface RedisAddress {
   readonly port: number
-  readonly url: string
 }
 
 export interface ConnectedClient {
@@ -21,8 +20,8 @@ export const clients = {
     const client = new Redis(port).on('error', ignoreErrors)
     return { client, end: () => client.disconnect() }
   },
-  async 'node-redis'({ url }: RedisAddress): Promise<ConnectedClient> {
-    const client = createClient({ url }).on('error', ignoreErrors)
+  async 'node-redis'({ port }: RedisAddress): Promise<ConnectedClient> {
+    const client = createClient({ url: `redis://127.0.0.1:${port}` }).on('error', ignoreErrors)
     await client.connect()
     return { client, end: () => client.destroy() }
   },
@@ -34,8 +33,8 @@ export const clusterClients = {
     const client = new Cluster([{ host: '127.0.0.1', port }]).on('error', ignoreErrors)
     return { client, end: () => client.disconnect() }
   },
-  async 'node-redis'({ url }: RedisAddress): Promise<ConnectedClient> {
-    const client = createCluster({ rootNodes: [{ url }] }).on('error', ignoreErrors)
+  async 'node-redis'({ port }: RedisAddress): Promise<ConnectedClient> {
+    const client = createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] }).on('error', ignoreErrors)
     await client.connect()
     return { client, end: () => client.destroy() }
   },
