@@ -214,8 +214,9 @@ class PostgresInbox implements Inbox {
   /** Returns the pause until the next time, in ms. */
   async #upkeep(ttlMs: number): Promise<number> {
     await replayMarked(this.deadLetters, this.#logger)
-    // Without notifications, it looks for marked deliveries regularly.
-    return Math.min(await cleanUp(this.#database, ttlMs), this.#listener ? Number.POSITIVE_INFINITY : marksMs)
+    const pauseMs = await cleanUp(this.#database, ttlMs)
+    const hearsMarks = this.#listener !== undefined || this.#handling === undefined
+    return hearsMarks ? pauseMs : Math.min(pauseMs, marksMs)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
