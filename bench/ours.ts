@@ -10,6 +10,7 @@ const load = (specifier: string) => import(specifier)
 
 const { createReceiver, hmacSignature }: typeof import('../src/index.ts') = await load('media-webhooks')
 export const { sqliteInbox }: typeof import('../src/inbox/sqlite.ts') = await load('media-webhooks/inbox/sqlite')
+export const { postgresInbox }: typeof import('../src/inbox/postgres.ts') = await load('media-webhooks/inbox/postgres')
 export const { nodeHandler }: typeof import('../adapters/node.ts') = await load('media-webhooks/node')
 export const { expressHandler }: typeof import('../adapters/express.ts') = await load('media-webhooks/express')
 export const { honoHandler }: typeof import('../adapters/hono.ts') = await load('media-webhooks/hono')
@@ -22,6 +23,14 @@ export function receiver() {
 /** Makes the same receiver with a SQLite inbox. */
 export function durableReceiver() {
   return receiverWith((event) => handle(event.mediaId), sqliteInbox({ path: temporaryFile() }))
+}
+
+/** Makes the same receiver with a Postgres inbox, whose tables are new. */
+export async function postgresReceiver() {
+  const inbox = postgresInbox({ connection: process.env['BENCH_POSTGRES'] ?? '', schema: `bench_${process.pid}` })
+  const receiver = receiverWith((event) => handle(event.mediaId), inbox)
+  await receiver.ready()
+  return receiver
 }
 
 /** Makes a temporary folder, which is removed when the process exits, and gives the path of a file in it. */

@@ -1,13 +1,23 @@
+import { fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureBacklog } from './postgres/backlog.ts'
 import { Bench } from './postgres/bench.ts'
 import { measureGrowth } from './postgres/growth.ts'
 import { measureIdle } from './postgres/idle.ts'
 import { measureLatency } from './postgres/latency.ts'
-import { measureAccepting, measureDraining, measureHandling, measureTransactions } from './postgres/throughput.ts'
+import {
+  measureAccepting,
+  measureDraining,
+  measureHandling,
+  measureOverExpress,
+  measureTransactions,
+} from './postgres/throughput.ts'
 
 const rows: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   accept: measureAccepting,
+  express: measureOverExpress,
   handle: measureHandling,
   transaction: measureTransactions,
   drain: measureDraining,
@@ -35,6 +45,22 @@ const { values: flags } = parseArgs({
   },
 })
 
+/** The writes of 8 kB per second that the disk confirms one after another. It limits commits that do not share one. */
+function syncsPerSecond(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'media-webhooks-bench-'))
+  const file = openSync(join(folder, 'file'), 'w')
+  const page = new Uint8Array(8_192)
+  const startedAt = performance.now()
+  let syncs = 0
+  for (; performance.now() - startedAt < 500; syncs++) {
+    writeSync(file, page, 0, page.length, 0)
+    fdatasyncSync(file)
+  }
+  const elapsed = performance.now() - startedAt
+  rmSync(folder, { recursive: true })
+  return Math.round(syncs / (elapsed / 1_000))
+}
+
 async function main(): Promise<void> {
   const chosen = flags.rows.split(',')
   for (const name of chosen) if (rows[name] === undefined) throw new Error(`No row is named ${name}\n\n${usage}`)
@@ -42,7 +68,8 @@ async function main(): Promise<void> {
   try {
     const [version] = await bench.postgres.query<{ server_version: string }>('SHOW server_version')
     console.log(
-      `node ${process.version}, Postgres ${version?.server_version}, ${flags.rounds} rounds of ${flags.seconds} s`,
+      `node ${process.version}, Postgres ${version?.server_version}, ${syncsPerSecond()} fdatasync/s, load ${loadavg()[0]?.toFixed(1)}, ` +
+        `${flags.rounds} rounds of ${flags.seconds} s`,
     )
     for (const name of chosen) await rows[name]?.(bench)
   } finally {

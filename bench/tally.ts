@@ -21,7 +21,7 @@ export async function handle(mediaId: string): Promise<void> {
 export const tally = (): Tally => ({ calls, events })
 
 /** Waits until `expected` handlers have run, or for `patienceMs` at most. */
-export async function tallyOf(expected: number, patienceMs = 5_000): Promise<Tally> {
+export async function tallyOf(expected: number, patienceMs = 30_000): Promise<Tally> {
   const deadline = Date.now() + patienceMs
   while (calls < expected && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
   return tally()

@@ -1,5 +1,5 @@
 import { answerWith } from '../child.ts'
-import { contenders, slowHandlers } from '../contenders/index.ts'
+import { contenders, postgresOverExpress, slowHandlers } from '../contenders/index.ts'
 import { listen } from '../contenders/listen.ts'
 import { type Tally, tallyOf } from '../tally.ts'
 
@@ -11,7 +11,7 @@ export interface Work extends Tally {
   readonly cpu: number
 }
 
-const contender = [...contenders, slowHandlers].find(({ name }) => name === process.argv[2])
+const contender = [...contenders, postgresOverExpress, slowHandlers].find(({ name }) => name === process.argv[2])
 if (!contender) throw new Error(`No contender is named ${process.argv[2]}`)
 const port = await listen(await contender.server())
 

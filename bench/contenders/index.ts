@@ -77,6 +77,14 @@ export const contenders: readonly Contender[] = [
   },
 ]
 
+/** A server with a Postgres inbox. It is not part of the rounds: it needs the URL of a database in `BENCH_POSTGRES`. */
+export const postgresOverExpress: Contender = {
+  ...durable,
+  name: 'postgres/express',
+  baseline: 'ours/express',
+  server: async () => (await import('./ours.ts')).onExpressInPostgres(),
+}
+
 /** A server whose handlers take 5 s. It is not part of the rounds. */
 export const slowHandlers: Contender = {
   ...whole,

@@ -5,7 +5,15 @@ import express from 'express'
 import { Hono } from 'hono'
 import type { Receiver } from '../../src/index.ts'
 import { path } from '../deliveries.ts'
-import { durableReceiver, expressHandler, honoHandler, nodeHandler, receiver, receiverWith } from '../ours.ts'
+import {
+  durableReceiver,
+  expressHandler,
+  honoHandler,
+  nodeHandler,
+  postgresReceiver,
+  receiver,
+  receiverWith,
+} from '../ours.ts'
 import { handle } from '../tally.ts'
 
 export const node = () => createServer(nodeHandler(receiver()))
@@ -23,6 +31,7 @@ export const slowNode = () =>
 
 export const onExpress = () => expressServer(receiver())
 export const onExpressDurably = () => expressServer(durableReceiver())
+export const onExpressInPostgres = async () => expressServer(await postgresReceiver())
 
 function expressServer(receiver: Receiver) {
   const app = express()

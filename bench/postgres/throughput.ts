@@ -1,5 +1,8 @@
+import { execSync } from 'node:child_process'
 import type { QueueSettings } from '../children/queue.ts'
+import { contenders, postgresOverExpress } from '../contenders/index.ts'
 import { number, printTable, spread } from '../report.ts'
+import { measureHttp, printHttp } from '../rounds.ts'
 import { type Bench, type QueueProcess, withProcesses } from './bench.ts'
 import { type QueueName, queueNames } from './queues.ts'
 
@@ -58,6 +61,14 @@ export const measureAccepting = (bench: Bench): Promise<void> =>
       return { 'accepted/s': acceptedPerSecond }
     },
   })
+
+/** Measures the deliveries per second over Express, against the memory inbox. It builds the package first. */
+export async function measureOverExpress(bench: Bench): Promise<void> {
+  execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
+  process.env['BENCH_POSTGRES'] = (await bench.newQueue()).settings.postgres
+  const memory = contenders.filter(({ name }) => name === postgresOverExpress.baseline)
+  printHttp(await measureHttp([...memory, postgresOverExpress], bench.rounds, bench.seconds))
+}
 
 /** Measures the events that a process stores and handles per second, with empty handlers or a transaction each. */
 const measureHandlingWith = (bench: Bench, title: string, queues: readonly QueueName[], writes: boolean) =>
