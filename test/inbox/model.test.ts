@@ -57,7 +57,7 @@ describe('an inbox behaves like its model, whatever is done with it', () => {
     async () => {
       const unordered = () => ({ inbox: memoryInbox(), ordered: false })
       await expect(checkAgainstModel(unordered, 100, { endOnFailure: true })).rejects.toThrow(
-        'the condition did not hold',
+        'fewer events run than the model says',
       )
     },
     timeout,

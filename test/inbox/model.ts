@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { HandlingResult, Inbox, InboxStats } from '../../src/index.ts'
+import { within } from '../../src/internal/timers.ts'
 import { type Call, eventOf, openInbox, until } from '../../src/testing/contract/handling.ts'
 import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
 
@@ -105,7 +106,7 @@ async function play(subject: InboxSubject, commands: readonly Command[]): Promis
     for (const each of commands) {
       await run(each, inbox, model, running)
       const expected = model.stats()
-      while (running.length < expected.running) running.push(await calls.next())
+      while (running.length < expected.running) running.push(await within(3_000, calls.next(), tooFew))
       await until(async () => JSON.stringify(sorted(await inbox.stats())) === JSON.stringify(sorted(expected)))
       const runningKeys = running.map(({ event }) => event.key)
       if (!model.mayRun(runningKeys)) throw new Error(`${runningKeys} run, out of order`)
@@ -115,6 +116,10 @@ async function play(subject: InboxSubject, commands: readonly Command[]): Promis
     await inbox.close({ timeoutMs: 100 })
     await close?.()
   }
+}
+
+const tooFew = (): never => {
+  throw new Error('fewer events run than the model says')
 }
 
 const sorted = ({ waiting, running, retrying, deadLetters }: InboxStats) => [waiting, running, retrying, deadLetters]
