@@ -6,7 +6,7 @@ import { floodingSender } from './sender.ts'
 import { effectsPathOf, startChild } from './start-child.ts'
 
 // `npm run soak` kills more often.
-const kills = process.env['SOAK'] ? 50 : 4
+const kills = Number(process.env['SOAK'] ?? 4)
 
 const { path, remove } = await temporaryFile()
 const sender = floodingSender(24)

@@ -6,7 +6,7 @@ import { startChild } from './start-child.ts'
 import { openWritten } from './written.ts'
 
 // `npm run soak` kills more often.
-const kills = process.env['SOAK'] ? 500 : 3
+const kills = Number(process.env['SOAK'] ?? 3)
 
 const program = new URL('./writing-child.ts', import.meta.url)
 
