@@ -56,9 +56,9 @@ describe('an inbox behaves like its model, whatever is done with it', () => {
     'an inbox that behaves otherwise is found out',
     async () => {
       const unordered = () => ({ inbox: memoryInbox(), ordered: false })
-      await expect(checkAgainstModel(unordered, 100, { endOnFailure: true })).rejects.toThrow(
-        'fewer events run than the model says',
-      )
+      await expect(checkAgainstModel(unordered, 100, { endOnFailure: true })).rejects.toMatchObject({
+        cause: { message: 'fewer events run than the model says' },
+      })
     },
     timeout,
   )
