@@ -10,7 +10,7 @@ const load = (specifier: string) => import(specifier)
 
 const { createReceiver, hmacSignature }: typeof import('../src/index.ts') = await load('media-webhooks')
 export const { sqliteInbox }: typeof import('../src/inbox/sqlite.ts') = await load('media-webhooks/inbox/sqlite')
-export const { postgresInbox }: typeof import('../src/inbox/postgres.ts') = await load('media-webhooks/inbox/postgres')
+const { postgresInbox }: typeof import('../src/inbox/postgres.ts') = await load('media-webhooks/inbox/postgres')
 export const { nodeHandler }: typeof import('../adapters/node.ts') = await load('media-webhooks/node')
 export const { expressHandler }: typeof import('../adapters/express.ts') = await load('media-webhooks/express')
 export const { honoHandler }: typeof import('../adapters/hono.ts') = await load('media-webhooks/hono')
