@@ -2,6 +2,9 @@ import type { Database } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Owner } from './owner.ts'
 
+/** The number of a media's first events among which those that another process has are looked for. */
+const depth = 100
+
 /** The answer to a claim. */
 export interface Claimed {
   /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
@@ -10,15 +13,24 @@ export interface Claimed {
   readonly nextRetryInMs: number | undefined
 }
 
+/** The events that a process asks for. */
+export interface ClaimRequest {
+  /** The most events, besides as many whose retry is due. */
+  readonly limit: number
+  /** `true` to claim an event too that may have made a process crash. */
+  readonly withSuspect: boolean
+  /** The hashes of media that the process already has enough events of. */
+  readonly crowded: readonly string[]
+}
+
 /**
- * Claims up to `limit` events that are due, the oldest first. Never one whose media has an event with another process, nor
- * one before an earlier event of its media, so that each media's events are handled in order across processes. A claim is
- * not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event.
- * A process whose lease is over claims nothing.
- * @param withSuspect also claims an event that may have made a process crash
+ * Claims events that are due, the oldest first. Never one whose media has an event with another process, nor one before an
+ * earlier event of its media, so that each media's events are handled in order across processes. A claim is not flushed to
+ * the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event. A process whose
+ * lease is over claims nothing.
  */
-export async function claim(database: Database, owner: Owner, limit: number, withSuspect: boolean): Promise<Claimed> {
-  const results = await database.batch(claimStatements(database.schema, owner.id, limit, withSuspect))
+export async function claim(database: Database, owner: Owner, request: ClaimRequest): Promise<Claimed> {
+  const results = await database.batch(claimStatements(database.schema, owner.id, request))
   const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string | null }[]]
   const wait = next?.wait
   return {
@@ -27,21 +39,26 @@ export async function claim(database: Database, owner: Owner, limit: number, wit
   }
 }
 
-function claimStatements(schema: string, owner: string, limit: number, withSuspect: boolean): string {
-  // Subqueries with a limit: Postgres answers each from the index, and never reads all the events for a join. Without
-  // statistics it takes them for expensive, and would compile them for half a second.
-  const isElsewhere = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.owner <> '${owner}' LIMIT 1`
+function claimStatements(schema: string, owner: string, { limit, withSuspect, crowded }: ClaimRequest): string {
+  // Without statistics, Postgres takes these queries for expensive: it would read all the events, and compile the query.
+  const settings = 'SET LOCAL synchronous_commit = off; SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
+  // Subqueries with a limit are answered from the index, one event at a time. The events of a media that are claimed come
+  // first, except after replays.
+  const isElsewhere = `SELECT 1 FROM (
+      SELECT other.owner FROM ${schema}.event other WHERE other.media = event.media AND other.due_at IS NULL
+      ORDER BY other.id LIMIT ${depth}
+    ) first WHERE first.owner <> '${owner}' LIMIT 1`
   const isAfterSuspect = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
     AND other.crashes > 0 AND other.owner IS NULL AND other.due_at IS NULL LIMIT 1`
   const isAfterUnclaimed = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
     AND other.owner IS NULL AND other.due_at IS NULL AND other.id NOT IN (SELECT id FROM picked) LIMIT 1`
   const pick = (where: string, order: string, count: number) => `
-    SELECT id FROM ${schema}.event WHERE owner IS NULL AND ${where} AND (${isElsewhere}) IS NULL
+    SELECT id FROM ${schema}.event
+    WHERE owner IS NULL AND ${where} AND media <> ALL ('{${crowded}}') AND (${isElsewhere}) IS NULL
     ORDER BY ${order} LIMIT ${count} FOR UPDATE SKIP LOCKED`
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
-    SET LOCAL synchronous_commit = off;
-    SET LOCAL jit = off;
+    ${settings};
     ${claimLock(schema)};
     WITH retries AS (${pick('due_at <= now()', 'due_at', limit)}),
     suspects AS (${pick(`due_at IS NULL AND crashes > 0 AND (${isAfterSuspect}) IS NULL`, 'crashes, id', withSuspect ? 1 : 0)}),

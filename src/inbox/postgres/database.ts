@@ -72,9 +72,7 @@ export class Database {
 
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
-      const client = await this.#pool.connect()
-      // Without a listener, a connection that is lost would end the process.
-      client.on('error', () => {})
+      const client = await connectTo(this.#pool)
       try {
         await prepareSchema(client, this.#options.schema)
       } finally {
@@ -139,6 +137,20 @@ export class Database {
     await this.#pool.end()
   }
 }
+
+/** Takes a client of a pool. A connection that is lost ends the process, unless there is a listener from the beginning. */
+export function connectTo(pool: pg.Pool): Promise<pg.PoolClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (error !== undefined || client === undefined) return reject(error)
+      client.on('error', ignore)
+      resolve(client)
+    })
+  })
+}
+
+/** The listener of {@link connectTo}, which a client that goes back to its pool has to lose. */
+export const ignore = (): void => {}
 
 /** Wraps an error of Postgres or of the network. */
 export const unreachable = (cause: unknown): WebhookError =>

@@ -171,8 +171,8 @@ export class PostgresDeadLetters implements DeadLetters {
       [hashKey(key), JSON.stringify({ ...unreadable, key }), toBase64(body)],
     )
     await this.#query(
-      `DELETE FROM $dead_letter WHERE id IN (
-         SELECT id FROM $dead_letter WHERE event_id IS NULL ORDER BY id DESC OFFSET ${maxUnreadable})`,
+      `DELETE FROM $dead_letter WHERE id = ANY (ARRAY(
+         SELECT id FROM $dead_letter WHERE event_id IS NULL ORDER BY id DESC OFFSET ${maxUnreadable}))`,
     )
   }
 

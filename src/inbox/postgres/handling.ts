@@ -8,6 +8,7 @@ import { Jobs } from '../shared/jobs.ts'
 import { claim } from './claims.ts'
 import { type Database, isAway } from './database.ts'
 import { PostgresJob } from './job.ts'
+import { hashMedia } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
 import { Owner } from './owner.ts'
 import { Regularly } from './regularly.ts'
@@ -24,17 +25,20 @@ export interface PostgresHandlingOptions {
   readonly pollMs: number
 }
 
-/** The number of claimed events that wait in this process, besides those that run. */
-const lookahead = 48
+/** The number of events that are claimed at a time: the next ones when half of them have begun. */
+const batch = 64
 
-/** The most claimed events, where many are of one media, which are handled one after another. */
-const maxClaimed = 500
+/** The number of its events at which no more of a media are claimed. */
+const maxOfMedia = 16
+
+/** The most claimed events that wait in this process. */
+const maxWaiting = 500
 
 /** The pause before another claim, in ms, after one that failed. */
 const pauseMs = 100
 
 /** The longest that closing waits for Postgres after the handlers have ended, in ms. */
-const handBackMs = 1_000
+const releaseMs = 1_000
 
 /** Handles events in this process: it claims those that are due, runs them in the order of their media, and records the results. */
 export class PostgresHandling {
@@ -52,6 +56,7 @@ export class PostgresHandling {
   #mayHaveMore = true
   /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
   #isUnsure = false
+  #renewedAt = performance.now()
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -77,6 +82,7 @@ export class PostgresHandling {
 
   async start(): Promise<void> {
     await this.#owner.register()
+    this.#renewedAt = performance.now()
     this.#state = 'open'
     this.#lease.start(0)
     this.wake()
@@ -97,10 +103,9 @@ export class PostgresHandling {
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open') {
       this.#isAwake = false
-      const limit = this.#room()
-      if (limit === 0) break
+      if (!this.#hasRoom()) break
       try {
-        const nextInMs = await this.#claimSome(limit)
+        const nextInMs = await this.#claimSome()
         this.#wakeIn(nextInMs)
       } catch (error) {
         this.#isUnsure = true
@@ -110,30 +115,31 @@ export class PostgresHandling {
     }
   }
 
-  /** Returns the number of events to claim: none until half of those that waited here have begun, so that claims are few. */
-  #room(): number {
-    const { concurrency } = this.#options
+  /** Says whether there is room for more events. Where a slot is free, those that wait are of the media that run. */
+  #hasRoom(): boolean {
     const { waiting } = this.#jobs.counts()
-    const { running } = this.#handling
-    // Those that wait are of the same media as those that run.
-    if (running < concurrency && waiting >= lookahead) return waiting < maxClaimed ? lookahead : 0
-    return waiting > lookahead / 2 ? 0 : concurrency + lookahead - waiting - running
+    const hasFreeSlot = this.#handling.running < this.#options.concurrency
+    return waiting < (hasFreeSlot ? maxWaiting : batch / 2)
   }
 
   /** Returns the time until the next look, in ms. */
-  async #claimSome(limit: number): Promise<number> {
+  async #claimSome(): Promise<number> {
     const { database, pollMs } = this.#options
     const { id } = this.#owner
     if (this.#isUnsure) await this.#owner.giveUpOthers(Array.from(this.#jobs, (job) => job.id))
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
-    const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, limit, !hasSuspect)
+    const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, {
+      limit: batch,
+      withSuspect: !hasSuspect,
+      crowded: this.#crowded(),
+    })
     const jobs = events.map((event) => new PostgresJob(event, id, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed before it was.
     if (jobs.some(isSuspect)) this.#isAwake = true
-    this.#mayHaveMore = this.#isAwake || events.length >= limit
-    if (events.length >= limit) this.#isAwake = true
+    this.#mayHaveMore = this.#isAwake || events.length >= batch
+    if (events.length >= batch) this.#isAwake = true
     return Math.min(nextRetryInMs, pollMs)
   }
 
@@ -158,7 +164,10 @@ export class PostgresHandling {
   async #renew(): Promise<number> {
     const { isLost, hasDead } = await this.#owner.renew()
     if (isLost) await this.#lost()
-    if (hasDead) {
+    // After an outage of Postgres the others have not renewed their leases either, and are about to.
+    const wasAway = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
+    this.#renewedAt = performance.now()
+    if (hasDead && !wasAway) {
       await this.#owner.takeOver()
       this.wake()
     }
@@ -183,27 +192,28 @@ export class PostgresHandling {
     clearTimeout(this.#timer)
     this.#handling.stop(() => {})
     await this.#claiming
-    const waiting = [...this.#jobs].filter(({ state }) => state === 'claiming' || state === 'waiting')
+    const ids = Array.from(this.#jobs, (job) => job.id)
     this.#jobs.giveUp(['claiming', 'waiting'])
     await this.#jobs.idle(timeoutMs)
-    const running = [...this.#jobs].filter(({ state }) => state === 'running')
     const unfinished = this.#jobs.giveUp()
-    await within(handBackMs, this.#release([...waiting, ...running]), () => {}).catch(() => {})
+    // Where Postgres is away, the lease runs out.
+    await within(releaseMs, this.#release(ids), () => {}).catch(() => {})
     return unfinished
   }
 
-  /** Gives the claimed events to the next process at once. Where that fails, the lease runs out. */
-  async #release(jobs: readonly PostgresJob[]): Promise<void> {
+  async #release(ids: readonly string[]): Promise<void> {
     await this.#lease.stop()
     await this.#ledger.settle()
-    const { database, channel } = this.#options
-    await database.query(
-      `WITH given AS (UPDATE ${database.schema}.event SET owner = NULL WHERE id = ANY ($1::bigint[]) AND owner = $2 RETURNING 1)
-       SELECT pg_notify($3, '') FROM given LIMIT 1`,
-      [jobs.map(({ id }) => id), this.#owner.id, channel],
-    )
-    // Its lease runs out, and others take its unknown events over.
+    await this.#owner.giveBack(ids, this.#options.channel)
+    // Events that it does not know are taken over when the lease has run out.
     if (!this.#isUnsure) await this.#owner.release()
+  }
+
+  /** Returns the hashes of the media that have enough events here: one of each media runs at a time. */
+  #crowded(): string[] {
+    const counts = new Map<string, number>()
+    for (const { lane } of this.#jobs) counts.set(lane, (counts.get(lane) ?? 0) + 1)
+    return [...counts].filter(([, count]) => count >= maxOfMedia).map(([lane]) => hashMedia(lane))
   }
 }
 

@@ -83,6 +83,19 @@ export class Owner {
     )
   }
 
+  /**
+   * Gives the events to the next process at once.
+   * @param channel the one on which the others hear of them
+   */
+  async giveBack(ids: readonly string[], channel: string): Promise<void> {
+    await this.#database.query(
+      `WITH given AS (
+         UPDATE ${this.#database.schema}.event SET owner = NULL WHERE id = ANY ($1::bigint[]) AND owner = $2 RETURNING 1
+       ) SELECT pg_notify($3, '') FROM given LIMIT 1`,
+      [ids, this.#id, channel],
+    )
+  }
+
   /** Gives the lease back. */
   async release(): Promise<void> {
     await this.#database.query(`DELETE FROM ${this.#database.schema}.owner WHERE id = $1`, [this.#id])

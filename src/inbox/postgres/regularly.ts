@@ -2,6 +2,9 @@ import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import { isAway } from './database.ts'
 
+/** The failures in a row after which one is logged, where Postgres seems to be away. */
+const tellingFailures = 3
+
 /** Runs work at regular intervals. A failure is logged, unless Postgres is away, and the work is done again later. */
 export class Regularly {
   readonly #work: () => Promise<number>
@@ -9,6 +12,7 @@ export class Regularly {
   readonly #logger: Logger
   #timer: Timer | undefined
   #running: Promise<void> | undefined
+  #failures = 0
   #isStopped = false
 
   /** @param work resolves with the pause before it is done again, in ms */
@@ -37,9 +41,13 @@ export class Regularly {
 
   async #run(): Promise<number> {
     try {
-      return await this.#work()
+      const pauseMs = await this.#work()
+      this.#failures = 0
+      return pauseMs
     } catch (error) {
-      if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
+      // A statement that always takes too long looks like a Postgres that is away.
+      if (!isAway(error) || ++this.#failures === tellingFailures)
+        this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
       return this.#afterFailureMs
     }
   }

@@ -46,7 +46,7 @@ CREATE TABLE ${schema}.event (
 );
 CREATE INDEX event_media ON ${schema}.event (media, id);
 CREATE INDEX event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX event_suspect ON ${schema}.event (crashes, id) WHERE crashes > 0;
+CREATE INDEX event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;
 
 CREATE TABLE ${schema}.owner (
   id uuid PRIMARY KEY,

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
+import { connectTo, ignore } from './database.ts'
 import type { PostgresJob } from './job.ts'
 
 /** The longest wait for the answer to a commit or a rollback, in ms. */
@@ -64,9 +65,9 @@ const commitErrors: Readonly<Record<string, () => WebhookError>> = {
 
 /** Takes a client of the pool. One that is free only after the signal is aborted goes back to the pool. */
 function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  const connected = pool.connect()
+  const connected = connectTo(pool)
   return unlessAborted(signal, connected).catch((error) => {
-    connected.then((client) => client.release()).catch(() => {})
+    connected.then((client) => client.off('error', ignore).release()).catch(() => {})
     throw error
   })
 }
@@ -87,15 +88,12 @@ class Client {
   readonly pooled: PoolClient
   readonly #signal: AbortSignal
   readonly #abort = () => this.#release(this.#signal.reason)
-  readonly #ignore = () => {}
   #isReleased = false
 
   constructor(pooled: PoolClient, signal: AbortSignal) {
     this.pooled = pooled
     this.#signal = signal
     signal.addEventListener('abort', this.#abort)
-    // Without a listener, a connection that is lost between two queries would end the process.
-    pooled.on('error', this.#ignore)
   }
 
   async commit(text: string): Promise<void> {
@@ -124,7 +122,7 @@ class Client {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#signal.removeEventListener('abort', this.#abort)
-    this.pooled.off('error', this.#ignore)
+    this.pooled.off('error', ignore)
     // The pool closes the connection of a client that is released with an error.
     this.pooled.release(error)
   }

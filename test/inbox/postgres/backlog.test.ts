@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { findPostgres } from '../../postgres/find-postgres.ts'
+import { accept, postgresTests } from './fixture.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
+  const postgres = postgresTests()
+
+  /** Makes 20,000 copies of the one event that waits, as if as many had been accepted. Postgres has no statistics of them. */
+  async function multiply() {
+    await postgres.query(`
+      INSERT INTO $schema.event (id, media, event, received_at, crashes)
+      SELECT nextval('$schema.event_id'), media, (event::jsonb || jsonb_build_object('key', n::text))::json, received_at, 0
+      FROM $schema.event, generate_series(1, 20000) AS n`)
+  }
+
+  async function withBacklog() {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    await accept(accepting, 'crowded')
+    await multiply()
+    return accepting
+  }
+
+  test('does not hold up the events of others, in the same process or in another', async () => {
+    const accepting = await withBacklog()
+    const handled: string[] = []
+    const handle = async ({ mediaId }: { mediaId: string }) => {
+      await sleep(mediaId === 'crowded' ? 50 : 0)
+      handled.push(mediaId)
+    }
+    const receivers = [1, 2].map(() => postgres.receiver({ leaseMs: 5_000 }).onAny(handle, { name: 'handle' }))
+    await Promise.all(receivers.map((receiver) => receiver.ready()))
+    await vi.waitFor(() => expect(handled.length).toBeGreaterThan(2), 5_000)
+    for (let index = 0; index < 20; index++) {
+      const acceptedAt = performance.now()
+      await accept(accepting, `other ${index}`)
+      await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { timeout: 2_000, interval: 5 })
+      expect(performance.now() - acceptedAt).toBeLessThan(1_000)
+    }
+    expect(handled.filter((mediaId) => mediaId === 'crowded').length).toBeLessThan(1_000)
+  })
+
+  test('that waits behind a suspect does not hold up the events of others', async () => {
+    const accepting = await withBacklog()
+    await postgres.query('UPDATE $schema.event SET crashes = 1 WHERE id = (SELECT min(id) FROM $schema.event)')
+    const handled: string[] = []
+    const receiver = postgres.receiver().onAny(async ({ mediaId }, { signal }) => {
+      handled.push(mediaId)
+      if (mediaId === 'crowded') await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+    await receiver.ready()
+    await vi.waitFor(() => expect(handled).toEqual(['crowded']), 5_000)
+    await accept(accepting, 'other')
+    await vi.waitFor(() => expect(handled).toEqual(['crowded', 'other']), 2_000)
+  })
+})
