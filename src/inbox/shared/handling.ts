@@ -139,14 +139,13 @@ export class Handling<EachJob extends Job> {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result
-    const { letGo } = this.#ledger
-    if (status === 'retry' && !job.once && letGo === undefined) return this.#retryLater(job, result)
+    if (status === 'retry' && !job.once && this.#ledger.letGo === undefined) return this.#retryLater(job, result)
     job.state = 'recording'
     const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
     if (status === 'done') this.#ledger.complete(job, recorded)
-    else if (status === 'retry' && letGo !== undefined) letGo.call(this.#ledger, job, result, recorded)
     else if (job.once) this.#ledger.giveBack?.(job, result.completed, recorded)
     else if (status === 'dead') this.#ledger.bury(job, result, recorded)
+    else this.#ledger.letGo?.(job, result, recorded)
   }
 
   #retryLater(job: EachJob, { delayMs, completed }: RetryResult): void {
