@@ -54,6 +54,8 @@ export class PostgresHandling {
   #isAwake = false
   /** `true` unless the last claim found every event that this process could take. */
   #mayHaveMore = true
+  /** The media of which the last claim took no more, since enough of their events are here. */
+  #crowded: readonly string[] = []
   /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
   #isUnsure = false
   #renewedAt = performance.now()
@@ -129,10 +131,11 @@ export class PostgresHandling {
     if (this.#isUnsure) await this.#owner.giveUpOthers(Array.from(this.#jobs, (job) => job.id))
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
+    this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
     const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, {
       limit: batch,
       withSuspect: !hasSuspect,
-      crowded: this.#crowded(),
+      crowded: this.#crowded.map(hashMedia),
     })
     const jobs = events.map((event) => new PostgresJob(event, id, this.#transact))
     for (const job of jobs) this.#take(job)
@@ -150,8 +153,14 @@ export class PostgresHandling {
     this.#jobs.add(job)
     if (this.#state === 'stopped') return
     this.#handling.add(job)
+    void job.ended().then((result) => this.#mayClaimAfter(job, result === 'failed') && this.wake())
+  }
+
+  /** Says whether the end of an event may be the reason that another one can be claimed. */
+  #mayClaimAfter(job: PostgresJob, hasFailed: boolean): boolean {
     // A failed event waits for its retry, and the next suspect for the end of this one.
-    void job.ended().then((result) => (this.#mayHaveMore || result === 'failed' || isSuspect(job)) && this.wake())
+    if (this.#mayHaveMore || hasFailed || isSuspect(job)) return true
+    return this.#crowded.includes(job.lane) && (this.#counts().get(job.lane) ?? 0) < maxOfMedia
   }
 
   #wakeIn(ms: number): void {
@@ -209,11 +218,11 @@ export class PostgresHandling {
     if (!this.#isUnsure) await this.#owner.release()
   }
 
-  /** Returns the hashes of the media that have enough events here: one of each media runs at a time. */
-  #crowded(): string[] {
+  /** Counts the claimed events of each media. */
+  #counts(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { lane } of this.#jobs) counts.set(lane, (counts.get(lane) ?? 0) + 1)
-    return [...counts].filter(([, count]) => count >= maxOfMedia).map(([lane]) => hashMedia(lane))
+    return counts
   }
 }
 

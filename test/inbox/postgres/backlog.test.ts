@@ -43,6 +43,17 @@ describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
     expect(handled.filter((mediaId) => mediaId === 'crowded').length).toBeLessThan(1_000)
   })
 
+  test('is handled without pauses', async () => {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    for (let index = 0; index < 400; index++) await accept(accepting, 'crowded', `${index}`)
+    const handled: (string | undefined)[] = []
+    const receiver = postgres.receiver().onAny(({ userId }) => void handled.push(userId))
+    await receiver.ready()
+    await vi.waitFor(() => expect(handled.length).toBe(400), 5_000)
+    expect(handled).toEqual(Array.from({ length: 400 }, (_, index) => `${index}`))
+  })
+
   test('that waits behind a suspect does not hold up the events of others', async () => {
     const accepting = await withBacklog()
     await postgres.query('UPDATE $schema.event SET crashes = 1 WHERE id = (SELECT min(id) FROM $schema.event)')
