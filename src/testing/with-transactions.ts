@@ -1,6 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import type { Attempt, InboxDefinition, Transactional, TransactionScope } from '../inbox/inbox.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { unlessAborted } from '../internal/unless-aborted.ts'
 
 /**
  * Begins a transaction, passes its client to `run`, and commits once `run` has resolved. It rolls back and rejects when
@@ -75,20 +76,10 @@ class TransactionalAttempt<Client> implements Attempt {
     let result: { readonly value: Result } | undefined
     await this.#begin(async (client) => {
       result = undefined
-      result = { value: await unlessAborted(signal, () => run(client as never)) }
+      signal.throwIfAborted()
+      result = { value: await unlessAborted(signal, run(client as never)) }
     })
     if (result === undefined) throw new Error('begin has committed a transaction that did not run to its end')
     return (result as { readonly value: Result }).value
   }
-}
-
-/** Runs `run` to its end, or until the signal is aborted, which rejects with its reason. */
-function unlessAborted<Result>(signal: AbortSignal, run: () => MaybePromise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) return abort()
-    signal.addEventListener('abort', abort)
-    const end = () => signal.removeEventListener('abort', abort)
-    Promise.resolve().then(run).finally(end).then(resolve, reject)
-  })
 }

@@ -1,4 +1,5 @@
 import { sha256 } from '#crypto'
+import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import type { AcceptedEvent, HandlerFailure, UnreadableDelivery } from '../inbox.ts'
 import { unreadableKey } from '../shared/stored.ts'
 
@@ -50,6 +51,3 @@ export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery
 /** Reads the progress of a job. BullMQ gives 0 for a job that has none. */
 export const progressOf = (progress: unknown): JobProgress =>
   typeof progress === 'object' && progress !== null ? (progress as JobProgress) : { completed: [] }
-
-const toBase64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
-const fromBase64 = (text: string) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

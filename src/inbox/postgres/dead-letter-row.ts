@@ -1,4 +1,5 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { fromBase64 } from '../../internal/base64.ts'
 import type { DeadLetter, HandlerFailure } from '../inbox.ts'
 import { reviveEvent } from '../shared/stored.ts'
 
@@ -52,6 +53,3 @@ export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLe
   const failures = [{ handler: 'none', message: reason }]
   return { key, event: undefined, unreadable, receivedAt, attempts: 0, completed: [], failures, diedAt: receivedAt }
 }
-
-// Postgres breaks base64 into lines, which atob ignores.
-const fromBase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { DeadEvent, DeadLetter, DeadLetters, ParseUnreadable, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
@@ -215,5 +216,3 @@ export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Log
     }
   }
 }
-
-const toBase64 = (bytes: Uint8Array): string => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))

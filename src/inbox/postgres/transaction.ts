@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
 import { connectTo, ignore } from './database.ts'
 import type { PostgresJob } from './job.ts'
@@ -69,17 +70,6 @@ function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   return unlessAborted(signal, connected).catch((error) => {
     connected.then((client) => client.off('error', ignore).release()).catch(() => {})
     throw error
-  })
-}
-
-/** Waits for the result, but not longer than until the signal is aborted. */
-function unlessAborted<Result>(signal: AbortSignal, result: MaybePromise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort)
-    Promise.resolve(result)
-      .finally(() => signal.removeEventListener('abort', abort))
-      .then(resolve, reject)
   })
 }
 
