@@ -1,5 +1,5 @@
 import { Pool } from 'pg'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import {
   createReceiver,
@@ -11,6 +11,7 @@ import {
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { silent } from '../../handlers/fixture.ts'
 import { PostgresServer } from '../../postgres/postgres-server.ts'
+import { TcpProxy } from '../../tcp-proxy.ts'
 
 type PostgresReceiver = Receiver<Transactional<import('pg').PoolClient>>
 
@@ -60,6 +61,17 @@ export function postgresTests() {
       })
       open.push(receiver)
       return receiver
+    },
+    /** Starts a proxy in front of the server, and a pool that connects through it, until the end of the test. */
+    async throughProxy() {
+      const proxy = await TcpProxy.start(server.port)
+      const through = new Pool({ connectionString: server.url.replace(`${server.port}`, `${proxy.port}`) })
+      through.on('error', () => {})
+      onTestFinished(async () => {
+        await through.end()
+        proxy.close()
+      })
+      return { proxy, pool: through }
     },
     /** Runs a query in which `$schema` is the schema of the test. */
     async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {

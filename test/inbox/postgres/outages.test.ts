@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool } from 'pg'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { signalled } from '../../handlers/fixture.ts'
 import { findPostgres } from '../../postgres/find-postgres.ts'
-import { TcpProxy } from '../../tcp-proxy.ts'
 import { accept, postgresTests } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -154,13 +152,7 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
   const postgres = postgresTests()
 
   test('is given up, so that its events are handled', async () => {
-    const proxy = await TcpProxy.start(postgres.server.port)
-    const pool = new Pool({ connectionString: postgres.server.url.replace(`${postgres.server.port}`, `${proxy.port}`) })
-    pool.on('error', () => {})
-    onTestFinished(async () => {
-      await pool.end()
-      proxy.close()
-    })
+    const { proxy, pool } = await postgres.throughProxy()
     const accepting = postgres.receiver({ handles: false }).onAny(() => {})
     await accepting.ready()
     // It polls, since no notification comes through either.

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool, type PoolClient } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { findPostgres } from '../../postgres/find-postgres.ts'
-import { TcpProxy } from '../../tcp-proxy.ts'
 import { accept, postgresTests } from './fixture.ts'
 
 vi.setConfig({ testTimeout: 20_000 })
@@ -19,13 +18,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
 
   test('writes once although the answer to the commit was lost', async () => {
     await withTable()
-    const proxy = await TcpProxy.start(postgres.server.port)
-    const pool = new Pool({ connectionString: postgres.server.url.replace(`${postgres.server.port}`, `${proxy.port}`) })
-    pool.on('error', () => {})
-    onTestFinished(async () => {
-      await pool.end()
-      proxy.close()
-    })
+    const { proxy, pool } = await postgres.throughProxy()
     const attempts: (number | string)[] = []
     const receiver = postgres.receiver({ pool })
     receiver.onAny(async (_, { attempt, transaction }) => {
