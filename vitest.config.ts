@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
@@ -9,6 +10,8 @@ const resolve = { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto
 
 export default defineConfig({
   test: {
+    // The tests wait for servers more than they compute, so a machine with two cores runs two files at a time.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
         resolve,
