@@ -3,11 +3,14 @@ import { signalled } from '../../handlers/fixture.ts'
 import { findPostgres } from '../../postgres/find-postgres.ts'
 import { accept, postgresTests } from './fixture.ts'
 
+vi.setConfig({ testTimeout: 20_000 })
+
 describe.skipIf(!findPostgres())('a process that loses its lease', () => {
   const postgres = postgresTests()
 
-  /** Makes the lease of every process run out, as a long pause of the process does. */
-  const expireLeases = () => postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s'")
+  /** Makes the lease of every process run out, as a long pause does, and keeps the process from renewing it in time. */
+  const expireLeases = () =>
+    postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s', is_dead = true")
 
   /** Opens two receivers. The first one handles an event, and the second one has taken it over. */
   async function takenOver(firstLeaseMs = 600) {
@@ -32,6 +35,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await first.ready()
     await accept(first, 'media')
     await started.promise
+    await expireLeases()
     const second = postgres.receiver({ leaseMs: 600 })
     const handled = vi.fn()
     second.onAny(
@@ -42,7 +46,6 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
       { name: 'write' },
     )
     await second.ready()
-    await expireLeases()
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 5_000)
     return { first, second, handled, resume, signals, results }
   }
