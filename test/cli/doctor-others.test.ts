@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { open } from '../adapters/opened.ts'
 import { accepted, examine, handWritten, type Request } from './doctor-fixture.ts'
 
@@ -84,6 +84,25 @@ describe('doctor, given a correct receiver of others', () => {
     const flags = ['--header', 'x-signature', '--timestamp-header', 'x-time', '--secret', 's3cret']
     const { code, failed } = await examine(await open(listener), '--verify', 'hmac-signature', ...flags)
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
+  })
+
+  test('finds nothing wrong if it rejects a replayed signature, and a second passes before every delivery', async () => {
+    let time = Date.now()
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => (time += 1_000))
+    onTestFinished(() => clock.mockRestore())
+    const seen = new Set<string>()
+    const listener = handWritten(
+      ({ headers }, rejection) => {
+        const signature = headers['x-signature'] as string
+        return rejection ?? (seen.has(signature) ? 409 : seen.add(signature) && 200)
+      },
+      ({ headers, text }) =>
+        headers['x-signature'] === createHmac('sha256', 's3cret').update(`${headers['x-time']}.${text}`).digest('hex'),
+    )
+    const flags = ['--header', 'x-signature', '--timestamp-header', 'x-time', '--secret', 's3cret']
+    const { findings } = await examine(await open(listener), '--verify', 'hmac-signature', ...flags)
+    const ofDuplicates = findings.filter(({ check }) => check.includes('duplicate'))
+    expect(ofDuplicates.map(({ verdict }) => verdict)).toEqual(['ok', 'ok'])
   })
 
   test('names NODE_EXTRA_CA_CERTS for a certificate that it does not trust', async () => {

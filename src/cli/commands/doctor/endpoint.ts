@@ -58,7 +58,7 @@ export const unsigned: Signer = async (draft) => draft
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   const { url, scheme } = target
   const unsignedUrl = withoutCredentialsOf(scheme, url)
-  const timesSent = new Map<string, number>()
+  const firstSent = new Map<string, { readonly at: number; times: number }>()
   let requests = 0
   let last = 0n
   return {
@@ -76,9 +76,10 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
     async deliver({ id, body }, { sign, method = 'POST', contentType, chunked, ...variation } = {}) {
       requests += 1
       // A retry is signed anew, seconds apart. Two deliveries with the same signature would look like a replay.
-      const sent = timesSent.get(id) ?? 0
-      timesSent.set(id, sent + 1)
-      const signer = sign ?? genuine(scheme, id, () => Date.now() - sent * 1_000)
+      const first = firstSent.get(id) ?? { at: Date.now(), times: 0 }
+      firstSent.set(id, first)
+      const signedAt = first.at - first.times++ * 1_000
+      const signer = sign ?? genuine(scheme, id, () => signedAt)
       const headers = { 'Content-Type': contentType ?? 'application/json' }
       const signed: Draft = await signer({ url: variation.url ?? unsignedUrl, headers, body })
       const reply = await probe({ method, ...signed, ...(chunked && { chunked }) }, aborted)
