@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
@@ -23,10 +23,12 @@ import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMark, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresHandling } from './postgres/handling.ts'
 import { Listener } from './postgres/listener.ts'
+import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+import { logHandedOver } from './shared/handed-over.ts'
 
 export {
   type InboxDatabase,
@@ -87,9 +89,6 @@ export interface PostgresInboxOptions {
   readonly listen?: boolean
 }
 
-/** The URL of a database, or the options of a pool. */
-type PostgresConnection = string | pg.PoolConfig
-
 type Settings = Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
 
 /** The longest time between two looks for events, in ms: with notifications, and without. */
@@ -149,14 +148,12 @@ class PostgresInbox implements Inbox {
 
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
     const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
-    const config = given === undefined ? configOf(connection) : configOf(given.options)
+    const config = configOf(given?.options ?? connection)
     this.#logger = host.logger
     this.#database = new Database({ config, schema, timeoutMs, listen, logger: host.logger })
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
-    if (given === undefined && handles) this.#ownPool = new pg.Pool({ ...config, max: concurrency })
-    // An idle connection that is lost is replaced when the next one is needed.
-    this.#ownPool?.on('error', () => {})
+    if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? this.#ownPool
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
     if (pool !== undefined && handles)
@@ -228,19 +225,7 @@ class PostgresInbox implements Inbox {
     const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
     const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(disconnectMs, Promise.all(disconnected), () => {}).catch(() => {})
-    for (const { event, state } of unfinished) {
-      const { key, type, mediaId } = event
-      this.#logger.warn(
-        { key, type, mediaId, state },
-        'the inbox closed before the event was handled; another process will handle it',
-      )
-    }
+    logHandedOver(unfinished, this.#logger)
     return { unfinished }
   }
-}
-
-/** Copies the options of a connection or a pool. pg hides the password from copies. */
-function configOf(options: PostgresConnection): pg.PoolConfig {
-  if (typeof options === 'string') return { connectionString: options }
-  return options.password === undefined ? { ...options } : { ...options, password: options.password }
 }

@@ -3,11 +3,12 @@ import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { type Database, isAway, unreachable } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { literal } from './schema.ts'
 
 /** The most events in one statement. */
 const largestBatch = 500
 
-/** The most events that wait for Postgres. They are in memory, also when it hangs. */
+/** The most events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
 
 /** The statements that run at a time: while one waits for the disk, the next one is prepared. */
@@ -17,7 +18,7 @@ const maxFlights = 2
 const pauseMs = 50
 
 /** An event on its way to the database. */
-class Entry implements Timed {
+class PendingEvent implements Timed {
   readonly startedAt = performance.now()
   readonly accepted: AcceptedEvent
   readonly hash: string
@@ -62,13 +63,13 @@ export class Accepting {
   readonly #statement: string
   readonly #notification: readonly [channel: string, payload: string]
   /** The events that are not stored yet, by the hash of their key. */
-  readonly #entries = new Map<string, Entry>()
-  #waiting: Entry[] = []
+  readonly #entries = new Map<string, PendingEvent>()
+  #waiting: PendingEvent[] = []
   #flights = 0
   #isScheduled = false
   #onIdle: (() => void) | undefined
 
-  /** @param notification the channel and the payload with which the processes that handle are told of new events */
+  /** @param notification the channel and the payload of the notification of new events */
   constructor(database: Database, notification: readonly [channel: string, payload: string], timeoutMs: number) {
     this.#database = database
     this.#notification = notification
@@ -86,7 +87,7 @@ export class Accepting {
     // Nobody knows yet whether the first one is stored.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
-    const entry = new Entry(accepted, hash)
+    const entry = new PendingEvent(accepted, hash)
     this.#entries.set(hash, entry)
     this.#waiting.push(entry)
     this.#deadlines.add(entry)
@@ -94,7 +95,7 @@ export class Accepting {
     return entry.stored.finally(() => this.#ended(entry))
   }
 
-  #ended(entry: Entry): void {
+  #ended(entry: PendingEvent): void {
     this.#deadlines.remove(entry)
     this.#entries.delete(entry.hash)
     if (this.#entries.size === 0) this.#onIdle?.()
@@ -130,7 +131,7 @@ export class Accepting {
     }
   }
 
-  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+  async #failed(entries: readonly PendingEvent[], error: unknown): Promise<void> {
     const waits = isAway(error)
     for (const entry of entries) {
       entry.problem = error
@@ -150,7 +151,7 @@ export class Accepting {
   }
 }
 
-const columns = (entries: readonly Entry[]) => [
+const columns = (entries: readonly PendingEvent[]) => [
   entries.map(({ hash }) => hash),
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
   entries.map(({ accepted }) => JSON.stringify(accepted.event)),
@@ -163,7 +164,7 @@ const columns = (entries: readonly Entry[]) => [
  */
 const acceptStatement = (schema: string): string => `
   WITH given AS MATERIALIZED (
-    SELECT nextval('${schema.replaceAll("'", "''")}.event_id') AS id, hash, media, event, received
+    SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received
     FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[]) AS given (hash, media, event, received)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { giveBack, makePool, take } from './pool.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
 
@@ -45,9 +46,7 @@ export class Database {
       // PgBouncer in transaction mode takes no settings of a session.
       ...(listen ? { statement_timeout: timeoutMs } : undefined),
     }
-    this.#pool = new pg.Pool({ ...this.#config, query_timeout: timeoutMs, max: connections, min: 0 })
-    // An idle connection that is lost is replaced when the next one is needed.
-    this.#pool.on('error', () => {})
+    this.#pool = makePool({ ...this.#config, query_timeout: timeoutMs, max: connections, min: 0 })
   }
 
   /** Opens the inbox's tables, again and again until it succeeds. `opened` is called once it has. */
@@ -72,11 +71,11 @@ export class Database {
 
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
-      const client = await connectTo(this.#pool)
+      const client = await take(this.#pool)
       try {
         await prepareSchema(client, this.#options.schema)
       } finally {
-        client.release(true)
+        giveBack(client, true)
       }
       await opened()
       this.#isOpen = true
@@ -137,20 +136,6 @@ export class Database {
     await this.#pool.end()
   }
 }
-
-/** Takes a client of a pool. A connection that is lost ends the process, unless there is a listener from the beginning. */
-export function connectTo(pool: pg.Pool): Promise<pg.PoolClient> {
-  return new Promise((resolve, reject) => {
-    pool.connect((error, client) => {
-      if (error !== undefined || client === undefined) return reject(error)
-      client.on('error', ignore)
-      resolve(client)
-    })
-  })
-}
-
-/** The listener of {@link connectTo}, which a client that goes back to its pool has to lose. */
-export const ignore = (): void => {}
 
 /** Wraps an error of Postgres or of the network. */
 export const unreachable = (cause: unknown): WebhookError =>

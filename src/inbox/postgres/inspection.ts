@@ -1,9 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { checkUnknown } from '../../internal/check-options.ts'
 import type { DeadLetters, InboxStats } from '../inbox.ts'
 import { type Tables, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
+import { configOf, giveBack, makePool, type PostgresConnection, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, quoted, standardSchema } from './schema.ts'
 import { readStats } from './stats.ts'
@@ -13,7 +14,7 @@ export interface InboxDatabaseOptions {
   /** A pool of the `pg` package. It is not closed. */
   readonly pool?: pg.Pool
   /** The URL of the database, or the options of a pool to make. */
-  readonly connection?: string | pg.PoolConfig
+  readonly connection?: PostgresConnection
   /**
    * The schema of the inbox's tables.
    * @defaultValue 'media_webhooks'
@@ -86,7 +87,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
  * @throws WebhookError `invalid_option`; `unavailable` when the database cannot be used
  */
 export async function migrate(
-  connection: string | pg.PoolConfig,
+  connection: PostgresConnection,
   options: Pick<InboxDatabaseOptions, 'schema'> = {},
 ): Promise<boolean> {
   const { schema = standardSchema, ...unknown } = options
@@ -102,19 +103,15 @@ export async function migrate(
   }
 }
 
-function poolOf(connection: string | pg.PoolConfig): pg.Pool {
-  const config = typeof connection === 'string' ? { connectionString: connection } : connection
-  const pool = new pg.Pool({ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, ...config, max: 1 })
-  // An idle connection that is lost is replaced when the next one is needed.
-  return pool.on('error', () => {})
-}
+const poolOf = (connection: PostgresConnection): pg.Pool =>
+  makePool({ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, ...configOf(connection), max: 1 })
 
 async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
+  const client = await take(pool)
   try {
     return await run(client)
   } finally {
-    client.release()
+    giveBack(client)
   }
 }
 

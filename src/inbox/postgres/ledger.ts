@@ -1,11 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
+import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger, RetryResult } from '../shared/handling.ts'
 import { type Database, isAway } from './database.ts'
 import type { PostgresJob } from './job.ts'
 import { hashKey } from './keys.ts'
-
-/** The number of processes that may end while they handle an event. */
-const maxCrashes = 10
 
 /** The pause before records are written again, in ms, after Postgres could not write them. */
 const pauseMs = 100
@@ -13,7 +11,7 @@ const pauseMs = 100
 type Kind = 'complete' | 'letGo' | 'bury' | 'progress'
 
 /** A record that has to be written. `values` are those of its row. */
-interface Entry {
+interface PendingRecord {
   readonly kind: Kind
   readonly job: PostgresJob
   readonly values: readonly unknown[]
@@ -33,7 +31,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
   readonly #database: Database
   readonly #logger: Logger
   readonly #statements: Readonly<Record<Kind, string>>
-  #entries: Entry[] = []
+  #entries: PendingRecord[] = []
   #writing: Promise<void> | undefined
 
   constructor(database: Database, logger: Logger) {
@@ -42,11 +40,8 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     this.#statements = statements(database.schema)
   }
 
-  start({ crashes, completed, key }: PostgresJob): Promise<DeadResult> | undefined {
-    if (crashes < maxCrashes) return undefined
-    const message = `its handling was cut off ${maxCrashes} times`
-    this.#logger.error({ key }, `an event became a dead letter: ${message}`)
-    return Promise.resolve({ status: 'dead', completed, failures: [{ handler: 'none', message }] })
+  start(job: PostgresJob): Promise<DeadResult> | undefined {
+    return job.crashes < maxCrashes ? undefined : Promise.resolve(cutOff(job, this.#logger))
   }
 
   complete(job: PostgresJob, recorded: () => void): void {
@@ -69,7 +64,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     })
   }
 
-  #add(entry: Entry): void {
+  #add(entry: PendingRecord): void {
     this.#entries.push(entry)
     this.#writing ??= this.#write()
   }
@@ -89,7 +84,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     this.#writing = undefined
   }
 
-  async #writeAll(kind: Kind, entries: readonly Entry[]): Promise<void> {
+  async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
     if (entries.length === 0) return
     try {
       const rows = await this.#database.query<{ id: string }>(this.#statements[kind], [
@@ -108,7 +103,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
   }
 
   /** Keeps the records of events that this process still has. */
-  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+  async #failed(entries: readonly PendingRecord[], error: unknown): Promise<void> {
     if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not record the result of events')
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
     for (const entry of entries) {
@@ -128,7 +123,8 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
 
 /**
  * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
- * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a transaction has recorded.
+ * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
+ * transaction has recorded.
  */
 function statements(schema: string): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from './database.ts'
-import { lockClass } from './schema.ts'
+import { literal, lockClass } from './schema.ts'
 
 /** The longest that a look through all the events may take, in ms. */
 const lookMs = 30_000
@@ -48,8 +48,8 @@ export class Owner {
   }
 
   /**
-   * Takes the events of processes whose lease is over from them. The first ones, which were running, become suspects: one of
-   * them may have made the process crash. An event whose row a transaction has locked is taken the next time.
+   * Takes over the events of processes whose lease is over. The first ones, which were running, become suspects: one of them
+   * may have made its process crash. An event whose row a transaction has locked is taken the next time.
    */
   async takeOver(): Promise<void> {
     const { schema } = this.#database
@@ -104,4 +104,4 @@ export class Owner {
 
 /** Makes the claims and takeovers of all processes run one after another, each of which sees what the one before did. */
 export const claimLock = (schema: string): string =>
-  `SELECT pg_advisory_xact_lock(${lockClass}, hashtext('claim ${schema.replaceAll("'", "''")}'))`
+  `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`claim ${schema}`)}))`

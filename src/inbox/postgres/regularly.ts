@@ -32,7 +32,6 @@ export class Regularly {
 
   /** Does the work immediately, unless it is being done. */
   now(): void {
-    clearTimeout(this.#timer)
     void Promise.resolve(this.#running).then(() => {
       clearTimeout(this.#timer)
       this.start(0)

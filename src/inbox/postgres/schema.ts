@@ -12,6 +12,9 @@ export const lockClass = 1_835_361_385
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
+/** Quotes a text for SQL. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
 /** The first statement of {@link tables}. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 

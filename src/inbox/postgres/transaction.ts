@@ -3,8 +3,8 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
-import { connectTo, ignore } from './database.ts'
 import type { PostgresJob } from './job.ts'
+import { giveBack, take } from './pool.ts'
 
 /** The longest wait for the answer to a commit or a rollback, in ms. */
 const answerMs = 10_000
@@ -66,9 +66,9 @@ const commitErrors: Readonly<Record<string, () => WebhookError>> = {
 
 /** Takes a client of the pool. One that is free only after the signal is aborted goes back to the pool. */
 function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  const connected = connectTo(pool)
+  const connected = take(pool)
   return unlessAborted(signal, connected).catch((error) => {
-    connected.then((client) => client.off('error', ignore).release()).catch(() => {})
+    connected.then((client) => giveBack(client)).catch(() => {})
     throw error
   })
 }
@@ -112,8 +112,6 @@ class Client {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#signal.removeEventListener('abort', this.#abort)
-    this.pooled.off('error', ignore)
-    // The pool closes the connection of a client that is released with an error.
-    this.pooled.release(error)
+    giveBack(this.pooled, error)
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
+import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import { signalled } from '../../handlers/fixture.ts'
 import { findPostgres } from '../../postgres/find-postgres.ts'
 import { accept, postgresTests } from './fixture.ts'
@@ -169,5 +170,20 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     )
     await proxy.breakFor(20)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 5_000)
+  })
+})
+
+describe.skipIf(!findPostgres())('openInboxDatabase', () => {
+  const postgres = postgresTests()
+
+  test('rejects when its connection is cut off while it looks for the tables', async () => {
+    await postgres.receiver({ handles: false }).ready()
+    const { proxy, pool } = await postgres.throughProxy()
+    // Connected, so that the next answer that is lost is the one about the tables.
+    await pool.query('SELECT 1')
+    proxy.mute()
+    const opened = openInboxDatabase({ pool, schema: postgres.schema })
+    await sleep(100)
+    await Promise.all([expect(opened).rejects.toMatchObject({ code: 'unavailable' }), proxy.breakFor(20)])
   })
 })
