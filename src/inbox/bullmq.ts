@@ -20,6 +20,7 @@ import type {
   UnreadableDelivery,
 } from './inbox.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+import { logHandedOver } from './shared/handed-over.ts'
 
 export {
   type InboxQueue,
@@ -131,13 +132,7 @@ class BullmqInbox implements Inbox {
     const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
     await within(disconnectMs, this.#queue.close(), () => {}).catch(() => {})
     this.#queue.client.disconnect()
-    for (const { event, state } of unfinished) {
-      const { key, type, mediaId } = event
-      this.#logger.warn(
-        { key, type, mediaId, state },
-        'the inbox closed before the event was handled; another process will handle it',
-      )
-    }
+    logHandedOver(unfinished, this.#logger)
     return { unfinished }
   }
 }

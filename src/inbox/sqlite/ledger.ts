@@ -1,13 +1,11 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
+import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { GroupCommit } from './commits.ts'
 import type { OwnedFile } from './file.ts'
 import type { SqliteJob } from './job.ts'
 import type { Suspects } from './suspects.ts'
-
-/** The number of crashes that an event may cause: it must not crash the process forever. */
-const maxCrashes = 10
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
@@ -57,14 +55,8 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     // When another process has taken over the file, this one ends its jobs here.
     if (!this.#commits.isOwner()) return undefined
     if (this.#suspects === undefined) return undefined
-    if (job.crashes >= maxCrashes) return Promise.resolve(this.#cutOff(job))
+    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#logger))
     return this.#suspects.enter(job).then(() => undefined)
-  }
-
-  #cutOff({ key, completed }: SqliteJob): DeadResult {
-    const message = `its handling was cut off ${maxCrashes} times`
-    this.#logger.error({ key }, `an event became a dead letter: ${message}`)
-    return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
   }
 
   complete(job: SqliteJob, recorded: () => void): void {
