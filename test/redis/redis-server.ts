@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { freePort } from '../free-port.ts'
 
 export interface RedisServerOptions {
   /** Starts a cluster of one node, which holds every slot. */
@@ -113,13 +113,4 @@ async function takeEverySlot(port: number): Promise<void> {
   await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383').catch(() => {})
   while (!String(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(20)
   redis.disconnect()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
