@@ -19,6 +19,11 @@ export default defineConfig({
           name: 'source',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...installed],
+          // A test that waits for something ends as soon as it has come. On a busy machine that takes longer.
+          setupFiles: 'test/setup.ts',
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+          expect: { poll: { timeout: 10_000 } },
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
         },
       },

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { canTest } from '../can-test.ts'
 
 const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
 
@@ -12,16 +13,11 @@ const binaries = {
   workerd: ['@cloudflare/*/bin/workerd'],
 } as const
 
-/**
- * Finds the binary of a runtime. If none runs on this machine, prints a message and returns `undefined`. On a CI
- * machine it throws, because a skipped test would prove nothing there.
- */
+/** Finds the binary of a runtime. Returns `undefined` if its tests are skipped, because none runs on this machine. */
 export function findRuntime(name: keyof typeof binaries): string | undefined {
   const binary = binaries[name].flatMap(matching).find(runs)
-  if (binary !== undefined) return binary
-  if (process.env['CI']) throw new Error(`${name} does not run here; npm ci should have installed it`)
-  console.warn(`${name} does not run on this machine: its tests are skipped`)
-  return undefined
+  canTest(binary !== undefined, `${name} does not run here`, 'run npm ci')
+  return binary
 }
 
 /** Lists the files that match a pattern, in which a star stands for the folder of a platform. */

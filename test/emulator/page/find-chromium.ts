@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import { canTest } from '../../can-test.ts'
 
 const places = [
   process.env['CHROMIUM_PATH'],
@@ -8,17 +9,11 @@ const places = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/**
- * Finds a Chromium on this machine. Without one it prints a message and returns `undefined`. In CI it throws, because a
- * skipped test proves nothing there.
- */
+/** Finds a Chromium on this machine. Returns `undefined` if the tests of the page are skipped without one. */
 export function findChromium(): string | undefined {
   const found = places.find((place) => place !== undefined && canBeRun(place))
-  if (found !== undefined) return found
-  if (process.env['CI'])
-    throw new Error('there is no Chromium on this machine: install the package chromium, or set CHROMIUM_PATH')
-  console.warn('there is no Chromium on this machine: the tests of the page are skipped (set CHROMIUM_PATH)')
-  return undefined
+  canTest(found !== undefined, 'There is no Chromium here', 'install the package chromium, or set CHROMIUM_PATH')
+  return found
 }
 
 function canBeRun(path: string): boolean {
