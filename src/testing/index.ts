@@ -1,8 +1,8 @@
 export { adapterContract, type MountAdapter, type Mounted } from './contract/adapter.ts'
 export { type InboxSubject, inboxContract } from './contract/inbox.ts'
-export type { TransactionSubject } from './contract/inbox-check.ts'
+export type { InboxFeatures, TransactionSubject } from './contract/inbox-check.ts'
 export type { Expectation, Runner } from './contract/runner.ts'
-export { type StoreSubject, storeContract } from './contract/store.ts'
+export { type StoreFeatures, type StoreSubject, storeContract } from './contract/store.ts'
 export { type Delivered, type DeliverOptions, deliver, makeDelivery } from './deliver.ts'
 export { encodePayload, type Payload, samplePayload } from './samples.ts'
 export {

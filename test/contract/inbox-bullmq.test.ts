@@ -12,9 +12,6 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
   afterAll(() => server?.remove())
 
-  const subject = () => ({
-    inbox: bullmqInbox({ connection: server.url, queue: `subject ${++subjects}` }),
-    ordered: false,
-  })
-  inboxContract(subject, { test, expect })
+  const subject = () => ({ inbox: bullmqInbox({ connection: server.url, queue: `subject ${++subjects}` }) })
+  inboxContract(subject, { test, expect }, { ordered: false })
 })

@@ -30,6 +30,7 @@ inboxContract(
     }
   },
   { test, expect },
+  { transactions: true },
 )
 
 describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
@@ -49,5 +50,6 @@ describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
       }
     },
     { test, expect },
+    { transactions: true },
   )
 })

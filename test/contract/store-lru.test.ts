@@ -10,4 +10,4 @@ function lruSubject() {
   return { store: lruStore({ now: () => time }), advance }
 }
 
-storeContract(lruSubject, { test, expect })
+storeContract(lruSubject, { test, expect }, { connection: false })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Attempt, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
@@ -6,6 +6,9 @@ import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/fixture.ts'
 import { failuresOf } from './failures-of.ts'
+
+// A wrong one is found after a wait of 3 s at worst.
+vi.setConfig({ testTimeout: 20_000 })
 
 type Transaction = NonNullable<Attempt['transaction']>
 type Run = (client: SqliteDatabase) => unknown
@@ -87,32 +90,37 @@ const together: Wrong = () => {
   })
 }
 
-/** The fault, the inbox that has it, and the check that catches it. */
-const wrongInboxes: [string, Wrong, string][] = [
+/** The fault, the inbox that has it, the check that catches it, and the message of that check. */
+const wrongInboxes: [string, Wrong, string, string][] = [
   [
     'has no transactions, although its subject says so',
     () => () => ({ transaction: undefined }),
     'has transactions if and only if its subject says so',
+    'expected false to be true',
   ],
   [
     'loses what a transaction wrote',
     withTransaction(({ transaction }, scope, run) => transaction(scope, () => (run as Run)(nowhere))),
     'commits what a transaction wrote, and resolves with its result',
+    "expected [] to deeply equal [ 'text' ]",
   ],
   [
     'loses the result of the function',
     withTransaction(({ transaction }, scope, run) => transaction(scope, run).then(() => {})),
     'commits what a transaction wrote, and resolves with its result',
+    "expected undefined to be 'result of text'",
   ],
   [
     'writes outside of the transaction',
     withTransaction(({ database }, _, run) => (run as Run)(database)),
     'rolls a transaction back when its function throws, and lets the handler try again',
+    "expected [ 'first' ] to deeply equal []",
   ],
   [
     'takes a transaction that was rolled back for a success',
     withTransaction(({ transaction }, scope, run) => transaction(scope, run).catch(() => {})),
     'rolls a transaction back when its function throws, and lets the handler try again',
+    'expected undefined to be Error: unlucky',
   ],
   [
     'rolls back the transactions of all handlers with one of them',
@@ -123,6 +131,7 @@ const wrongInboxes: [string, Wrong, string][] = [
       }),
     ),
     'keeps what one handler committed when a transaction of another one fails',
+    "expected [ 'of the third' ] to deeply equal [ 'of the first', 'of the third' ]",
   ],
   [
     'commits without the record that the handler has completed',
@@ -140,6 +149,7 @@ const wrongInboxes: [string, Wrong, string][] = [
       }
     }),
     'records in the transaction that the handler has completed, whatever the attempt says',
+    "expected [] to deeply equal [ 'writes' ]",
   ],
   [
     'forgets the record when the event is replayed',
@@ -147,6 +157,7 @@ const wrongInboxes: [string, Wrong, string][] = [
       ({ attempt }) =>
         attempt.number === 1 ? { completed: [] } : {},
     'keeps the record through attempts that follow, a dead letter and its replay',
+    'expected [] to deeply equal [ Array(3) ]',
   ],
   [
     'ignores the signal',
@@ -154,8 +165,14 @@ const wrongInboxes: [string, Wrong, string][] = [
       transaction({ handler, signal: new AbortController().signal }, run),
     ),
     'rolls a transaction back when its signal is aborted',
+    "expected undefined to be WebhookError: the handler did not finish … { code: '…' }",
   ],
-  ['commits the transactions of different events together', together, 'does not mix up the transactions of two events'],
+  [
+    'commits the transactions of different events together',
+    together,
+    'does not mix up the transactions of two events',
+    'no',
+  ],
 ]
 
 describe('the contract suite of inboxes with transactions', () => {
@@ -163,7 +180,7 @@ describe('the contract suite of inboxes with transactions', () => {
   const right = subjectOf(() => () => ({}))
 
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
-    expect(await failuresOf((runner) => inboxContract(right, runner), name)).toEqual([])
+    expect(await failuresOf((runner) => inboxContract(right, runner, { transactions: true }), name)).toEqual({})
   })
 
   test('catches an inbox that has transactions, although its subject does not say so', async () => {
@@ -172,10 +189,14 @@ describe('the contract suite of inboxes with transactions', () => {
       return rest
     }
     const caughtBy = 'has transactions if and only if its subject says so'
-    expect(await failuresOf((runner) => inboxContract(subject, runner), caughtBy)).toEqual([caughtBy])
+    expect(await failuresOf((runner) => inboxContract(subject, runner), caughtBy)).toEqual({
+      [caughtBy]: expect.stringContaining('expected true to be false'),
+    })
   })
 
-  test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy) => {
-    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner), caughtBy)).toEqual([caughtBy])
+  test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
+    expect(
+      await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, { transactions: true }), caughtBy),
+    ).toEqual({ [caughtBy]: expect.stringContaining(message) })
   })
 })

@@ -9,7 +9,7 @@ describe('the inbox that the guide shows', () => {
   const { mapInbox } = exportsOf('contributing', 'map-inbox', modules) as {
     mapInbox: () => mediaWebhooks.InboxDefinition
   }
-  inboxContract(() => ({ inbox: mapInbox(), ordered: false }), { test, expect })
+  inboxContract(() => ({ inbox: mapInbox() }), { test, expect }, { ordered: false })
 })
 
 describe('the store that the guide shows', () => {
@@ -25,5 +25,6 @@ describe('the store that the guide shows', () => {
       return { store: mapStore(() => time), advance }
     },
     { test, expect },
+    { connection: false },
   )
 })

@@ -11,11 +11,14 @@ export interface Call extends AcceptedEvent {
 
 /** The attempts of an inbox, in the order in which it makes them. */
 export interface Calls {
-  /** Resolves with the next attempt when it starts. */
+  /** Resolves with the next attempt when it starts. Rejects after 3 s. */
   next(): Promise<Call>
   /** Ends every attempt that is left, and later ones immediately, so that the inbox can be closed. */
   finishAll(): void
 }
+
+/** The longest wait for an inbox, in ms. It is shorter than the time that test runners give a test. */
+const longestWaitMs = 3_000
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -51,9 +54,20 @@ export function openInbox(
   }
   const inbox = definition.open({ handle, parse, logger })
   const calls: Calls = {
-    next() {
+    async next() {
       const call = started.shift()
-      return call === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(call)
+      if (call !== undefined) return call
+      return new Promise((resolve, reject) => {
+        const take = (next: Call) => {
+          clearTimeout(timer)
+          resolve(next)
+        }
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(take), 1)
+          reject(new Error(`no attempt started within ${longestWaitMs} ms`))
+        }, longestWaitMs)
+        waiting.push(take)
+      })
     },
     finishAll() {
       over = true
@@ -85,9 +99,9 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
 
 /** Waits until a condition holds. It checks every 2 ms, and throws after 3 s. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 3_000
+  const deadline = performance.now() + longestWaitMs
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('the condition did not hold within 3 s')
+    if (performance.now() > deadline) throw new Error(`the condition did not hold within ${longestWaitMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

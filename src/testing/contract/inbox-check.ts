@@ -12,6 +12,20 @@ export interface TransactionSubject {
   texts(): MaybePromise<readonly string[]>
 }
 
+/** The parts of the contract that an inbox can leave out. */
+export interface InboxFeatures {
+  /**
+   * `true` when it keeps the order of the events of one media.
+   * @defaultValue true
+   */
+  readonly ordered?: boolean
+  /**
+   * `true` when its handlers get transactions.
+   * @defaultValue false
+   */
+  readonly transactions?: boolean
+}
+
 /** The subject of each test of the suite: an open inbox. */
 export interface InboxCheck {
   readonly inbox: Inbox
@@ -23,8 +37,8 @@ export interface InboxCheck {
   expect(value: unknown): Expectation
 }
 
-/** Declares a test of the suite. */
-export type Check = (name: string, run: (check: InboxCheck) => Promise<void>) => void
+/** Declares a test of the suite. It is skipped for an inbox without the feature that it needs. */
+export type Check = (name: string, run: (check: InboxCheck) => Promise<void>, needs?: keyof InboxFeatures) => void
 
 /** Returns the code of the WebhookError that a call throws or rejects with. */
 export async function codeOf(call: () => unknown): Promise<string | undefined> {

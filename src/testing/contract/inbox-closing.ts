@@ -1,4 +1,4 @@
-import { eventOf } from './handling.ts'
+import { eventOf, until } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
 /** Checks that closing is orderly, and reports the events that it could not finish. */
@@ -43,12 +43,15 @@ export function checkClosing(check: Check): void {
     const accepted = eventOf('one')
     await inbox.accept(accepted)
     const { attempt } = await calls.next()
-    const aborted = new Promise((resolve) => attempt.signal.addEventListener('abort', resolve))
+    let isAborted = false
+    attempt.signal.addEventListener('abort', () => {
+      isAborted = true
+    })
     const { unfinished } = await inbox.close({ timeoutMs: 10 })
     expect(unfinished.map(({ event, receivedAt, state }) => ({ event, receivedAt, state }))).toEqual([
       { ...accepted, state: 'running' },
     ])
-    await aborted
+    await until(async () => isAborted)
     expect(attempt.aborted).toBe(true)
     expect(attempt.signal.reason.code).toBe('closing')
   })

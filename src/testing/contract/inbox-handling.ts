@@ -3,21 +3,24 @@ import type { Check } from './inbox-check.ts'
 
 /** Checks the order in which events are handed over, and what the inbox does after each result. */
 export function checkHandling(check: Check): void {
-  check('hands over the events of one media one after another, in order', async ({ inbox, ordered, calls, expect }) => {
-    if (!ordered) return
-    const keys = ['1', '2', '3', '4', '5']
-    for (const key of keys) await inbox.accept(eventOf(key, 'media'))
-    for (const key of keys) {
-      const call = await calls.next()
-      expect(call.event.key).toBe(key)
-      // An event of another media is handed over immediately, before the next event of this media.
-      await inbox.accept(eventOf(`witness of ${key}`))
-      const witness = await calls.next()
-      expect(witness.event.key).toBe(`witness of ${key}`)
-      witness.finish()
-      call.finish()
-    }
-  })
+  check(
+    'hands over the events of one media one after another, in order',
+    async ({ inbox, calls, expect }) => {
+      const keys = ['1', '2', '3', '4', '5']
+      for (const key of keys) await inbox.accept(eventOf(key, 'media'))
+      for (const key of keys) {
+        const call = await calls.next()
+        expect(call.event.key).toBe(key)
+        // An event of another media is handed over immediately, before the next event of this media.
+        await inbox.accept(eventOf(`witness of ${key}`))
+        const witness = await calls.next()
+        expect(witness.event.key).toBe(`witness of ${key}`)
+        witness.finish()
+        call.finish()
+      }
+    },
+    'ordered',
+  )
 
   check('handles different media at the same time', async ({ inbox, calls, expect }) => {
     for (const key of ['one', 'two', 'three', 'four']) await inbox.accept(eventOf(key))

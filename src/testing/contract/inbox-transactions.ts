@@ -23,15 +23,15 @@ const failures = [{ handler: 'other', message: 'Error: no' }]
 /** Checks that a handler's writes and the record that it has completed are committed together. */
 export function checkTransactions(checkInbox: Check): void {
   const check = (name: string, run: (check: TransactionCheck) => Promise<void>): void => {
-    checkInbox(name, async (subject) => {
-      const { transactions } = subject
-      if (transactions === undefined) return
-      await run({
+    const runWith = (subject: InboxCheck) => {
+      const transactions = subject.transactions as TransactionSubject
+      return run({
         ...subject,
         texts: async () => [...(await transactions.texts())].sort(),
         transact: (call, handler, text, options) => transact(transactions, call, handler, text, options),
       })
-    })
+    }
+    checkInbox(name, runWith, 'transactions')
   }
 
   checkInbox('has transactions if and only if its subject says so', async (subject) => {

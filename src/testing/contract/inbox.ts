@@ -2,27 +2,19 @@ import type { InboxDefinition } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { openInbox } from './handling.ts'
 import { checkAccepting } from './inbox-accepting.ts'
-import type { Check, TransactionSubject } from './inbox-check.ts'
+import type { Check, InboxFeatures, TransactionSubject } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkOpening } from './inbox-opening.ts'
 import { checkTransactions } from './inbox-transactions.ts'
-import type { Runner } from './runner.ts'
+import { type Runner, skip } from './runner.ts'
 
 /** An inbox to test. */
 export interface InboxSubject {
   /** A fresh definition, not opened yet, of an inbox that handles at least four events at a time. */
   readonly inbox: InboxDefinition
-  /**
-   * `true` when it keeps the order of the events of one media.
-   * @defaultValue true
-   */
-  readonly ordered?: boolean
-  /**
-   * The use of its database, if its handlers get transactions.
-   * @defaultValue none, so its attempts have no `transaction`
-   */
+  /** The use of its database, if its handlers get transactions. */
   readonly transactions?: TransactionSubject
   /** Frees the resources of the subject, after the inbox was closed. */
   close?(): MaybePromise<void>
@@ -36,13 +28,23 @@ export interface InboxSubject {
  * inboxContract(() => ({ inbox: myInbox() }), { test, expect })
  * ```
  * @param factory makes a fresh subject for each test
+ * @param features the parts of the contract that the inbox keeps. Tests of the others are skipped.
  */
-export function inboxContract(factory: () => MaybePromise<InboxSubject>, { test, expect }: Runner): void {
-  const check: Check = (name, run) => {
+export function inboxContract(
+  factory: () => MaybePromise<InboxSubject>,
+  { test, expect }: Runner,
+  features: InboxFeatures = {},
+): void {
+  const { ordered = true, transactions: hasTransactions = false } = features
+  const has = { ordered, transactions: hasTransactions }
+  const check: Check = (name, run, needs) => {
+    if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
-      const { inbox: definition, ordered = true, transactions, close } = await factory()
+      const { inbox: definition, transactions, close } = await factory()
       const { inbox, calls } = openInbox(definition)
       try {
+        if ((transactions !== undefined) !== hasTransactions)
+          throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
         await run({ inbox, definition, ordered, transactions, calls, expect })
       } finally {
         calls.finishAll()

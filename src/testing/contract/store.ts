@@ -1,6 +1,6 @@
 import type { StoreSteps } from '../../idempotency/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { Runner } from './runner.ts'
+import { type Runner, skip } from './runner.ts'
 
 /** An idempotency store under test. */
 export interface StoreSubject {
@@ -8,10 +8,19 @@ export interface StoreSubject {
   readonly store: StoreSteps
   /** Lets `ms` milliseconds pass for the store, by an injected clock or in real time. */
   advance(ms: number): MaybePromise<void>
-  /** Cuts the connection to the place where the store keeps its keys. Leave it out if there is no connection. */
+  /** Cuts the connection to the place where the store keeps its keys. */
   breakConnection?(): MaybePromise<void>
   /** Releases the resources of the subject. */
   close?(): MaybePromise<void>
+}
+
+/** The parts of the contract that a store can leave out. */
+export interface StoreFeatures {
+  /**
+   * `true` when the store reaches its keys through a connection, which its subjects can break.
+   * @defaultValue true
+   */
+  readonly connection?: boolean
 }
 
 const lease = 1_000
@@ -47,15 +56,22 @@ const jsonKeys = [
  *
  * ```ts
  * import { expect, test } from 'vitest'
- * storeContract(() => ({ store: myStore(), advance: (ms) => sleep(ms) }), { test, expect })
+ * storeContract(() => ({ store: myStore(), advance: (ms) => sleep(ms) }), { test, expect }, { connection: false })
  * ```
  * @param factory makes a fresh subject for each test
+ * @param features the parts of the contract that the store keeps. Tests of the others are skipped.
  */
-export function storeContract(factory: () => MaybePromise<StoreSubject>, { test, expect }: Runner): void {
+export function storeContract(
+  factory: () => MaybePromise<StoreSubject>,
+  { test, expect }: Runner,
+  { connection = true }: StoreFeatures = {},
+): void {
   const check = (name: string, run: (subject: StoreSubject) => Promise<void>) =>
     test(name, async () => {
       const subject = await factory()
       try {
+        if ((subject.breakConnection !== undefined) !== connection)
+          throw new Error('give the subject `breakConnection`, or the suite `{ connection: false }`')
         await run(subject)
       } finally {
         await subject.close?.()
@@ -196,10 +212,11 @@ export function storeContract(factory: () => MaybePromise<StoreSubject>, { test,
     for (const key of jsonKeys) expect(await store.claim(key, 'b', lease)).toBe('in-progress')
   })
 
-  check('throws during an outage, and never claims an unknown key', async ({ store, breakConnection }) => {
-    if (breakConnection === undefined) return
+  const outage = 'throws during an outage, and never claims an unknown key'
+  if (!connection) return skip({ test }, outage, 'its features have connection: false')
+  check(outage, async ({ store, breakConnection }) => {
     await store.claim('key', 'a', lease)
-    await breakConnection()
+    await breakConnection?.()
     for (const call of [
       () => store.claim('key', 'b', lease),
       () => store.claim('another key', 'b', lease),
