@@ -19,7 +19,8 @@ export interface WireEvent {
 // A tolerant reader: it accepts unknown fields and unknown words, and rejects only a payload that lacks a required
 // field or has a known field of another JSON type. Null and the empty string count as absent.
 const text = z.nullish(z.string())
-const required = z.string().check(z.minLength(1))
+// Not minLength, which zod applies to any value with a length, also to one that fails to convert to a number.
+const required = z.string().check(z.refine((text: string) => text !== ''))
 
 /** The fields that both formats have, spelled as in the flat one. */
 const common = {
@@ -86,7 +87,7 @@ function check<Schema extends z.ZodMiniType>(schema: Schema, payload: JsonObject
   if (result.success) return result.data
   const [issue] = result.error.issues
   const field = issue?.path.join('.') ?? ''
-  const isRequired = ['type', 'media_id', 'event'].includes(field)
+  const isRequired = ['type', 'media_id'].includes(field)
   throw malformedField(field, field === 'data' ? 'an object' : isRequired ? 'a non-empty string' : 'a string')
 }
 

@@ -110,6 +110,10 @@ describe('a required field', () => {
     expect(await rejectionOf(envelope({ videoId }))).toBe(malformedField('data.videoId', 'a non-empty string'))
   })
 
+  test.each([undefined, null, 'text', 7, []])('is looked for in an object, not in %o', async (data) => {
+    expect(await rejectionOf({ event: 'encoding.finished', data })).toBe(malformedField('data', 'an object'))
+  })
+
   test('is the data of an envelope', async () => {
     for (const data of [undefined, null, '', marker, ...wrongTypes.map(([, value]) => value)]) {
       const rejection = await rejectionOf({ event: 'encoding.finished', data })

@@ -82,6 +82,11 @@ describe('a body that is not a payload', () => {
     expect(await rejectionOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
   })
 
+  test.each(['type', 'media_id'])('has an object with a length in place of its %s', async (field) => {
+    const body = { ...flat, [field]: { length: { toString: 1, valueOf: 1 } } }
+    expect(await rejectionOf(body)).toBe(`400 malformed: field ${field}: expected a non-empty string`)
+  })
+
   test('is also rejected when another parser has parsed it', async () => {
     const statusOf = async (parsed: unknown) => {
       const receiver = createReceiver({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { parseEvent } from '../../src/events/parse.ts'
 import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
 import { eventOf, flat, receive } from './fixture.ts'
 
@@ -76,5 +77,18 @@ describe('eventKey as a header', () => {
 
   test('hashes a long id', async () => {
     expect(await keyWith({ 'x-event-id': 'i'.repeat(257) })).toMatch(/^sha256:[0-9a-f]{64}$/)
+  })
+})
+
+describe('an unreadable delivery that is parsed again, without its headers,', () => {
+  const parse = (source: EventKeySource) => parseEvent({ parsed: flat }, undefined, 'id-7', source)
+
+  test('keeps the id that was taken from its header', async () => {
+    expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')
+  })
+
+  test('gets its key from a function that needs no delivery, and keeps its id where the function needs one', async () => {
+    expect((await parse(({ mediaId }) => mediaId)).key).toBe(flat.media_id)
+    expect((await parse((_, { url }) => url)).key).toBe('id-7')
   })
 })
