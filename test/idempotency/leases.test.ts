@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { defineStore } from '../../src/idempotency/define-store.ts'
+import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
@@ -61,6 +63,20 @@ describe('the lease of an event', () => {
     await vi.advanceTimersByTimeAsync(leaseMs * 2)
     expect(count('renew one')).toBe(6)
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('is not taken from an answer that a paused process reads too late', async () => {
+    const { inbox, intercept, shared } = machine()
+    const now = performance.now.bind(performance)
+    let pausedMs = 0
+    onTestFinished(vi.spyOn(performance, 'now').mockImplementation(() => now() + pausedMs).mockRestore)
+    intercept.claim = async (carryOut) => {
+      const answer = await carryOut()
+      pausedMs = leaseMs
+      return answer
+    }
+    await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
+    await vi.waitFor(async () => expect(await shared.claim('one', 'b', leaseMs)).toBe('claimed'))
   })
 
   test('survives an outage that is over before it runs out', async () => {
@@ -192,6 +208,29 @@ describe('an event that the store could not record as done', () => {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
     expect(count('release one')).toBe(0)
     expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+  })
+
+  test('is recorded later where the store throws instead of rejecting', async () => {
+    const warn = vi.fn()
+    const shared = lruStore({ now: Date.now })
+    let isDown = true
+    const complete: IdempotencyStore['complete'] = (key, owner) => {
+      if (isDown) throw new Error('connection refused')
+      return shared.complete(key, owner)
+    }
+    const store = defineStore({ ...shared, complete })
+    const logger = { debug() {}, info() {}, warn, error() {} }
+    const { inbox, calls } = openInbox(memoryInbox({ store, leaseMs }), logger)
+    await inbox.accept(eventOf('one'))
+    ;(await calls.next()).finish()
+    await vi.advanceTimersByTimeAsync(1)
+    const err = expect.objectContaining({ message: 'connection refused' })
+    expect(warn.mock.calls).toEqual([[{ key: 'one', err }, 'the idempotency store could not complete a claim']])
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    isDown = false
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('is recorded again, without a warning of a lost lease, when only the answer was lost', async () => {
