@@ -125,3 +125,22 @@ describe('inboxes that share an lru store', () => {
     expect(await accept(second.inbox)).toBe('accepted')
   })
 })
+
+describe('the options of the lru store', () => {
+  test.each([
+    [{ ttlMs: 0 }, 'lruStore: ttlMs has to be a whole number'],
+    [{ max: 0 }, 'lruStore: max has to be a whole number'],
+    [{ maximum: 1 }, 'lruStore: there is no option maximum'],
+  ])('cannot be %o', (options, message) => {
+    expect(() => lruStore(options as LruStoreOptions)).toThrow(message)
+  })
+
+  test('need no clock', async () => {
+    const store = lruStore({ max: 1, ttlMs: 20 })
+    store.claim('one', 'a', 1_000)
+    store.complete('one', 'a')
+    expect(store.claim('one', 'b', 1_000)).toBe('done')
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    expect(store.claim('one', 'b', 1_000)).toBe('claimed')
+  })
+})
