@@ -99,6 +99,7 @@ class MemoryInbox implements Inbox {
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
+    this.#handling.takeOver()
     const held = this.#jobs.get(accepted.event.key)
     // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too.
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
@@ -109,13 +110,13 @@ class MemoryInbox implements Inbox {
   }
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
+    this.#handling.takeOver()
     const held = this.#jobs.get(accepted.event.key)
     const job = held ?? this.#admit(accepted, true, this.#ledger.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.ended()
-    const claim = await (held === undefined ? this.#claim(job) : held.claim)
-    if (claim === 'done') return 'duplicate'
-    if (claim === 'in-progress') return 'in-progress'
+    // Rejects when the claim fails. Any other answer than `claimed` ends the job, with the result for it.
+    await (held === undefined ? this.#claim(job) : held.claim)
     return result
   }
 

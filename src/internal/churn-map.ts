@@ -15,10 +15,6 @@ export class ChurnMap<Key, Value> {
     return this.#entries.size - padding
   }
 
-  has(key: Key): boolean {
-    return this.#entries.has(key)
-  }
-
   get(key: Key): Value | undefined {
     return this.#entries.get(key)
   }

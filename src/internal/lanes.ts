@@ -52,7 +52,7 @@ export class Lanes<Job extends LaneJob> {
   }
 
   add(job: Job): void {
-    if (job.inItsRequest) job.startInRequest = inThisRequest(() => this.#start(job))
+    if (requestsEndWork && job.inItsRequest) job.startInRequest = inThisRequest(() => this.#start(job))
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last !== undefined) {
@@ -60,7 +60,7 @@ export class Lanes<Job extends LaneJob> {
       return
     }
     this.#ready.push(job)
-    this.#schedule()
+    this.schedule()
   }
 
   /** Forgets every job that has not started. */
@@ -70,7 +70,8 @@ export class Lanes<Job extends LaneJob> {
     this.#last.clear()
   }
 
-  #schedule(): void {
+  /** Starts what can be started, after this turn of the event loop. */
+  schedule(): void {
     // On Workers, the turn that was scheduled may never come, because its request has ended.
     if ((this.#scheduled && !requestsEndWork) || this.#running >= this.#concurrency) return
     this.#scheduled = true
@@ -92,7 +93,7 @@ export class Lanes<Job extends LaneJob> {
       if (startInRequest === undefined || aliveUntil <= performance.now()) this.#start(job)
       else startInRequest()
     }
-    if (this.#started < this.#ready.length) this.#schedule()
+    if (this.#started < this.#ready.length) this.schedule()
     // Started jobs are removed many at a time: removing them one by one would move all the others each time.
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
@@ -124,6 +125,6 @@ export class Lanes<Job extends LaneJob> {
     }
     if (this.#started === this.#ready.length) return
     if (this.#startsLeft > 0) this.#startReady()
-    else this.#schedule()
+    else this.schedule()
   }
 }

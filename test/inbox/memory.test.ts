@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
+import { lruStore } from '../../src/idempotency/lru.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { type Call, type Calls, eventOf, openInbox, until } from '../../src/testing/contract/handling.ts'
 
@@ -107,6 +108,22 @@ describe('the dead letters of a memory inbox', () => {
     await calls.next()
     const { unfinished } = await inbox.close({ timeoutMs: 1 })
     expect(unfinished.map(({ event, state }) => [event.key, state])).toEqual([['1', 'running']])
+  })
+
+  test('are not replayed while a later delivery of the event is handled, which the store had forgotten', async () => {
+    const { inbox, calls } = openInbox(memoryInbox({ store: lruStore({ max: 1 }) }))
+    for (const key of ['dead', 'other']) {
+      await inbox.accept(eventOf(key))
+      await bury(calls, key)
+    }
+    await until(async () => (await inbox.stats()).deadLetters === 2)
+    expect(await inbox.accept(eventOf('dead'))).toBe('accepted')
+    const again = await calls.next()
+    expect(() => inbox.deadLetters.replay('dead')).toThrow(withCode('in_progress'))
+    expect(await inbox.deadLetters.get('dead')).toBeDefined()
+    again.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.deadLetters.replay('dead')).toBe(true)
   })
 
   test('can be read but not replayed once the inbox is closed', async () => {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type LaneJob, Lanes } from '../../src/internal/lanes.ts'
+import { collectGarbage } from './collect-garbage.ts'
 
 class Job implements LaneJob {
   readonly lane: string
@@ -138,5 +139,51 @@ describe('lanes', () => {
     lanes.add(new Job('d'))
     await nextTurn()
     expect(started).toEqual(['a', 'd'])
+  })
+
+  describe('keep no job', () => {
+    /** Adds jobs, and returns the number of those that are still in memory. */
+    function addJobs(lanes: Lanes<Job>, count: number, laneOf: (i: number) => string) {
+      const jobs = Array.from({ length: count }, (_, i) => {
+        const job = new Job(laneOf(i), String(i))
+        lanes.add(job)
+        return new WeakRef(job)
+      })
+      return async () => {
+        await collectGarbage()
+        return jobs.filter((job) => job.deref() !== undefined).length
+      }
+    }
+
+    test.each([
+      ['a lane each', String],
+      ['one lane', () => 'one'],
+    ])('that has ended, with %s', async (_, laneOf) => {
+      let ran = 0
+      const lanes = new Lanes<Job>(16, async () => void ran++)
+      const left = addJobs(lanes, 3_000, laneOf)
+      while (ran < 3_000) await nextTurn()
+      // The engine may still refer to the last of them.
+      expect(await left()).toBeLessThan(16)
+    })
+
+    test('of a backlog that has ended, while the rest still waits', async () => {
+      let ran = 0
+      const lanes = new Lanes<Job>(1, async () => {
+        if (++ran > 3_000) await new Promise(() => {})
+      })
+      const left = addJobs(lanes, 4_000, String)
+      while (ran <= 3_000) await nextTurn()
+      expect(await left()).toBeLessThan(1_000 + 1_024 + 16)
+    })
+
+    test('after they are cleared', async () => {
+      const { lanes, end } = controlledLanes(1)
+      const left = addJobs(lanes, 100, (i) => `lane-${i % 10}`)
+      await nextTurn()
+      lanes.clear()
+      await end('0')
+      expect(await left()).toBeLessThan(16)
+    })
   })
 })

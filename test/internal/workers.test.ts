@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
+import type { MemoryInboxOptions } from '../../src/inbox/memory.ts'
 import { type Calls, eventOf, openInbox } from '../../src/testing/contract/handling.ts'
 
 // Workers stop the timers and the promises of a request together with it. These tests clear its timers, and its
 // handlers never end.
 
-let memoryInbox: () => InboxDefinition
+let memoryInbox: (options?: MemoryInboxOptions) => InboxDefinition
 beforeEach(async () => {
   vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] })
@@ -28,8 +29,9 @@ async function startedNow(calls: Calls) {
     taken.set(calls, started)
     void (async () => {
       for (;;) {
-        const { event, attempt } = await calls.next()
-        started.push(`${event.key} ${attempt.number}`)
+        // Rejects when none starts for some seconds, which pass at once here.
+        const call = await calls.next().catch(() => undefined)
+        if (call !== undefined) started.push(`${call.event.key} ${call.attempt.number}`)
       }
     })()
   }
@@ -73,6 +75,29 @@ describe('on Workers', () => {
     await vi.advanceTimersByTimeAsync(31_000)
     await inbox.accept(eventOf('two', 'media'), { waitUntil })
     expect(await startedNow(calls)).toContain('two 1')
+  })
+
+  test.each([
+    ['new to a full inbox', 'new', 1],
+    ['sent again', 'one', 10],
+  ])('the delivery that takes over may be one that is %s', async (_, key, maxWaiting) => {
+    const { inbox, calls } = openInbox(memoryInbox({ maxWaiting, concurrency: 1 }))
+    await inbox.accept(eventOf('one'))
+    vi.clearAllTimers()
+    await vi.advanceTimersByTimeAsync(31_000)
+    await inbox.accept(eventOf(key))
+    expect(await startedNow(calls)).toEqual(['one 1'])
+  })
+
+  test('an event that runs in the request of another delivery is not taken over while that lasts', async () => {
+    const { inbox, calls } = openInbox(memoryInbox())
+    await inbox.accept(eventOf('one'))
+    vi.clearAllTimers()
+    await vi.advanceTimersByTimeAsync(31_000)
+    await inbox.accept(eventOf('two'))
+    expect((await startedNow(calls)).toSorted()).toEqual(['one 1', 'two 1'])
+    await inbox.accept(eventOf('three'))
+    expect(await startedNow(calls)).toEqual(['three 1'])
   })
 
   test('the late result of a run that was given up does not count for the next attempt', async () => {

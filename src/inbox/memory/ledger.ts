@@ -24,7 +24,7 @@ export class MemoryLedger implements Ledger {
   }
 
   complete(job: Job, recorded: () => void): void {
-    if (job.once) this.#failed?.delete(job.key)
+    this.#failed?.delete(job.key)
     this.#claims.complete(job.key, recorded)
   }
 

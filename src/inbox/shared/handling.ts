@@ -65,7 +65,7 @@ export class Handling<EachJob extends Job> {
   }
 
   add(job: EachJob): void {
-    if (requestsEndWork) this.#takeOver(job)
+    if (requestsEndWork) job.aliveUntil = performance.now() + requestLifeMs
     job.state = 'waiting'
     this.#lanes.add(job)
   }
@@ -89,9 +89,9 @@ export class Handling<EachJob extends Job> {
   }
 
   /** Takes over the jobs of requests that have ended. Each delivery does it, since Workers run nothing in between. */
-  #takeOver(added: EachJob): void {
+  takeOver(): void {
+    if (!requestsEndWork) return
     const now = performance.now()
-    added.aliveUntil = now + requestLifeMs
     for (const job of this.#jobs) {
       if (job.aliveUntil > now) continue
       if (job.state === 'retrying') {
@@ -105,10 +105,14 @@ export class Handling<EachJob extends Job> {
         job.number < maxRequests ? { status: 'retry', delayMs: 0, completed: job.completed } : lost(job),
       )
     }
+    // The turn in which the waiting ones were to start may have ended with its request.
+    this.#lanes.schedule()
   }
 
   #run(job: EachJob): Promise<void> {
     if (job.hasEnded) return Promise.resolve()
+    // Its own request is over, and it runs in this one.
+    if (requestsEndWork && job.aliveUntil <= performance.now()) job.aliveUntil = performance.now() + requestLifeMs
     job.state = 'running'
     const started = this.#ledger.start?.(job)
     if (started === undefined) return this.#attempt(job)

@@ -2,19 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { Handle } from '../../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { seeded } from '../../seeded.ts'
 import { openWith } from '../open-with.ts'
 import { answerLost, type Interceptor, interceptedStore } from './intercepted-store.ts'
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Numbers from 0 to 1, the same in every run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
 
 /** A store on a bad network: calls are slow, are lost, or lose their answer. */
 function badNetwork(random: () => number) {

@@ -1,0 +1,151 @@
+import { describe, expect, test, vi } from 'vitest'
+import { recogniseAnyCopy } from '../../src/internal/any-copy.ts'
+import { fromBase64, toBase64 } from '../../src/internal/base64.ts'
+import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../../src/internal/check-options.ts'
+import { ChurnMap } from '../../src/internal/churn-map.ts'
+import { LazyAbort } from '../../src/internal/lazy-abort.ts'
+import { isPromise, type MaybePromise } from '../../src/internal/maybe-promise.ts'
+import { unlessAborted } from '../../src/internal/unless-aborted.ts'
+
+const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })
+
+describe('a ChurnMap', () => {
+  test('holds the entries of a Map, in the order of their insertion', () => {
+    const map = new ChurnMap<string, number>()
+    for (const [key, value] of [
+      ['one', 1],
+      ['two', 2],
+      ['one', 3],
+    ] as const) {
+      map.set(key, value)
+    }
+    expect([...map]).toEqual([
+      ['one', 3],
+      ['two', 2],
+    ])
+    expect([map.size, map.get('one'), map.get('three')]).toEqual([2, 3, undefined])
+    expect([map.delete('one'), map.delete('one'), map.size]).toEqual([true, false, 1])
+  })
+
+  test('is empty at first, and after it was cleared', () => {
+    const map = new ChurnMap<string, number>()
+    expect([map.size, [...map]]).toEqual([0, []])
+    map.set('one', 1)
+    map.clear()
+    expect([map.size, [...map]]).toEqual([0, []])
+    map.set('two', 2)
+    expect(map.size).toBe(1)
+  })
+})
+
+describe('the check of options', () => {
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '7', null])(
+    'throws for the number %o',
+    (ms) => {
+      const message = 'owner: ms has to be a whole number from 1 to 2147483647'
+      expect(() => checkNumbers('owner', { ms: ms as number })).toThrow(invalid(message))
+    },
+  )
+
+  test.each([1, 2 ** 31 - 1, undefined])('takes the number %o', (ms) => {
+    expect(() => checkNumbers('owner', { ms })).not.toThrow()
+  })
+
+  test('takes a number up to the largest that is given', () => {
+    expect(() => checkNumbers('owner', { max: 10 }, 10)).not.toThrow()
+    const message = 'owner: max has to be a whole number from 1 to 10'
+    expect(() => checkNumbers('owner', { max: 11 }, 10)).toThrow(invalid(message))
+  })
+
+  test('throws for an option that is left over', () => {
+    expect(() => checkUnknown('owner', {})).not.toThrow()
+    expect(() => checkUnknown('owner', { typo: 1 })).toThrow(invalid('owner: there is no option typo'))
+  })
+
+  test('throws for a choice that there is not', () => {
+    expect(() => checkChoice('owner', 'in', 'b', ['a', 'b'])).not.toThrow()
+    expect(() => checkChoice('owner', 'in', 'c', ['a', 'b'])).toThrow(invalid('owner: in has to be one of a, b'))
+  })
+
+  test.each(['', 'x y', 'x:', 'ü', 7, undefined])('throws for the header %o', (name) => {
+    const message = 'owner: header has to be the name of a header, such as x-signature'
+    expect(() => checkHeaderName('owner', 'header', name)).toThrow(invalid(message))
+    expect(() => checkHeaderName('owner', 'header', 'X-Signature')).not.toThrow()
+  })
+})
+
+describe('a LazyAbort', () => {
+  test('keeps its first reason, whether its signal was read before or is read after', () => {
+    for (const isRead of [true, false]) {
+      const abort = new LazyAbort()
+      if (isRead) expect(abort.signal.aborted).toBe(false)
+      expect(abort.aborted).toBe(false)
+      const reason = new Error('first')
+      abort.abort(reason)
+      abort.abort(new Error('second'))
+      expect(abort.aborted).toBe(true)
+      expect(abort.signal).toMatchObject({ aborted: true, reason })
+      expect(abort.signal).toBe(abort.signal)
+    }
+  })
+})
+
+describe('unlessAborted', () => {
+  const never = new Promise<never>(() => {})
+  const reason = new Error('aborted')
+
+  test('rejects with the reason of a signal that is aborted, before or meanwhile', async () => {
+    await expect(unlessAborted(AbortSignal.abort(reason), never)).rejects.toBe(reason)
+    const controller = new AbortController()
+    const waiting = unlessAborted(controller.signal, never)
+    controller.abort(reason)
+    await expect(waiting).rejects.toBe(reason)
+  })
+
+  test('gives the result otherwise, and stops listening', async () => {
+    const { signal } = new AbortController()
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    expect(await unlessAborted(signal, 7)).toBe(7)
+    expect(await unlessAborted(signal, Promise.resolve(8))).toBe(8)
+    await expect(unlessAborted(signal, Promise.reject(reason))).rejects.toBe(reason)
+    expect(removed.mock.calls.map(([type]) => type)).toEqual(['abort', 'abort', 'abort'])
+  })
+})
+
+describe('a class of which there can be copies', () => {
+  test('recognises the instances of every copy, and of nothing else', () => {
+    const copy = () => {
+      class Copied {}
+      recogniseAnyCopy(Copied, 'Copied')
+      return Copied
+    }
+    const [One, Two] = [copy(), copy()]
+    class Special extends One {}
+    class Other {}
+    recogniseAnyCopy(Other, 'Other')
+    expect(new Two()).toBeInstanceOf(One)
+    expect(new Special()).toBeInstanceOf(Two)
+    expect(new Special()).toBeInstanceOf(Special)
+    expect(new One()).not.toBeInstanceOf(Special)
+    for (const other of [new Other(), {}, null, undefined, 7]) expect(other instanceof One).toBe(false)
+  })
+})
+
+test('base64 gives back any bytes', () => {
+  const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
+  expect(toBase64(bytes)).toBe(Buffer.from(bytes).toString('base64'))
+  expect(fromBase64(toBase64(bytes))).toEqual(bytes)
+})
+
+test.each([
+  [Promise.resolve(), true],
+  // biome-ignore lint/suspicious/noThenProperty: a thenable counts too
+  [{ then() {} }, true],
+  // biome-ignore lint/suspicious/noThenProperty: an object may have a field of that name
+  [{ then: 1 }, false],
+  [undefined, false],
+  [null, false],
+  ['then', false],
+])('%o is a promise: %s', (value, expected) => {
+  expect(isPromise(value as MaybePromise<unknown>)).toBe(expected)
+})
