@@ -151,7 +151,8 @@ class PostgresInbox implements Inbox {
     const config = configOf(given?.options ?? connection)
     this.#logger = host.logger
     this.#database = new Database({ config, schema, timeoutMs, listen, logger: host.logger })
-    this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs)
+    const stored = () => this.#handling?.wake()
+    this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? this.#ownPool
@@ -185,9 +186,7 @@ class PostgresInbox implements Inbox {
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
     if (this.#handling?.has(accepted.event.key)) return 'duplicate'
-    const isNew = await this.#accepting.add(accepted)
-    if (isNew) this.#handling?.wake()
-    return isNew ? 'accepted' : 'duplicate'
+    return (await this.#accepting.add(accepted)) ? 'accepted' : 'duplicate'
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

@@ -62,6 +62,7 @@ export class Accepting {
   readonly #deadlines: Deadlines
   readonly #statement: string
   readonly #notification: readonly [channel: string, payload: string]
+  readonly #stored: () => void
   /** The events that are not stored yet, by the hash of their key. */
   readonly #entries = new Map<string, PendingEvent>()
   #waiting: PendingEvent[] = []
@@ -69,10 +70,19 @@ export class Accepting {
   #isScheduled = false
   #onIdle: (() => void) | undefined
 
-  /** @param notification the channel and the payload of the notification of new events */
-  constructor(database: Database, notification: readonly [channel: string, payload: string], timeoutMs: number) {
+  /**
+   * @param notification the channel and the payload of the notification of new events
+   * @param stored called when there are new events, or may be
+   */
+  constructor(
+    database: Database,
+    notification: readonly [channel: string, payload: string],
+    timeoutMs: number,
+    stored: () => void,
+  ) {
     this.#database = database
     this.#notification = notification
+    this.#stored = stored
     this.#deadlines = new Deadlines(timeoutMs)
     this.#statement = acceptStatement(database.schema)
   }
@@ -122,6 +132,8 @@ export class Accepting {
         ...this.#notification,
       ])
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
+      // An event whose first answer was lost is known now, and nobody has been told of it.
+      if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
       await this.#failed(entries, error)
