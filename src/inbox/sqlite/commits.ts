@@ -144,7 +144,6 @@ export class GroupCommit {
 
   /** Resolves once every write that has been added is committed or rejected. */
   async settle(): Promise<void> {
-    this.#flush()
     while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 

@@ -88,9 +88,9 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     const due = { at: dueAt, inMs: dueAt - Date.now() }
     const earlier = { attempts: number - 1, completed }
     // The record of a later attempt takes its place.
-    const waits = () => job.state === 'retrying' && job.number === number && !job.hasEnded
+    const isNewest = () => job.number === number && !job.hasEnded
     const write = () => this.#file.events.postpone(job.row, earlier, due)
-    this.#insist({ what: 'a retry', job, write, isNeeded: waits, written() {} })
+    this.#insist({ what: 'a retry', job, write, isNeeded: isNewest, written() {} })
     this.#suspects?.leave(job)
   }
 
