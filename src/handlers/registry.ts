@@ -35,7 +35,7 @@ export class HandlerRegistry {
     if (unknown !== undefined) {
       throw new WebhookError('invalid_option', `on: unknown event type ${unknown}; onAny receives events of every type`)
     }
-    if (name !== undefined && this.#isTaken(name)) {
+    if (this.#isTaken(name)) {
       throw new WebhookError('invalid_option', `on: a handler named ${name} is already registered`)
     }
     const registered = { name: name ?? this.#nameFor(handler), handler, types: types && new Set(types) }
@@ -84,7 +84,7 @@ export class HandlerRegistry {
     return candidate
   }
 
-  #isTaken(name: string): boolean {
+  #isTaken(name: string | undefined): boolean {
     return this.#handlers.some((registered) => registered.name === name)
   }
 }

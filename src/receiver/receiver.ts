@@ -123,7 +123,7 @@ function withRegistration(
   const receiver: Receiver<never> = {
     ...path,
     on(type, handler, options) {
-      registry.add(typeof type === 'string' ? [type] : type, handler, options)
+      registry.add([type].flat(), handler, options)
       return receiver
     },
     onAny(handler, options) {
@@ -132,7 +132,7 @@ function withRegistration(
     },
     off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {
       if (typeof type === 'function') registry.remove(undefined, type)
-      else if (handler !== undefined) registry.remove(typeof type === 'string' ? [type] : type, handler)
+      else if (handler !== undefined) registry.remove([type].flat(), handler)
       return receiver
     },
     handles: (type) => registry.handles(type),

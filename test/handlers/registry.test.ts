@@ -26,6 +26,13 @@ describe('the handler registry', () => {
     expect(namesFor(registry, 'video.deleted')).toEqual(['archive'])
   })
 
+  test('remembers the handlers of known types only, since a sender can make up any number of others', () => {
+    const registry = new HandlerRegistry()
+    registry.add(undefined, archive)
+    expect(registry.handlersFor('encoding.finished')).toBe(registry.handlersFor('encoding.finished'))
+    expect(registry.handlersFor('made up')).not.toBe(registry.handlersFor('made up'))
+  })
+
   test.each(['__proto__', 'constructor', 'toString', ''])('has no handler for the type %j', (type) => {
     expect(new HandlerRegistry({ 'encoding.finished': publish }).handles(type)).toBe(false)
   })
@@ -73,6 +80,20 @@ describe('the handler registry', () => {
     expect(registry.handles('encoding.failed')).toBe(false)
     registry.remove(['encoding.finished'], publish)
     expect(registry.handles('encoding.finished')).toBe(false)
+  })
+
+  test('frees the name of a handler that is removed from its last type', () => {
+    const registry = new HandlerRegistry()
+    registry.add(['encoding.finished'], publish, { name: 'publish' })
+    registry.remove(['encoding.finished'], publish)
+    registry.add(['encoding.failed'], archive, { name: 'publish' })
+    expect(namesFor(registry, 'encoding.failed')).toEqual(['publish'])
+  })
+
+  test('leaves out a type whose handler is undefined', () => {
+    const registry = new HandlerRegistry({ 'encoding.failed': undefined, 'encoding.finished': publish })
+    expect(registry.handles('encoding.failed')).toBe(false)
+    expect(registry.handles('encoding.finished')).toBe(true)
   })
 
   test('removes a handler from every type', () => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { retrySchedule } from '../../src/handlers/retry.ts'
+import { type RetryOptions, retrySchedule } from '../../src/handlers/retry.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { receiverWithReports } from './fixture.ts'
 
@@ -67,4 +67,11 @@ describe('the pauses between attempts', () => {
     const invalid = expect.objectContaining({ code: 'invalid_option' })
     expect(() => retrySchedule({ [option]: 0 })).toThrow(invalid)
   })
+})
+
+test.each([
+  [{ attempts: 0 }, 'retry: attempts has to be a whole number'],
+  [{ attemps: 3 }, 'retry: there is no option attemps'],
+])('a schedule of %o cannot be made', (options, message) => {
+  expect(() => retrySchedule(options as RetryOptions)).toThrow(message)
 })

@@ -3,7 +3,10 @@ import type { HandlerContext } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { receiverWithReports, signalled } from './fixture.ts'
 
-afterEach(() => void vi.unstubAllGlobals())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
 
 const timedOut = expect.objectContaining({ name: 'WebhookError', code: 'timeout' })
 
@@ -61,12 +64,14 @@ describe('the time limit of a handler', () => {
   })
 
   test('does not depend on a handler that started earlier', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const { receiver, outcomes } = receiverWithReports({ handlerTimeoutMs: 60, retry: { attempts: 1 } })
     receiver.on('encoding.started', () => new Promise(() => {}), { name: 'stuck' })
     receiver.on('encoding.finished', () => new Promise((resolve) => setTimeout(resolve, 40)), { name: 'quick' })
     const stuck = await deliver(receiver, samplePayload('encoding.started', { media_id: 'media-1' }))
-    await new Promise((resolve) => setTimeout(resolve, 35))
+    await vi.advanceTimersByTimeAsync(35)
     const quick = await deliver(receiver, samplePayload('encoding.finished', { media_id: 'media-2' }))
+    await vi.advanceTimersByTimeAsync(40)
     await Promise.all([stuck.handled, quick.handled])
     expect(outcomes()).toEqual(['stuck 1 dead-lettered', 'quick 1 handled'])
   })

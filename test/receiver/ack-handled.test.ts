@@ -117,6 +117,21 @@ describe("ack: 'handled'", () => {
     expect((await deliver(receiver, payload)).outcome).toBe('handler_failed')
   })
 
+  test('answers 503 overloaded when the inbox is full', async () => {
+    const inbox = { ...answeringInbox(() => 'accepted', { handleNow: async () => 'overloaded' }), handlesNow: true }
+    const answer = await deliver(
+      receiverWith({ ack: 'handled', inbox }).onAny(() => {}),
+      payload,
+    )
+    expect(answer).toMatchObject({ status: 503, outcome: 'overloaded' })
+  })
+
+  test('needs no waitUntil', async () => {
+    const receiver = receiverWith({ ack: 'handled' }).onAny(() => {})
+    const body = new TextEncoder().encode(JSON.stringify(payload))
+    expect((await receiver.receive({ method: 'POST', url: '/', headers: new Headers(), body })).outcome).toBe('handled')
+  })
+
   test('ignores types without a handler', async () => {
     const receiver = receiverWith({ ack: 'handled' }).on('encoding.failed', () => {})
     expect((await deliver(receiver, payload)).outcome).toBe('ignored')

@@ -22,13 +22,17 @@ export const smallInbox = () => memoryInbox({ store: lruStore({ max: 10 }), maxW
 export const receiverWith = (options: Partial<ReceiverOptions> = {}) =>
   createReceiver({ verify: unverified(), inbox: smallInbox(), logger: silent, ...options })
 
-/** Defines an inbox that keeps nothing and answers with the result of the function. */
-export function answeringInbox(accept: (accepted: AcceptedEvent) => ReturnType<Inbox['accept']>): InboxDefinition {
+/** Defines an inbox that keeps nothing and answers with the result of the function; `rest` adds to it. */
+export function answeringInbox(
+  accept: (accepted: AcceptedEvent) => ReturnType<Inbox['accept']>,
+  rest: Partial<Inbox> = {},
+): InboxDefinition {
   const inbox: Inbox = {
     accept,
     close: async () => ({ unfinished: [] }),
     stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
     deadLetters: { list: () => [], get: () => undefined, replay: () => false, discard: () => false },
+    ...rest,
   }
   return { name: 'answeringInbox', open: () => inbox }
 }

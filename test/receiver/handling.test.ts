@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { createReceiver, eventTypes, type MediaEvent, unverified } from '../../src/index.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { createReceiver, eventTypes, type MediaEvent, unverified, WebhookError } from '../../src/index.ts'
 import { deliver, makeDelivery, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith, signalled } from './fixture.ts'
+import { answeringInbox, receiverWith, signalled, silent } from './fixture.ts'
 
 const payload = samplePayload('encoding.finished')
 const unknown = { ...payload, type: 'video.deleted' }
@@ -65,6 +65,22 @@ describe('a receiver', () => {
     expect(calls).toEqual(['encoding.finished', 'encoding.failed', 'encoding.failed'])
   })
 
+  test('passes no more events of several types to a handler that was removed from them', async () => {
+    const handler = () => {}
+    const types = ['encoding.finished', 'encoding.failed', 'encoding.started'] as const
+    const receiver = receiverWith().on(types, handler)
+    receiver.off(['encoding.finished', 'encoding.failed'], handler)
+    expect(types.map((type) => receiver.handles(type))).toEqual([false, false, true])
+  })
+
+  test('answers 500 to an error whose code no delivery can be rejected with', async () => {
+    const eventKey = () => {
+      throw new WebhookError('timeout', 'the key server is slow')
+    }
+    const { status, outcome } = await deliver(receiverWith({ eventKey }), payload)
+    expect([status, outcome]).toEqual([500, 'internal'])
+  })
+
   test('answers 503 if the inbox cannot be reached, whether it throws or rejects', async () => {
     const failures = [
       () => Promise.reject(new Error('down')),
@@ -108,6 +124,17 @@ describe('waitUntil', () => {
     expect(await state()).toBe('pending')
     finish.resolve()
     await ends[0]
+  })
+
+  test('may throw: the event is accepted, and the error is logged', async () => {
+    const err = new Error('no context')
+    const error = vi.fn()
+    const receiver = receiverWith({ logger: { ...silent, error } }).onAny(() => {})
+    const waitUntil = () => {
+      throw err
+    }
+    expect((await receiver.receive({ ...(await makeDelivery(payload)), waitUntil })).outcome).toBe('accepted')
+    expect(error.mock.calls).toEqual([[{ err }, 'waitUntil threw']])
   })
 
   test('gets a promise that resolves once an event that fails is a dead letter', async () => {

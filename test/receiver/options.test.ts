@@ -86,7 +86,11 @@ describe('createReceiver does not take', () => {
   })
 
   test.each(['never', 'Handled', '', null, true])('%o as ack', (ack) => {
-    expect(build({ ack })).toThrow(invalid(/ack has to be one of accepted, handled/))
+    expect(build({ ack })).toThrow(invalid(/^createReceiver: ack has to be one of accepted, handled/))
+  })
+
+  test.each([3, 'never', null, () => 3])('%o as retry', (retry) => {
+    expect(build({ retry })).toThrow(invalid(/retry is an object/))
   })
 
   test('an option that would have no effect', () => {
@@ -95,7 +99,7 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([{ header: '' }, { header: 'x id' }, {}, 'x-event-id', null, 7])('%o as eventKey', (eventKey) => {
-    expect(build({ eventKey })).toThrow(invalid(/eventKey/))
+    expect(build({ eventKey })).toThrow(invalid(/^createReceiver: eventKey/))
   })
 
   test('a handler that is not a function', () => {
@@ -119,7 +123,7 @@ describe('on does not take', () => {
   test('an empty list of types, or a handler that is not a function', () => {
     expect(() => receiver.on([], () => {})).toThrow(invalid(/at least one event type/))
     for (const handler of [undefined, null, 'publish', {}] as never[]) {
-      expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/a handler is a function/))
+      expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/^on: a handler is a function/))
       expect(() => receiver.onAny(handler)).toThrow(invalid(/a handler is a function/))
       expect(() => receiver.onError(handler)).toThrow(invalid(/onError: a handler is a function/))
     }

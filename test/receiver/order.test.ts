@@ -147,6 +147,14 @@ describe('the guard', () => {
     }
   })
 
+  test('accepts a body that is exactly as large as it may be', async () => {
+    const receiver = receiverWith({ maxBodyBytes: valid.byteLength }).onAny(() => {})
+    for (const body of [valid, () => valid, async () => valid]) {
+      const { status } = await receiver.receive({ method: 'POST', url: '/', headers: new Headers(json), body })
+      expect(status).toBe(200)
+    }
+  })
+
   test('answers a delivery whose parts are broken', async () => {
     const broken: Partial<Delivery>[] = [
       { body: undefined as never },

@@ -102,6 +102,36 @@ describe('a level that is off', () => {
   })
 })
 
+describe('the line of a run', () => {
+  const error = new Error('no')
+
+  test.each<[HandlingReport['outcome'], Error | undefined, number | undefined, LogLevel, string]>([
+    ['handled', undefined, undefined, 'debug', 'handled an event in attempt 1'],
+    ['handled', error, undefined, 'error', 'failed after its transaction in attempt 1'],
+    ['retried', error, 4.6, 'warn', 'failed in attempt 1 and will run again in 5 ms'],
+    ['retried', undefined, 4.6, 'warn', 'failed in attempt 1 and will run again in 5 ms'],
+    ['stopped', error, undefined, 'warn', 'failed in attempt 1'],
+    ['failed', error, undefined, 'error', 'failed in attempt 1'],
+    ['dead-lettered', error, undefined, 'error', 'failed in attempt 1, the last: the event is a dead letter'],
+  ])('that is %s with %s', (outcome, error, retryInMs, level, text) => {
+    const lines: unknown[][] = []
+    const write = (level: LogLevel) => (details: object, message: string) => void lines.push([level, message, details])
+    const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+    const reports: HandlingReport[] = []
+    const reporter = createReporter({ handling: (report) => void reports.push(report) }, safeLogger(logger))
+    const { event } = eventOf('one')
+    const startedAt = performance.now()
+    reporter.run(outcome, { event, handler: 'h', startedAt, context: { attempt: 1 } } as HandlerRun, error, retryInMs)
+    const { key, type, mediaId } = event
+    const named = { outcome, handler: 'h', key, type, mediaId, attempt: 1, durationMs: expect.any(Number) }
+    const rest = retryInMs === undefined ? {} : { retryInMs }
+    const hasFailed = outcome !== 'handled' || error !== undefined
+    expect(reports).toStrictEqual([{ ...named, ...rest, ...(hasFailed && { error }) }])
+    expect(reports[0]?.durationMs).toBeLessThan(1_000)
+    expect(lines).toStrictEqual([[level, `handler h ${text}`, { ...named, ...rest, ...(error && { err: error }) }]])
+  })
+})
+
 describe('a logger whose isLevelEnabled throws', () => {
   test('gets every line, and changes nothing else', async () => {
     const { logger, lines } = recording('debug')

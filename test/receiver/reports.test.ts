@@ -32,6 +32,8 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
     const [line, ...others] = lines.filter(({ message }) => message.startsWith('delivery'))
     expect(others).toEqual([])
     expect(line).toMatchObject({ level, details: { outcome, status } })
+    expect(Object.hasOwn(line?.details ?? {}, 'err')).toBe(deliveries[0]?.error !== undefined)
+    expect(Object.hasOwn(deliveries[0] ?? {}, 'error')).toBe(deliveries[0]?.error !== undefined)
     const reason = deliveries[0]?.reason
     expect(line?.message).toBe(reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`)
   })
@@ -75,6 +77,13 @@ describe('the reason of a rejected delivery', () => {
     await scenarios.body_consumed.run(options)
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatchObject({ level: 'error', message: expect.stringMatching(/hmacSignature.*express\.raw/) })
+  })
+
+  test('says that a parser left no body', async () => {
+    const { deliveries, options } = listening()
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body: { parsed: undefined } }
+    await receiverWith(options).receive(delivery)
+    expect(deliveries).toMatchObject([{ outcome: 'body_consumed', reason: expect.stringContaining('left no body') }])
   })
 
   test('comes with the error that was thrown, for the user alone', async () => {

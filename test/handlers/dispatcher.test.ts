@@ -1,0 +1,152 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { createDispatcher, type RunReporter } from '../../src/handlers/dispatcher.ts'
+import { HandlerRegistry } from '../../src/handlers/registry.ts'
+import type { RetrySchedule } from '../../src/handlers/retry.ts'
+import type { Attempt } from '../../src/inbox/inbox.ts'
+import type { HandlerContext } from '../../src/index.ts'
+import { eventOf } from '../../src/testing/contract/handling.ts'
+import { signalled, silent } from './fixture.ts'
+
+type HandlersByName = Readonly<Record<string, (context: HandlerContext) => unknown>>
+
+const fails = () => Promise.reject(new Error('no'))
+
+/** Makes one attempt at an event, and returns its result and what was reported. */
+async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {}, retry?: RetrySchedule) {
+  const registry = new HandlerRegistry()
+  for (const [name, handler] of Object.entries(handlers)) {
+    registry.add(undefined, (_event: never, context: never) => handler(context), { name })
+  }
+  const toldOfErrors: string[] = []
+  registry.addErrorHandler((_error, { handler, willRetry }) => {
+    toldOfErrors.push(`${handler} ${willRetry ? 'is retried' : 'is not retried'}`)
+  })
+  const reports: string[] = []
+  const reporter: RunReporter = {
+    run: (outcome, { handler }, _error, retryInMs) => void reports.push([handler, outcome, retryInMs].join(' ').trim()),
+    guarded: (_what, call) => void call(),
+  }
+  const warn = vi.fn()
+  const logger = { ...silent, warn }
+  const handle = createDispatcher({ registry, reporter, logger, handlerTimeoutMs: 1_000, retry })
+  const { event, receivedAt } = eventOf('one')
+  const { signal } = new AbortController()
+  const defaults = { number: 1, completed: [], aborted: false, signal }
+  const result = await handle(event, receivedAt, Object.assign(attempt, { ...defaults, ...attempt }))
+  return { result, reports, toldOfErrors, warnings: warn.mock.calls, event }
+}
+
+describe('the record that a handler has succeeded', () => {
+  test('is safe before the next handler begins', async () => {
+    const order: string[] = []
+    const succeeded = async (name: string) => {
+      order.push(`recording ${name}`)
+      await pause(5)
+      order.push(`recorded ${name}`)
+    }
+    await attempted({ first: () => void order.push('first'), second: () => void order.push('second') }, { succeeded })
+    expect(order).toEqual(['first', 'recording first', 'recorded first', 'second'])
+  })
+
+  test('is made at once where the inbox makes it without a promise', async () => {
+    const order: string[] = []
+    const succeeded = (name: string) => void order.push(`recorded ${name}`)
+    await attempted({ first: () => void order.push('first'), second: () => void order.push('second') }, { succeeded })
+    expect(order).toEqual(['first', 'recorded first', 'second'])
+  })
+
+  test('is not made of the last handler, whose end is the end of the event', async () => {
+    const succeeded = vi.fn()
+    expect((await attempted({ only: () => {} }, { succeeded })).result).toEqual({ status: 'done' })
+    expect(succeeded).not.toHaveBeenCalled()
+  })
+
+  test('is not made of a handler that failed, or that succeeded in an earlier attempt', async () => {
+    const succeeded = vi.fn()
+    const handlers = { earlier: () => {}, failed: fails, fine: () => {}, last: () => {} }
+    await attempted(handlers, { completed: ['earlier'], succeeded })
+    expect(succeeded.mock.calls).toEqual([['fine']])
+  })
+})
+
+describe('an attempt in which several handlers fail', () => {
+  const handlers = { one: fails, fine: () => {}, two: fails }
+
+  test('is followed by one pause, which is drawn once', async () => {
+    const delayAfter = vi.fn(() => 100 * delayAfter.mock.calls.length)
+    const { result, reports } = await attempted(handlers, { number: 4 }, { attempts: 5, delayAfter })
+    expect(delayAfter.mock.calls).toEqual([[4]])
+    expect(result).toEqual({ status: 'retry', delayMs: 100, completed: ['fine'] })
+    expect(reports).toEqual(['one retried 100', 'fine handled', 'two retried 100'])
+  })
+
+  test('makes a dead letter with every failure when it is the last', async () => {
+    const delayAfter = () => expect.unreachable()
+    const { result, reports } = await attempted(handlers, { number: 5 }, { attempts: 5, delayAfter })
+    const failures = ['one', 'two'].map((handler) => ({ handler, message: 'Error: no' }))
+    expect(result).toEqual({ status: 'dead', completed: ['fine'], failures })
+    expect(reports).toEqual(['one dead-lettered', 'fine handled', 'two dead-lettered'])
+  })
+
+  test('fails for good where nothing is retried', async () => {
+    const { result, reports, toldOfErrors } = await attempted(handlers)
+    expect(result).toMatchObject({ status: 'dead' })
+    expect(reports).toEqual(['one failed', 'fine handled', 'two failed'])
+    expect(toldOfErrors).toEqual(['one is not retried', 'two is not retried'])
+  })
+})
+
+describe('an event that has no handler any more', () => {
+  const retry = { attempts: 2, delayAfter: () => 7 }
+
+  test('is retried, since a rollback may register one, and says so', async () => {
+    const { result, warnings, event } = await attempted({}, { completed: ['removed'] }, retry)
+    expect(result).toEqual({ status: 'retry', delayMs: 7, completed: ['removed'] })
+    expect(warnings).toEqual([[{ type: event.type, retryInMs: 7 }, expect.stringContaining(event.type)]])
+  })
+
+  test('becomes a dead letter in the end', async () => {
+    const { result, event } = await attempted({}, { number: 2 }, retry)
+    const failures = [{ handler: 'none', message: expect.stringContaining(event.type) }]
+    expect(result).toEqual({ status: 'dead', completed: [], failures })
+  })
+})
+
+describe('an attempt that the inbox takes back', () => {
+  const retry = { attempts: 5, delayAfter: () => 7 }
+
+  test('reports a handler that fails then as stopped, not as failed, and is made again at once', async () => {
+    const attempt = { aborted: false }
+    const stopped = () => {
+      attempt.aborted = true
+      return fails()
+    }
+    const handlers = { stopped, left: () => expect.unreachable() }
+    const { result, reports, toldOfErrors } = await attempted(handlers, attempt, retry)
+    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [] })
+    expect(reports).toEqual(['stopped stopped'])
+    expect(toldOfErrors).toEqual([])
+  })
+})
+
+describe('the signal of a handler', () => {
+  test('is one object, and is aborted with that of the attempt', async () => {
+    const controller = new AbortController()
+    const { promise, resolve } = signalled<AbortSignal>()
+    const reason = new Error('the lease was lost')
+    const waits = (context: HandlerContext) => {
+      expect(context.signal).toBe(context.signal)
+      resolve(context.signal)
+      return new Promise((_, reject) => {
+        context.signal.addEventListener('abort', () => reject(context.signal.reason))
+      })
+    }
+    const handled = attempted({ waits }, { signal: controller.signal }, undefined)
+    const signal = await promise
+    expect(signal.aborted).toBe(false)
+    controller.abort(reason)
+    expect((await handled).result).toMatchObject({ failures: [{ message: 'Error: the lease was lost' }] })
+    expect(signal.reason).toBe(reason)
+  })
+})
