@@ -30,8 +30,7 @@ export function basicAuth(options: BasicAuthOptions): Verifier {
       const value = headers.get('authorization')
       if (value === null) return notVerified('header authorization is missing')
       if (value.length > maxCredentialLength) return notVerified('header authorization is too long')
-      const encoded = /^basic +(\S+)$/i.exec(value)?.[1]
-      const bytes = encoded === undefined ? undefined : decodeBase64(encoded)
+      const bytes = decodeBase64(/^basic +(\S+)$/i.exec(value)?.[1] ?? '')
       if (bytes === undefined) return notVerified('header authorization has no Basic credentials')
       return match(new TextDecoder().decode(bytes))
     },

@@ -28,10 +28,10 @@ export function hmac(
   content: Uint8Array,
   encoding: SignatureEncoding,
 ): string {
-  const prefixBytes = prefix === '' ? 0 : Buffer.byteLength(prefix)
+  const prefixBytes = Buffer.byteLength(prefix)
   const message = Buffer.allocUnsafe(inner.byteLength + prefixBytes + content.byteLength)
   message.set(inner)
-  if (prefixBytes > 0) message.write(prefix, inner.byteLength)
+  message.write(prefix, inner.byteLength)
   message.set(content, inner.byteLength + prefixBytes)
   // In 'binary', which is Latin-1, each byte is a character: the cheapest form of a digest.
   const digest = hash(algorithm, message, 'binary')

@@ -37,8 +37,8 @@ function secretFault(secret: unknown): string | undefined {
 /** The longest credential that is compared, in characters. */
 export const maxCredentialLength = 4096
 
-/** Decides whether a candidate is one of the secrets. `null`, `undefined` and the empty string count as missing. */
-export type MatchCredential = (candidate: string | null | undefined) => MaybePromise<Verification>
+/** Decides whether a candidate is one of the secrets. `undefined` and the empty string count as missing. */
+export type MatchCredential = (candidate: string | undefined) => MaybePromise<Verification>
 
 /**
  * Makes the function that compares a credential with the secrets. Its run time reveals nothing about them: it compares
@@ -54,7 +54,7 @@ export function credentialMatcher(what: string, secrets: readonly string[]): Mat
   }
 
   return (candidate) => {
-    if (candidate === null || candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
+    if (candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
     if (candidate.length > maxCredentialLength) return notVerified(`${what} is too long`)
     // Made at the first delivery: Workers forbid digests at start-up.
     digests ??= secrets.map((secret) => sha256(secret))

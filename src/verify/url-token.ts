@@ -28,7 +28,7 @@ export interface UrlTokenOptions {
 export function urlToken(options: UrlTokenOptions): Verifier {
   const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
   checkChoice('urlToken', 'in', place, ['query', 'path'])
-  if (place === 'path' ? options?.parameter !== undefined : !parameter) {
+  if (place === 'path' ? options.parameter !== undefined : !parameter) {
     throw new WebhookError('invalid_option', "urlToken: parameter needs a name, and works only with in 'query'")
   }
   const secrets = readSecrets('urlToken', secret)
@@ -50,8 +50,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
 const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
 
 function queryTokens(url: string, parameter: string): string[] {
-  const [, query] = /\?([^#]*)/.exec(url) ?? []
-  return new URLSearchParams(query).getAll(parameter).map(spacesArePluses)
+  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]).getAll(parameter).map(spacesArePluses)
 }
 
 function pathTokens(url: string): string[] {

@@ -68,6 +68,22 @@ describe('anyOf', () => {
     expect(anyOf(urlToken(token), hmacSignature(hmac)).needsBytes).toBe(true)
   })
 
-  test('cannot be built from an empty list', () =>
-    expect(messageOfBuild(() => anyOf())).toMatch(/at least one verifier/))
+  test('needs the bytes when one of them does not say', () => {
+    const silent = { ...unverified(), needsBytes: undefined as never }
+    expect(anyOf(unverified(), silent).needsBytes).toBe(true)
+  })
+
+  test('is named after its verifiers', () => {
+    expect(anyOf(urlToken(token), hmacSignature(hmac)).name).toBe('anyOf(urlToken, hmacSignature)')
+  })
+
+  test.each([
+    ['an empty list', []],
+    ['undefined', [undefined]],
+    ['something else than a verifier', [{ name: 'x' }]],
+    ['a list with something else at its end', [unverified(), null]],
+    ['a list with something else at its beginning', [{ verify: true }, unverified()]],
+  ])('cannot be built from %s', (_, verifiers) => {
+    expect(messageOfBuild(() => anyOf(...(verifiers as Verifier[])))).toMatch(/at least one verifier/)
+  })
 })

@@ -27,7 +27,7 @@ describe('basicAuth', () => {
   })
 
   test.each([
-    ['another password', base64('media:guess'), /wrong/],
+    ['another password', base64('media:guess'), /^header authorization is wrong$/],
     ['another username', base64('other:s3cret'), /wrong/],
     ['a moved colon', base64('medi:as3cret'), /wrong/],
     ['credentials without a colon', base64('medias3cret'), /wrong/],
@@ -64,11 +64,13 @@ describe('basicAuth', () => {
     expect(await verdict(rotating, basic(base64('media:older')))).toMatch(/wrong/)
   })
 
-  test.each(['', 'me:dia', undefined, 7])('cannot be built with the username %o', (username) => {
+  test.each(['', 'me:dia', ' media', 'media\n', undefined, 7])('cannot be built with the username %o', (username) => {
     const message = messageOfBuild(() => basicAuth({ username: username as string, password: 's3cret' }))
     expect(message).toMatch(/username without a colon/)
     expect(message).not.toContain('s3cret')
   })
 
-  test('does not need the bytes', () => expect(verifier.needsBytes).toBe(false))
+  test('does not need the bytes', () => {
+    expect(basicAuth({ username: 'media', password: 's3cret' }).needsBytes).toBe(false)
+  })
 })

@@ -29,7 +29,7 @@ describe('headerToken', () => {
   test.each([
     ['a delivery without the header', {}, /missing/],
     ['an empty header', { 'x-token': '' }, /missing/],
-    ['another token', { 'x-token': 'guess' }, /wrong/],
+    ['another token', { 'x-token': 'guess' }, /^header X-Token is wrong$/],
     ['the token in another case', { 'x-token': 'S3CRET' }, /wrong/],
     ['the beginning of the token', { 'x-token': 's3cre' }, /wrong/],
     ['more than the token', { 'x-token': 's3crets' }, /wrong/],
@@ -70,7 +70,9 @@ describe('headerToken', () => {
 
   test('cannot be built with a value that is not a header name', () => {
     for (const header of ['', 'x token', 'x-token:', 'x-tökèn', undefined as never]) {
-      expect(messageOfBuild(() => headerToken({ secret, header }))).toMatch(/name of a header/)
+      expect(messageOfBuild(() => headerToken({ secret, header }))).toMatch(
+        /^headerToken: header has to be the name of a header/,
+      )
     }
   })
 
@@ -80,6 +82,9 @@ describe('headerToken', () => {
       expect(message).toMatch(/printable ASCII/)
       expect(message).not.toContain(unsendable)
     }
+    expect(messageOfBuild(() => headerToken({ secret: ['one', 'tw\u00f6'], header: 'x-token' }))).toMatch(
+      /printable ASCII/,
+    )
   })
 
   test('does not need the bytes', () => expect(headerToken(bare).needsBytes).toBe(false))

@@ -167,10 +167,10 @@ describe('hmacSignature cannot be built with', () => {
     ['an unknown signedContent', { timestamp, signedContent: 'url' }, /signedContent has to be one of/],
     ['a signed timestamp without a header for it', { signedContent: 'timestamp.body' }, /needs a timestamp header/],
     ['an empty separator', { separator: '' }, /separator/],
-    ['no header', { header: undefined }, /name of a header/],
+    ['no header', { header: undefined }, /: header has to be the name of a header/],
     ['an empty header', { header: '' }, /name of a header/],
     ['a header with a space', { header: 'x signature' }, /name of a header/],
-    ['a timestamp without a header', { timestamp: {} }, /name of a header/],
+    ['a timestamp without a header', { timestamp: {} }, /: timestamp.header has to be the name of a header/],
     ...[Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '300'].map((toleranceSeconds): [string, object, RegExp] => [
       `a tolerance of ${toleranceSeconds}`,
       { timestamp: { header: 'x-timestamp', toleranceSeconds } },

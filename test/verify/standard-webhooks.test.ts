@@ -111,7 +111,8 @@ describe('standardWebhooks', () => {
     ['a header sent twice', `${valid}, ${valid}`],
     ['a header sent twice, once in a future version', `v1a,AAAA, ${valid}`],
     ['17 signatures', [...Array(16).fill(wrong), valid].join(' ')],
-    ['an oversized header', `${valid} ${'x'.repeat(4_096)}`],
+    ['an oversized header', `${valid} v2,${'x'.repeat(4_096)}`],
+    ['a malformed version beside the right one', `${valid} v-1,AAAA`],
     ['a header sent twice', `${valid}, ${valid}`],
   ])('does not verify %s', async (_, signature) => {
     expect(await verdict(verifier, signed(signature))).toMatch(/malformed|missing/)
@@ -147,7 +148,9 @@ describe('standardWebhooks', () => {
   test.each([Number.NaN, 0, -300, Number.POSITIVE_INFINITY])(
     'cannot be built with a tolerance of %d',
     (toleranceSeconds) => {
-      expect(messageOfBuild(() => standardWebhooks({ secret, toleranceSeconds }))).toMatch(/toleranceSeconds/)
+      expect(messageOfBuild(() => standardWebhooks({ secret, toleranceSeconds }))).toMatch(
+        /^standardWebhooks: toleranceSeconds/,
+      )
     },
   )
 

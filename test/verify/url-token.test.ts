@@ -95,7 +95,16 @@ describe('urlToken in the path', () => {
 describe('urlToken', () => {
   test('does not need the bytes', () => expect(urlToken({ secret: 's' }).needsBytes).toBe(false))
 
+  test.each([
+    ['an empty parameter', { parameter: '' }],
+    ['a parameter in the path', { in: 'path', parameter: 'key' } as const],
+  ])('cannot be built with %s', (_, options) => {
+    expect(messageOfBuild(() => urlToken({ secret: 's3cret', ...options }))).toMatch(/parameter/)
+  })
+
   test('cannot be built with another place', () => {
-    expect(messageOfBuild(() => urlToken({ secret: 's3cret', in: 'header' as 'path' }))).toMatch(/in .*query, path/)
+    expect(messageOfBuild(() => urlToken({ secret: 's3cret', in: 'header' as 'path' }))).toMatch(
+      /^urlToken: in .*query, path/,
+    )
   })
 })

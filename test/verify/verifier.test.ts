@@ -88,6 +88,6 @@ describe("a user's verifier", () => {
 describe('unverified', () => {
   test('verifies every delivery and does not need the bytes', async () => {
     expect(await verdict(unverified(), deliveryWith())).toBe('verified')
-    expect(unverified().needsBytes).toBe(false)
+    expect(unverified()).toMatchObject({ name: 'unverified', needsBytes: false })
   })
 })

@@ -1,0 +1,3 @@
+import { testSchemes } from './schemes.ts'
+
+testSchemes('on Node')
