@@ -57,7 +57,7 @@ describe('an inbox behaves like its model, whatever is done with it', () => {
     async () => {
       const unordered = () => ({ inbox: memoryInbox(), ordered: false })
       await expect(checkAgainstModel(unordered, 100, { endOnFailure: true })).rejects.toMatchObject({
-        cause: { message: 'fewer events run than the model says' },
+        cause: { message: 'no attempt started within 3000 ms' },
       })
     },
     timeout,

@@ -160,6 +160,18 @@ export function checkUnreadable(open: OpenReceiver): void {
       expect(handled).toHaveLength(1)
     })
 
+    test('is handled once when two callers replay it at the same time', async () => {
+      const { receiver, deadLetters, handled } = await opened(open)
+      await deliver(receiver, future, { url })
+      const key = (await deadLetters.list())[0]?.key ?? ''
+      const replays = await upgraded(() => Promise.all([deadLetters.replay(key), deadLetters.replay(key)]))
+      expect(replays.toSorted()).toEqual([false, true])
+      await until(async () => handled.length === 1)
+      const stats = async () => receiver.inbox.stats()
+      await until(async () => (await stats()).waiting + (await stats()).running === 0)
+      expect(handled).toHaveLength(1)
+    })
+
     test('becomes an event with the key that its header names', async () => {
       const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey: { header: 'x-event-id' } })
       await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })

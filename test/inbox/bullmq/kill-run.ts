@@ -1,62 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Queue } from 'bullmq'
-import { Redis } from 'ioredis'
+import { openInboxQueue } from '../../../src/inbox/bullmq.ts'
 import type { RedisServer } from '../../redis/redis-server.ts'
-import { startLoad } from './load.ts'
-import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
+import { seeded } from '../../seeded.ts'
+import { handlers } from '../kill/child.ts'
+import { judge, type KillReport, type Moment } from '../kill/judge.ts'
+import { Killed } from '../kill/killed.ts'
+import { readRuns } from '../kill/runs.ts'
+import { Sender } from '../kill/sender.ts'
+import { bundled } from '../postgres/forked.ts'
+import type { QueueTask } from './kill-child.ts'
 
-export interface KillReport {
-  readonly kills: number
-  readonly acknowledged: number
-  readonly rejected: number
-  /** Events that were acknowledged and never handled. */
-  readonly lost: number
-  readonly handled: number
-  /** Runs of the handler beyond the first of an event. */
-  readonly handledAgain: number
-  readonly deadLetters: number
-}
+/** So long that a living process renews it on a busy machine too: a second run without a kill is a fault. */
+const leaseMs = 5_000
 
 /**
  * Runs three receivers that share a queue and accept at full speed; two of them handle. One after another is killed at a
  * random moment and started again.
  */
-export async function killRun(server: RedisServer, kills: number): Promise<KillReport> {
-  const queue = `kill run of ${kills}`
-  const handles: ReceiverTask = { redis: server.url, queue, handling: 'effects', leaseMs: 1_000 }
-  const tasks: ReceiverTask[] = [handles, handles, { ...handles, handling: 'none' }]
-  const receivers = await Promise.all(tasks.map((task) => ReceiverProcess.start(task)))
-  const load = startLoad(() => receivers.filter(({ hasEnded }) => !hasEnded).map(({ url }) => url))
+export async function killRun(server: RedisServer, kills: number, seed: number): Promise<KillReport> {
+  const random = seeded(seed)
+  const queue = `kill run ${seed}`
+  const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-kill-run-'))
+  const program = await bundled(new URL('./kill-child.ts', import.meta.url), folder)
+  let started = 0
+  const start = (place: number) => {
+    const name = `process-${started++}`
+    const task: QueueTask = {
+      ...{ name, folder, seed: Math.floor(random() * 1e9) },
+      ...{ connection: server.url, queue, handles: place < 2, leaseMs },
+    }
+    return Killed.start(program, task)
+  }
+  const receivers = await Promise.all([0, 1, 2].map(start))
+  const sender = new Sender({ urls: () => receivers.flatMap(({ urls }) => urls), random, connections: 16 })
+  const killed: Moment[] = []
   try {
     for (let kill = 0; kill < kills; kill++) {
-      const victim = kill % receivers.length
-      await sleep(50 + Math.random() * 400)
-      await receivers[victim]?.kill()
-      receivers[victim] = await ReceiverProcess.start(tasks[victim] as ReceiverTask)
+      const place = kill % receivers.length
+      await sender.acknowledgesMore(random() < 0.1 ? 0 : 20)
+      await sleep(random() * 400)
+      killed.push(await (receivers[place] as Killed).kill())
+      receivers[place] = await start(place)
     }
-    await load.stop()
-    return { kills, rejected: load.rejected(), ...(await tally(server, queue, load.acknowledged)) }
+    await sender.stop()
+    await (receivers[0] as Killed).settled()
+    const { acknowledged } = sender
+    const deadLetters = await countDeadLetters(server, queue)
+    return judge({ acknowledged, handlers, runs: readRuns(folder), kills: killed, deadLetters })
   } finally {
-    await load.stop()
-    for (const receiver of receivers) await receiver.kill()
+    await sender.stop()
+    await Promise.all(receivers.map((receiver) => receiver.end()))
+    await rm(folder, { recursive: true })
   }
 }
 
-/** Waits until everything was handled, and compares. */
-async function tally(server: RedisServer, queue: string, acknowledged: ReadonlySet<string>) {
-  const redis = new Redis(server.port, { maxRetriesPerRequest: null })
-  const jobs = new Queue(queue, { connection: redis })
-  while ((await jobs.getJobCountByTypes('wait', 'active', 'delayed')) > 0) await sleep(50)
-  const runs = await redis.hgetall('effects')
-  const deadLetters = await jobs.getFailedCount()
-  await jobs.close()
-  redis.disconnect()
-  const counts = Object.values(runs).map(Number)
-  return {
-    acknowledged: acknowledged.size,
-    lost: [...acknowledged].filter((key) => runs[key] === undefined).length,
-    handled: counts.length,
-    handledAgain: counts.reduce((sum, count) => sum + count - 1, 0),
-    deadLetters,
+async function countDeadLetters({ url }: RedisServer, queue: string): Promise<number> {
+  const opened = await openInboxQueue({ connection: url, queue })
+  try {
+    return (await opened.stats()).deadLetters
+  } finally {
+    await opened.close()
   }
 }

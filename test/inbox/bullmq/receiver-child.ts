@@ -7,6 +7,8 @@ import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver } from '../../../src/index.ts'
 import { verify } from '../../conformance/sending.ts'
 import { silent } from '../../conformance/subject.ts'
+import { testSeed } from '../../seed.ts'
+import { seeded } from '../../seeded.ts'
 import type { FromReceiver, ReceiverTask, ToReceiver } from './receiver-process.ts'
 
 const { redis, queue, handling, leaseMs } = JSON.parse(process.argv[2] as string) as ReceiverTask
@@ -23,6 +25,7 @@ const receiver = createReceiver({
   logger: silent,
 })
 const effects = new Redis(redis)
+const random = seeded(testSeed())
 
 if (handling === 'held') {
   receiver.onAny(({ key }) => void tell({ did: 'first', key }), { name: 'first' })
@@ -37,7 +40,7 @@ if (handling === 'held') {
   receiver.onAny(hold, { name: 'second' })
 } else {
   receiver.onAny(async (_event, { key }) => {
-    await sleep(handling !== 'crashing' ? Math.random() * 20 : key.startsWith('culprit') ? 300 : 1_000)
+    await sleep(handling !== 'crashing' ? random() * 20 : key.startsWith('culprit') ? 300 : 1_000)
     if (key.startsWith('culprit')) process.kill(process.pid, 'SIGKILL')
     await effects.hincrby('effects', key, 1)
   })

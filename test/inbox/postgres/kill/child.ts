@@ -4,12 +4,14 @@ import { postgresInbox } from '../../../../src/inbox/postgres.ts'
 import { createReceiver, unverified, WebhookError } from '../../../../src/index.ts'
 import { deliver, samplePayload } from '../../../../src/testing/index.ts'
 import { silent } from '../../../conformance/subject.ts'
+import { seeded } from '../../../seeded.ts'
 import { openEvidence, readAcknowledged } from './evidence.ts'
 import { type FromKilled, type KillTask, keyOf, numberOf, type ToKilled } from './task.ts'
 
 // Accepts at full speed and handles, until it is killed.
 const task = JSON.parse(process.argv[2] as string) as KillTask
-const { url, name, predecessor, folder, leaseMs, transaction } = task
+const { url, name, predecessor, folder, leaseMs, seed, transaction } = task
+const random = seeded(seed)
 const callers = 8
 /** More events than this wait for no handler, so that the run ends soon after the last kill. */
 const backlog = 500
@@ -27,13 +29,13 @@ const receiver = createReceiver({
 })
 
 const unlucky = (share: number) => {
-  if (Math.random() < share) throw new Error('unlucky')
+  if (random() < share) throw new Error('unlucky')
 }
 
 /** Writes the row of a run. A kill, a pause or an error may come between it and the commit. */
 async function insert(client: Pool | ClientBase, handler: string, key: string) {
   await client.query('INSERT INTO handled (handler, key, process) VALUES ($1, $2, $3)', [handler, key, name])
-  await sleep(Math.random() * 4)
+  await sleep(random() * 4)
 }
 
 async function insertInTransaction(client: ClientBase, handler: string, key: string) {
@@ -51,7 +53,7 @@ for (const handler of ['first', 'second']) {
     async (_event, context) => {
       evidence.add('running', 1)
       try {
-        await sleep(Math.random() * 4)
+        await sleep(random() * 4)
         unlucky(0.03)
         if (transaction) await context.transaction((client) => insertInTransaction(client, handler, context.key))
         else await insert(pool, handler, context.key)
@@ -100,7 +102,7 @@ async function caller() {
       const key = again.pop() ?? keyOf(name, created++)
       const calls = [call(key)]
       // Sometimes two deliveries of an event arrive at the same time.
-      if (Math.random() < 0.05) calls.push(call(key))
+      if (random() < 0.05) calls.push(call(key))
       if (!(await Promise.all(calls)).every(Boolean)) {
         again.push(key)
         await sleep(5)

@@ -4,7 +4,7 @@ import { readCounters } from './evidence.ts'
 import type { FromKilled, KillTask, ToKilled } from './task.ts'
 
 /** What every process of the fleet has in common. */
-export interface FleetTask extends Omit<KillTask, 'name' | 'predecessor'> {
+export interface FleetTask extends Omit<KillTask, 'name' | 'predecessor' | 'seed'> {
   /** The bundled program. */
   readonly program: string
 }
@@ -54,6 +54,7 @@ class Member {
 /** Processes on one database that accept and handle, and that are killed, replaced and paused. */
 export class Fleet {
   readonly #task: FleetTask
+  readonly #random: () => number
   readonly #members: Member[] = []
   #created = 0
   /** Kills that cut off a running handler. */
@@ -62,13 +63,16 @@ export class Fleet {
   cutOffInTransaction = 0
   pauses = 0
 
-  constructor(task: FleetTask, size: number) {
+  /** @param random draws the seed of each process */
+  constructor(task: FleetTask, size: number, random: () => number) {
     this.#task = task
+    this.#random = random
     for (let i = 0; i < size; i++) this.#members.push(this.#create())
   }
 
   #create(predecessor?: string): Member {
-    return new Member(this.#task.program, { ...this.#task, name: `process ${this.#created++}`, predecessor })
+    const seed = Math.floor(this.#random() * 1e9)
+    return new Member(this.#task.program, { ...this.#task, name: `process ${this.#created++}`, predecessor, seed })
   }
 
   /** Kills a process and starts its successor. With `atStart`, it may not have acknowledged anything yet. */

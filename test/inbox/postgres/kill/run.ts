@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostgresServer } from '../../../postgres/postgres-server.ts'
+import { seeded } from '../../../seeded.ts'
 import { bundled } from '../forked.ts'
 import { Fleet } from './fleet.ts'
 import { settle } from './settle.ts'
 
 export interface KillRunOptions {
   readonly kills: number
-  /** The seed of the moments at which something is killed or paused. */
+  /** The seed of the random numbers of the run, and of its processes. */
   readonly seed: number
   /** `false`: handlers write with the pool, beside the inbox. */
   readonly transaction: boolean
@@ -32,7 +33,7 @@ export async function killRun(server: PostgresServer, { kills, seed, transaction
   // Nothing but the inbox prevents a second row.
   await server.query('CREATE TABLE handled (handler text, key text, process text)')
   const program = await bundled(new URL('./child.ts', import.meta.url), folder)
-  const fleet = new Fleet({ program, url: server.url, folder, leaseMs, transaction }, size)
+  const fleet = new Fleet({ program, url: server.url, folder, leaseMs, transaction }, size, random)
   let outages = 0
   let outage: Promise<void> = Promise.resolve()
   try {
@@ -64,15 +65,4 @@ async function killServer(server: PostgresServer, downMs: number): Promise<void>
   await server.stop('SIGKILL')
   await sleep(downMs)
   await server.restart()
-}
-
-/** Numbers from 0 to 1, the same for the same seed: xorshift. */
-function seeded(seed: number): () => number {
-  let state = Math.imul(seed + 1, 2_654_435_761) | 1
-  return () => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) / 2 ** 32
-  }
 }

@@ -9,6 +9,8 @@ export interface KillTask {
   /** The folder for the files of {@link openEvidence}. */
   readonly folder: string
   readonly leaseMs: number
+  /** The seed of its random numbers. */
+  readonly seed: number
   /** `false`: handlers write with the pool, beside the inbox. */
   readonly transaction: boolean
 }

@@ -1,46 +1,47 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { nodeHandler } from '../../../../adapters/node.ts'
 import { sqliteInbox } from '../../../../src/inbox/sqlite.ts'
-import { createReceiver, type HandlerContext, type MediaEvent } from '../../../../src/index.ts'
+import { createReceiver } from '../../../../src/index.ts'
 import { verify } from '../../../conformance/sending.ts'
 import { silent } from '../../../conformance/subject.ts'
-import { openEffects } from './effects.ts'
+import { seeded } from '../../../seeded.ts'
+import { handleWithEvidence, type KillTask, serve } from '../../kill/child.ts'
+import { openWritten } from './written.ts'
 
-/** A message of the process that will be killed. */
-export type FromChild = { readonly url: string } | { readonly unfinished: number }
+// A process that will be killed. Beside its evidence, a handler writes a row for each event to the file of the inbox.
 
-const [, , path = '', effectsPath = ''] = process.argv
-const effects = openEffects(effectsPath)
+/** The part of its task that is about the file. */
+export interface FileTask extends KillTask {
+  readonly path: string
+  /** `true`: the inbox uses a database that this process has opened. */
+  readonly isGiven: boolean
+}
+
+const task = JSON.parse(process.argv[2] as string) as FileTask
+const { path, isGiven, seed } = task
+const random = seeded(seed + 1)
+const file = isGiven ? { database: openWritten(path).database } : { path }
 const receiver = createReceiver({
   verify,
-  inbox: sqliteInbox({ path, maxWaiting: 1_000_000 }),
+  inbox: sqliteInbox({ ...file, maxWaiting: 1_000_000 }),
   retry: { attempts: 10, baseMs: 10 },
   logger: silent,
 })
+const unlucky = (share: number) => {
+  if (random() < share) throw new Error('unlucky')
+}
 
-const record = ({ mediaId }: MediaEvent, { key }: HandlerContext, handler: string) =>
-  effects.record({ key, mediaId, handler, pid: process.pid })
-
-receiver.onAny((event, context) => record(event, context, 'first'), { name: 'first' })
+handleWithEvidence(receiver, task)
 receiver.onAny(
-  async (event, context) => {
-    await pause(Math.random() * 3)
-    if (Math.random() < 0.05) throw new Error('unlucky')
-    record(event, context, 'second')
+  async ({ mediaId }, { transaction }) => {
+    await pause(random() * 3)
+    unlucky(0.05)
+    await transaction((database) => {
+      database.prepare('INSERT INTO written VALUES (?)').run(mediaId)
+      unlucky(0.03)
+    })
+    await pause(random() * 3)
+    unlucky(0.03)
   },
-  { name: 'second' },
+  { name: 'writes' },
 )
-
-const tell = (message: FromChild) => process.send?.(message)
-const server = createServer(nodeHandler(receiver))
-server.listen(0, '127.0.0.1', () => tell({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }))
-
-// The parent asks how many events are left.
-process.on('message', async () => {
-  const { waiting, running, retrying } = await receiver.inbox.stats()
-  tell({ unfinished: waiting + running + retrying })
-})
-// Killed or not, it ends with the process that started it.
-process.on('disconnect', () => process.exit(1))
+serve(receiver)

@@ -1,23 +1,33 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { freshBody, send } from '../../../conformance/sending.ts'
-import { started, temporaryFile } from '../fixture.ts'
-import { startChild } from './start-child.ts'
+import { Killed } from '../../kill/killed.ts'
+import { bundled } from '../../postgres/forked.ts'
+import { started } from '../fixture.ts'
+import type { FileTask } from './child.ts'
+import { openWritten } from './written.ts'
 
-const { path, remove } = await temporaryFile()
-const child = await startChild(path)
+const folder = await mkdtemp(join(tmpdir(), 'sqlite-inbox-'))
+const path = join(folder, 'inbox.db')
+openWritten(path).database.close()
+const task: FileTask = { name: 'paused', folder, seed: 1, path, isGiven: false }
+const child = await Killed.start(await bundled(new URL('./child.ts', import.meta.url), folder), task)
 
 afterEach(async () => {
-  await child.kill()
-  await remove()
+  await child.end()
+  await rm(folder, { recursive: true })
 })
 
 test('a paused process keeps its file, continues when it is resumed, and frees it when it is killed', async () => {
   const open = () => started({ path })
-  process.kill(child.pid, 'SIGSTOP')
+  const [url] = child.urls as [string]
+  child.pause()
   expect(open).toThrow(/has it open/)
-  process.kill(child.pid, 'SIGCONT')
-  expect((await send(child.url, freshBody())).body).toBe('{"status":"accepted"}')
+  child.resume()
+  expect((await send(url, freshBody())).body).toBe('{"status":"accepted"}')
   expect(open).toThrow(/has it open/)
-  await child.kill()
+  await child.end()
   await open().inbox.close()
 })

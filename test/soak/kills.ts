@@ -1,0 +1,37 @@
+import { killRun as killOverRedis } from '../inbox/bullmq/kill-run.ts'
+import { type KillReport, reportText } from '../inbox/kill/judge.ts'
+import { killRun as killOverPostgres } from '../inbox/postgres/kill/run.ts'
+import { killRun as killOverFile } from '../inbox/sqlite/kill/run.ts'
+import { PostgresServer } from '../postgres/postgres-server.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+import { faultsOf, postgresText } from './kills/postgres-report.ts'
+import type { Part } from './part.ts'
+
+/** The reasons for a failure that are printed. */
+const maxFaults = 10
+
+/** Kills a receiver again and again, and starts the next one on its file. */
+export const sqlite: Part = async ({ kills, seed }) => tell('sqliteInbox', await killOverFile(kills, seed), seed)
+
+/** Kills receivers that share a queue. */
+export const bullmq: Part = async ({ kills, seed }) => {
+  const server = await RedisServer.start()
+  const report = await killOverRedis(server, kills, seed).finally(() => server.remove())
+  return tell('bullmqInbox, three receivers on one queue', report, seed)
+}
+
+function tell(inbox: string, report: KillReport, seed: number): readonly string[] {
+  console.log(`${inbox}, ${reportText(report)} (seed ${seed})`)
+  const more = report.faults.length - maxFaults
+  return [...report.faults.slice(0, maxFaults), ...(more > 0 ? [`and ${more} more`] : [])]
+}
+
+/** Kills and pauses receivers on one database, and kills Postgres. */
+export const postgres: Part = async ({ kills, seed, transaction }) => {
+  const server = await PostgresServer.start()
+  const options = { kills, seed, transaction }
+  const report = await killOverPostgres(server, options).finally(() => server.remove())
+  console.log(postgresText(report, options))
+  for (const line of [...report.examples, ...report.deadLetters.slice(0, 5)]) console.log(line)
+  return faultsOf(report, transaction)
+}
