@@ -1,9 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
+import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { silent } from '../../handlers/fixture.ts'
 import { crashed, freshPath, receiverOver, started } from './fixture.ts'
+import { nothing, watched } from './watched.ts'
 
 /** Opens a database whose disk can be made full: SQLite then fails as it does on a full disk. */
 async function smallDisk() {
@@ -101,13 +103,14 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
 describe('when the end of an event cannot be recorded', () => {
   test('it is not handled again, and its end is recorded as soon as it can be', async () => {
     const path = await freshPath()
-    const { inbox, calls } = started({ path })
+    const { inbox, calls, lines } = started({ path })
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const blocker = blocked(path)
     call.finish()
     await until(async () => (await inbox.stats()).running === 1)
     await expect(inbox.accept(eventOf('two'))).rejects.toThrow(/locked|busy/)
+    expect(lines).toContain('the inbox could not record the end of an event')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
     blocker.free()
     await until(async () => (await inbox.stats()).running === 0)
@@ -115,4 +118,73 @@ describe('when the end of an event cannot be recorded', () => {
     expect(await next.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
     expect(await next.inbox.accept(eventOf('one'))).toBe('duplicate')
   })
+})
+
+/** Opens an inbox with an event whose first retry could not be recorded, and begins its second attempt. */
+async function withLostRetry() {
+  const { database, failing } = watched(await freshPath())
+  const { inbox, calls, lines } = started({ database })
+  await inbox.accept(eventOf('one'))
+  const first = await calls.next()
+  failing.sql = /^UPDATE inbox_event SET attempts/
+  first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+  const second = await calls.next()
+  expect(lines).toContain('the inbox could not record a retry')
+  failing.sql = nothing
+  const attempts = () => (database.prepare('SELECT attempts FROM inbox_event').get() as { attempts: number }).attempts
+  expect(attempts()).toBe(0)
+  return { second, attempts }
+}
+
+test('an attempt that failed is recorded even if the next one has begun meanwhile', async () => {
+  const { attempts } = await withLostRetry()
+  await until(async () => attempts() === 1)
+})
+
+test('a retry that could not be recorded does not replace the record of a later one', async () => {
+  const { second, attempts } = await withLostRetry()
+  second.finish({ status: 'retry', delayMs: 60_000, completed: ['a', 'b'] })
+  await until(async () => attempts() === 2)
+  // Failed records are written again after a second.
+  await new Promise((resolve) => setTimeout(resolve, 1_300))
+  expect(attempts()).toBe(2)
+})
+
+/** Opens an inbox over a database, and keeps what it logs as errors. */
+function logging(database: SqliteDatabase) {
+  const errors: { readonly message: string; readonly details: object }[] = []
+  const error = (details: object, message: string) => void errors.push({ message, details })
+  const { inbox, calls } = openInbox(sqliteInbox({ database }), { ...silent, error })
+  onTestFinished(async () => {
+    calls.finishAll()
+    await inbox.close({ timeoutMs: 1_000 })
+  })
+  return { inbox, calls, errors }
+}
+
+const failed = expect.objectContaining({ message: 'disk I/O error' })
+
+test('a handler that has succeeded is logged if that cannot be recorded, and the next one begins', async () => {
+  const { database, failing } = watched(await freshPath())
+  const { inbox, calls, errors } = logging(database)
+  await inbox.accept(eventOf('one'))
+  const call = await calls.next()
+  failing.sql = /^UPDATE inbox_event SET completed/
+  await call.attempt.succeeded?.('first')
+  failing.sql = nothing
+  expect(errors).toEqual([
+    { message: 'the inbox could not record that a handler succeeded', details: { key: 'one', err: failed } },
+  ])
+})
+
+test('a suspect runs although it cannot be recorded that it runs alone, which is logged', async () => {
+  const path = await freshPath()
+  const { inbox } = started({ path })
+  await inbox.accept(eventOf('one'))
+  const { database, failing } = watched(await crashed(path))
+  failing.sql = /^UPDATE inbox_owner SET alone/
+  const { calls, errors } = logging(database)
+  expect((await calls.next()).event.key).toBe('one')
+  expect(errors).toEqual([{ message: 'the inbox could not record which event runs alone', details: { err: failed } }])
+  failing.sql = nothing
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { type Calls, eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
@@ -19,8 +19,10 @@ async function finish(calls: Calls, count: number) {
 
 describe('the keys of finished events', () => {
   test('are forgotten after ttlMs, slice by slice, and other keys are not', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     const path = await freshPath()
-    const { inbox, calls } = started({ path, ttlMs: 1_000 })
+    const { inbox, calls } = started({ path, ttlMs: 60_000 })
     for (let i = 0; i < 2_000; i += 500) {
       const events = Array.from({ length: 500 }, (_, j) => eventOf(`old ${i + j}`))
       await Promise.all(events.map((event) => inbox.accept(event)))
@@ -32,6 +34,7 @@ describe('the keys of finished events', () => {
     const dead = await calls.next()
     dead.finish({ status: 'dead', completed: [], failures: [] })
     expect(await inbox.accept(eventOf('old 0'))).toBe('duplicate')
+    vi.setSystemTime(Date.now() + 60_001)
     await until(async () => keysIn(path) === 2)
     expect(await inbox.accept(eventOf('running'))).toBe('duplicate')
     expect(await inbox.accept(eventOf('dead'))).toBe('duplicate')
@@ -52,14 +55,18 @@ describe('the keys of finished events', () => {
 })
 
 test('the file stops growing', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
   const path = await freshPath()
-  const { inbox, calls } = started({ path, ttlMs: 1 })
+  const { inbox, calls } = started({ path, ttlMs: 60_000 })
   const sizeAfter = async (round: number) => {
     for (let i = 0; i < 20; i++) {
       const events = Array.from({ length: 50 }, (_, j) => eventOf(`${round} ${i} ${j}`))
       await Promise.all(events.map((event) => inbox.accept(event)))
       await finish(calls, 50)
     }
+    await until(async () => (await inbox.stats()).running === 0)
+    vi.setSystemTime(Date.now() + 60_001)
     await until(async () => keysIn(path) === 0)
     return pagesOf(path)
   }
@@ -67,7 +74,7 @@ test('the file stops growing', async () => {
   const before = await sizeAfter(1)
   const later = [await sizeAfter(2), await sizeAfter(3), await sizeAfter(4)]
   expect(Math.max(...later)).toBeLessThanOrEqual(before * 1.2)
-}, 20_000)
+}, 30_000)
 
 test('the oldest dead letters make room for newer ones, which is logged', async () => {
   const path = await freshPath()

@@ -7,20 +7,33 @@ import { onTestFinished } from 'vitest'
 import { type SqliteDatabase, type SqliteInboxOptions, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
 import { openInbox } from '../../../src/testing/contract/handling.ts'
+import { canTest } from '../../can-test.ts'
 import { silent } from '../../handlers/fixture.ts'
 
 type Open = (path: string) => SqliteDatabase
+type Database = new (path: string) => SqliteDatabase
 
-/** The drivers that this version of Node has, each as a function that opens a database. */
+/**
+ * The drivers that are installed for this version of Node, each as a function that opens a database. better-sqlite3 is not
+ * among the packages of this project, since it is compiled where no prebuilt one can be downloaded. To test with it, run
+ * `npm install --no-save better-sqlite3`.
+ */
 export const drivers: Readonly<Record<string, Open>> = {
   libsql: (path) => new Libsql(path),
-  ...nodeSqlite(),
+  ...installed('node:sqlite', ({ DatabaseSync }: { DatabaseSync: Database }) => DatabaseSync),
+  ...installed('better-sqlite3', (Database: Database) => Database),
 }
 
-function nodeSqlite(): Record<string, Open> {
+// Node has had it since 22.13.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const inCi = major > 22 || (major === 22 && minor >= 13)
+canTest('node:sqlite' in drivers, `Node ${process.version} has no node:sqlite`, 'use Node 22.13 or later', { inCi })
+
+function installed(name: string, databaseOf: (module: never) => Database) {
   try {
-    const { DatabaseSync } = createRequire(import.meta.url)('node:sqlite')
-    return { 'node:sqlite': (path) => new DatabaseSync(path) }
+    const Database = databaseOf(createRequire(import.meta.url)(name) as never)
+    new Database(':memory:').close()
+    return { [name]: (path: string) => new Database(path) }
   } catch {
     return {}
   }
@@ -50,14 +63,18 @@ export async function crashed(path: string): Promise<string> {
 /** Opens an inbox whose attempts end as the test says. It is closed with the test. */
 export function started(options: SqliteInboxOptions) {
   const lines: string[] = []
-  const log = (_: object, message: string) => void lines.push(message)
+  const logged: { readonly message: string; readonly details: object }[] = []
+  const log = (details: object, message: string) => {
+    lines.push(message)
+    logged.push({ message, details })
+  }
   const logger = { debug: log, info: log, warn: log, error: log }
   const { inbox, calls } = openInbox(sqliteInbox(options), logger)
   onTestFinished(async () => {
     calls.finishAll()
     await inbox.close({ timeoutMs: 1_000 })
   })
-  return { inbox, calls, lines }
+  return { inbox, calls, lines, logged }
 }
 
 /** Makes a receiver over an inbox. It is closed with the test. */

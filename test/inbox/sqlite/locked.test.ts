@@ -7,13 +7,13 @@ import { describe, expect, test } from 'vitest'
 import { openDatabase, type SqliteDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { longestComputing, ownTime } from '../../own-time.ts'
 import { freshPath, receiverOver } from './fixture.ts'
 import { startProgram } from './processes/start.ts'
 
-const longestStallMs = 100
-
-// On a busy machine a process may not be scheduled for as long. Waiting for a lock would stall it each time.
-const options = { timeout: 30_000, retry: 3 }
+// On a busy machine a process may not be scheduled for as long as a lock is held. Waiting for the lock would stall it each
+// time.
+const options = { timeout: 60_000, retry: 3 }
 
 /** Measures the longest stall of the event loop, in ms. */
 function stalls() {
@@ -69,7 +69,8 @@ describe('while another process writes to the file', () => {
       const statuses = await stop()
       console.log(`the longest stall was ${longest.toFixed(0)} ms, over ${statuses.length} deliveries`)
       expect(statuses.filter((status) => status !== 200)).toEqual([])
-      expect(longest).toBeLessThan(longestStallMs)
+      // Half as long as the lock is held, or the time of a hundred commits.
+      expect(longest).toBeLessThan(700)
       await until(async () => handled.size === statuses.length)
     },
   )
@@ -98,19 +99,18 @@ test(
     await bury(path, 3_000)
     const { handled, stop } = sending(path)
     await pause(300)
-    const stall = stalls()
+    const longest = longestComputing()
     const { stdout } = await replayAll(path)
-    const replayedAt = performance.now()
+    const elapsed = ownTime()
     expect(stdout).toContain('3000 dead letters replayed')
     await until(async () => [...handled].filter((mediaId) => mediaId.startsWith('dead')).length === 3_000)
-    const handledAfterMs = performance.now() - replayedAt
-    const longest = stall.longest()
+    const handledAfterMs = elapsed()
     const statuses = await stop()
     console.log(
-      `the longest stall was ${longest.toFixed(0)} ms, the last was handled after ${handledAfterMs.toFixed(0)} ms`,
+      `the longest stall was ${longest().toFixed(0)} ms, the last was handled after ${handledAfterMs.toFixed(0)} ms`,
     )
     expect(statuses.filter((status) => status !== 200)).toEqual([])
-    expect(longest).toBeLessThan(longestStallMs)
+    expect(longest()).toBeLessThan(100)
     expect(handledAfterMs).toBeLessThan(1_000)
   },
 )

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import Libsql from 'libsql'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
@@ -34,16 +34,6 @@ describe('the file of an inbox', () => {
     const link = join(dirname(path), 'link.db')
     await symlink(path, link)
     expect(() => started({ path: link })).toThrow(withCode('unavailable', /has it open/))
-  })
-
-  test('is on disk, whatever its name could mean to a driver', async () => {
-    const folder = dirname(await freshPath())
-    const before = process.cwd()
-    process.chdir(folder)
-    onTestFinished(() => process.chdir(before))
-    const name = 'file::memory:'
-    started({ path: name })
-    expect(await readdir(folder)).toContain(name)
   })
 
   test.each(Object.entries(drivers))(

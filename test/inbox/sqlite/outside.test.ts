@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
@@ -35,6 +36,16 @@ describe('beside the inbox that has the file open', () => {
     file.close()
   })
 
+  test('the keys of its dead letters are listed, the oldest first', async () => {
+    const { inbox, calls, file } = await withDeadLetter()
+    await inbox.accept(eventOf('later'))
+    ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
+    await until(async () => (await inbox.stats()).deadLetters === 2)
+    expect(file.deadLetters.keys()).toEqual(['dead', 'later'])
+    expect(file.deadLetters.list().map(({ key }) => key)).toEqual(['later', 'dead'])
+    file.close()
+  })
+
   test('a replayed dead letter is handled once by that inbox', async () => {
     const { inbox, calls, file } = await withDeadLetter()
     expect(file.deadLetters.replay('dead')).toBe(true)
@@ -68,4 +79,49 @@ describe('beside the inbox that has the file open', () => {
     const { calls } = started({ path })
     expect((await calls.next()).event.key).toBe('dead')
   })
+
+  test('several steps in one commit are all undone if one fails, and may contain commits of their own', async () => {
+    const { inbox, calls, file } = await withDeadLetter()
+    await inbox.accept(eventOf('other'))
+    ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
+    await until(async () => (await inbox.stats()).deadLetters === 2)
+    const failing = () =>
+      file.inOneCommit(() => {
+        expect(file.inOneCommit(() => file.deadLetters.discard('dead'))).toBe(true)
+        expect(file.deadLetters.discard('other')).toBe(true)
+        throw new Error('no')
+      })
+    for (let i = 0; i < 2; i++) {
+      expect(failing).toThrow('no')
+      expect(file.deadLetters.keys()).toEqual(['dead', 'other'])
+    }
+    expect(file.inOneCommit(() => file.deadLetters.discard('dead'))).toBe(true)
+    expect(file.deadLetters.keys()).toEqual(['other'])
+    file.close()
+  })
+})
+
+test('the file of the first releases gets the column that they did not have', async () => {
+  const path = await freshPath()
+  const columns = () => {
+    const database = openDatabase(path)
+    const all = database.prepare('PRAGMA table_info(inbox_event)').all() as { name: string }[]
+    database.close()
+    return all.map(({ name }) => name)
+  }
+  const dropColumn = () => {
+    const database = openDatabase(path)
+    database.exec('ALTER TABLE inbox_event DROP COLUMN delay_ms')
+    database.close()
+  }
+  const first = started({ path })
+  await first.inbox.accept(eventOf('one'))
+  await first.inbox.close({ timeoutMs: 0 })
+  dropColumn()
+  openInboxFile(path).close()
+  expect(columns()).toContain('delay_ms')
+  dropColumn()
+  const { calls } = started({ path })
+  expect((await calls.next()).event.key).toBe('one')
+  expect(columns()).toContain('delay_ms')
 })

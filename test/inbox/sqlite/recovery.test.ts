@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { HandlerContext, MediaEvent } from '../../../src/index.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { testSeed } from '../../seed.ts'
+import { seeded } from '../../seeded.ts'
 import { crashed, freshPath, receiverOver, started } from './fixture.ts'
 
 const nothingLeft = { waiting: 0, running: 0, retrying: 0, deadLetters: 0 }
@@ -194,8 +196,9 @@ describe('when the inbox is closed', () => {
       ['waiting', 'waiting'],
     ])
     const next = started({ path })
-    expect((await next.calls.next()).event.key).toBe('waiting')
-    expect((await next.calls.next()).event.key).toBe('retrying')
+    // On a busy machine the retry is due by now.
+    const keys = [(await next.calls.next()).event.key, (await next.calls.next()).event.key]
+    expect(keys.sort()).toEqual(['retrying', 'waiting'])
   })
 
   test('an event that fails during the close is kept with its retry', async () => {
@@ -215,8 +218,9 @@ describe('when the inbox is closed', () => {
     const handled: string[] = []
     const acknowledged = new Set<string>()
     const first = receiverOver({ path, concurrency: 4 })
+    const random = seeded(testSeed())
     const handle = async ({ mediaId }: MediaEvent) => {
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 3))
+      await new Promise((resolve) => setTimeout(resolve, random() * 3))
       handled.push(mediaId)
     }
     first.onAny(handle)

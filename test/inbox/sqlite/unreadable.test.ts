@@ -31,6 +31,35 @@ describe('an unreadable delivery', () => {
   })
 })
 
+test('an unreadable delivery that was replayed beside the inbox and still cannot be parsed stays, and is parsed once', async () => {
+  const path = await freshPath()
+  const errors: object[] = []
+  const log = (details: object, message: string) => {
+    if (message === 'an unreadable delivery still cannot be parsed') errors.push(details)
+  }
+  const { receiver, deadLetters } = await opened(
+    async (options) => receiverOver({ path }, { ...options, logger: { ...silent, error: log } }),
+    genuine,
+  )
+  await deliver(receiver, future, { url })
+  const [deadLetter] = await deadLetters.list()
+  const file = openInboxFile(path)
+  file.deadLetters.replay(deadLetter?.key ?? '')
+  await until(async () => errors.length === 1)
+  expect(errors).toEqual([{ key: deadLetter?.key, err: expect.objectContaining({ code: 'malformed' }) }])
+  // The inbox looks at its marked deliveries whenever another process has written.
+  for (let i = 0; i < 3; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const other = openDatabase(path)
+    other.exec('DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (1)')
+    other.close()
+  }
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(errors).toHaveLength(1)
+  expect(await deadLetters.list()).toEqual([deadLetter])
+  file.close()
+})
+
 describe('an unreadable delivery that was replayed while no inbox was open', () => {
   async function replayed() {
     const path = await freshPath()

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { freshPath, started } from './fixture.ts'
+
+describe('an event that is being accepted when its inbox closes', () => {
+  test('is reported, and is handled by the next process', async () => {
+    const path = await freshPath()
+    const { inbox } = started({ path })
+    const accepted = inbox.accept(eventOf('one'))
+    const closed = inbox.close({ timeoutMs: 0 })
+    expect(await accepted).toBe('accepted')
+    expect((await closed).unfinished.map(({ event }) => event.key)).toEqual(['one'])
+    const next = started({ path })
+    expect((await next.calls.next()).event.key).toBe('one')
+  })
+
+  test('is waited for while another process writes to the file', async () => {
+    const path = await freshPath()
+    const { inbox } = started({ path })
+    const other = openDatabase(path)
+    other.exec('BEGIN IMMEDIATE')
+    const accepted = inbox.accept(eventOf('one'))
+    const closed = inbox.close({ timeoutMs: 0 })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    other.exec('COMMIT')
+    other.close()
+    expect(await accepted).toBe('accepted')
+    expect((await closed).unfinished.map(({ event }) => event.key)).toEqual(['one'])
+  })
+})
+
+test('a closed inbox has given its file back, even if another process writes to the file meanwhile', async () => {
+  const path = await freshPath()
+  const { inbox } = started({ path })
+  const other = openDatabase(path)
+  const owners = () => other.prepare('SELECT * FROM inbox_owner').all()
+  expect(owners()).toHaveLength(1)
+  other.exec('BEGIN IMMEDIATE')
+  const closed = inbox.close({ timeoutMs: 0 })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  other.exec('COMMIT')
+  await closed
+  expect(owners()).toEqual([])
+  other.close()
+})
