@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
+import { ownTime } from '../../own-time.ts'
 import { findPostgres } from '../../postgres/find-postgres.ts'
 import { accept, postgresTests } from './fixture.ts'
 
@@ -35,10 +36,10 @@ describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
     await Promise.all(receivers.map((receiver) => receiver.ready()))
     await vi.waitFor(() => expect(handled.length).toBeGreaterThan(2), 5_000)
     for (let index = 0; index < 20; index++) {
-      const acceptedAt = performance.now()
+      const elapsed = ownTime()
       await accept(accepting, `other ${index}`)
       await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { timeout: 2_000, interval: 5 })
-      expect(performance.now() - acceptedAt).toBeLessThan(1_000)
+      expect(elapsed()).toBeLessThan(1_000)
     }
     expect(handled.filter((mediaId) => mediaId === 'crowded').length).toBeLessThan(1_000)
   })

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findPostgres } from '../../postgres/find-postgres.ts'
 import { PostgresServer } from '../../postgres/postgres-server.ts'
+import { testSeed } from '../../seed.ts'
 import { bundled } from './forked.ts'
 import { Receivers } from './order/receivers.ts'
 
@@ -47,7 +48,7 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
       const notes = join(folder, 'notes')
       await writeFile(notes, '')
       const program = await bundled(new URL('./order/child.ts', import.meta.url), folder)
-      receivers = new Receivers(program, { url: server.url, notes, leaseMs }, 4)
+      receivers = new Receivers(program, { url: server.url, notes, leaseMs, seed: testSeed() }, 4)
       // An event is sent when the one before it, of the same media, has been acknowledged by whichever process.
       const sent = media.map(async (mediaId) => {
         for (let n = 0; n < eventsPerMedia; n++) await receivers.deliver({ mediaId, n })

@@ -5,13 +5,15 @@ import { postgresInbox } from '../../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { deliver, samplePayload } from '../../../../src/testing/index.ts'
 import { silent } from '../../../conformance/subject.ts'
+import { seeded } from '../../../seeded.ts'
 import type { FromOrdered, OrderTask, ToOrdered } from './task.ts'
 
 // Accepts what it is sent, and notes when a handler begins.
-const { url, notes, leaseMs } = JSON.parse(process.argv[2] as string) as OrderTask
+const { url, notes, leaseMs, seed } = JSON.parse(process.argv[2] as string) as OrderTask
 
 // All processes append to this file, so its lines are in the order in which the handlers began.
 const file = openSync(notes, 'a')
+const random = seeded(seed)
 const pool = new Pool({ connectionString: url })
 pool.on('error', () => {})
 const receiver = createReceiver({
@@ -23,8 +25,8 @@ const receiver = createReceiver({
 })
 receiver.onAny(async ({ mediaId, title }) => {
   writeSync(file, `${mediaId} ${title}\n`)
-  await sleep(Math.random() * 10)
-  if (Math.random() < 0.1) throw new Error('unlucky')
+  await sleep(random() * 10)
+  if (random() < 0.1) throw new Error('unlucky')
 })
 
 process.on('message', async ({ id, mediaId, n }: ToOrdered) => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seeded } from '../../../seeded.ts'
 import { Forked } from '../forked.ts'
 import type { FromOrdered, Numbered, OrderTask, ToOrdered } from './task.ts'
 
@@ -41,11 +42,14 @@ class ReceiverProcess {
 export class Receivers {
   readonly #create: () => ReceiverProcess
   readonly #processes: ReceiverProcess[]
+  readonly #random: () => number
   #deliveries = 0
   kills = 0
 
   constructor(program: string, task: OrderTask, size: number) {
-    this.#create = () => new ReceiverProcess(program, task)
+    let processes = 0
+    this.#random = seeded(task.seed)
+    this.#create = () => new ReceiverProcess(program, { ...task, seed: task.seed + ++processes })
     this.#processes = Array.from({ length: size }, this.#create)
   }
 
@@ -53,7 +57,7 @@ export class Receivers {
   async deliver(event: Numbered): Promise<void> {
     for (;;) {
       const running = this.#processes.filter(({ isPaused }) => !isPaused)
-      const process = running[Math.floor(Math.random() * running.length)]
+      const process = running[Math.floor(this.#random() * running.length)]
       if ((await process?.deliver(this.#deliveries++, event)) === 200) return
       await sleep(5)
     }

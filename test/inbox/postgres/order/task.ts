@@ -5,6 +5,8 @@ export interface OrderTask {
   /** The file to which each handler appends a line when it begins. */
   readonly notes: string
   readonly leaseMs: number
+  /** The seed of its random numbers. */
+  readonly seed: number
 }
 
 /** The nth event of a media. */

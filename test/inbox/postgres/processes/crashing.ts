@@ -3,11 +3,14 @@ import { Pool } from 'pg'
 import { postgresInbox } from '../../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { silent } from '../../../handlers/fixture.ts'
+import { testSeed } from '../../../seed.ts'
+import { seeded } from '../../../seeded.ts'
 
 // Handles events until it meets one that makes it crash.
 const { url, schema } = JSON.parse(process.argv[2] as string) as { url: string; schema: string }
 process.on('disconnect', () => process.exit(1))
 
+const random = seeded(testSeed())
 const pool = new Pool({ connectionString: url })
 const receiver = createReceiver({
   verify: unverified(),
@@ -16,7 +19,7 @@ const receiver = createReceiver({
 })
 receiver.onAny(async ({ mediaId }, { transaction }) => {
   const isCulprit = mediaId.startsWith('culprit')
-  await sleep(isCulprit ? 100 : Math.random() * 200)
+  await sleep(isCulprit ? 100 : random() * 200)
   if (isCulprit) process.kill(process.pid, 'SIGKILL')
   await transaction((client) => client.query('INSERT INTO effect VALUES ($1)', [mediaId]))
 })
