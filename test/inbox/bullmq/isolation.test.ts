@@ -58,8 +58,24 @@ test('lets the others continue after 10 s beside a suspect that runs for long', 
   alone('another')
   end('suspect')
   expect(await running()).toEqual(['a'])
+  beside('b')
+  expect(await running()).toEqual(['a'])
   end('a')
   expect(await running()).toEqual(['another'])
+  end('another')
+  expect(await running()).toEqual(['b'])
+})
+
+test('waits until every other event has ended', async () => {
+  const { beside, alone, running, end } = runsOf(new Isolation())
+  beside('a')
+  beside('b')
+  alone('suspect')
+  await running()
+  end('a')
+  expect(await running()).toEqual(['b'])
+  end('b')
+  expect(await running()).toEqual(['suspect'])
 })
 
 test('starts a suspect after 10 s although another event still runs', async () => {

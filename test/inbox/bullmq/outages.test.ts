@@ -8,6 +8,7 @@ import { createReceiver, type Logger, unverified } from '../../../src/index.ts'
 import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { silent } from '../../conformance/subject.ts'
+import { ownTime } from '../../own-time.ts'
 import { findRedis } from '../../redis/find-redis.ts'
 import { RedisServer } from '../../redis/redis-server.ts'
 import { openWith } from '../open-with.ts'
@@ -96,11 +97,12 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await vi.waitUntil(() => lines.length > 0)
     expect(lines[0]).toMatch(/^there is no connection to Redis \(.*ECONNREFUSED.*\); deliveries are answered 503/)
 
-    const startedAt = performance.now()
+    const elapsed = ownTime()
     await expect(inbox.accept(eventOf('late'))).rejects.toEqual(unavailable)
-    expect(performance.now() - startedAt).toBeLessThan(500)
+    expect(elapsed()).toBeLessThan(500)
     await inbox.close()
-    expect(performance.now() - startedAt).toBeLessThan(4_000)
+    // Well before the 10 s that running events would have.
+    expect(elapsed()).toBeLessThan(8_000)
   }, 20_000)
 
   test('is unavailable within timeoutMs while Redis is down, and recovers by itself when it is back', async () => {
@@ -108,7 +110,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await inbox.accept(eventOf('before'))
     await becomesEmpty(inbox)
     await server.stop('SIGTERM')
-    const startedAt = performance.now()
+    const elapsed = ownTime()
     const steps = [
       ...Array.from({ length: 100 }, async () => inbox.accept(eventOf('during'))),
       inbox.stats(),
@@ -116,7 +118,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     ]
     for (const step of await Promise.allSettled(steps))
       expect(step).toEqual({ status: 'rejected', reason: unavailable })
-    expect(performance.now() - startedAt).toBeLessThan(600)
+    expect(elapsed()).toBeLessThan(600)
     await server.restart()
     await vi.waitUntil(() => accepts(inbox, 'after'), { timeout: 5_000 })
     await becomesEmpty(inbox)
@@ -134,6 +136,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const lines: string[] = []
     const { inbox } = open({ timeoutMs: 500 }, logInto(lines))
     await inbox.accept(eventOf('one'))
+    // Otherwise its result is on its way to Redis, and BullMQ reports that it was lost.
+    await vi.waitUntil(async () => Object.values(await inbox.stats()).every((count) => count === 0))
     for (let outage = 1; outage <= 2; outage++) {
       await server.stop()
       await expect(inbox.accept(eventOf('two'))).rejects.toEqual(unavailable)
@@ -209,12 +213,12 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   }, 20_000)
 
   test('is unavailable within timeoutMs while Redis does not answer', async () => {
-    const { inbox, runs } = open({ timeoutMs: 200 })
+    const { inbox, runs } = open({ timeoutMs: 1_000 })
     await inbox.accept(eventOf('one'))
     server.pause()
-    const startedAt = performance.now()
+    const elapsed = ownTime()
     await expect(inbox.accept(eventOf('two'))).rejects.toEqual(unavailable)
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(elapsed()).toBeLessThan(2_000)
     server.resume()
     await inbox.accept(eventOf('two'))
     await becomesEmpty(inbox)
@@ -226,10 +230,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await inbox.accept(eventOf('one'))
     await calls.next()
     await server.stop()
-    const startedAt = performance.now()
+    const elapsed = ownTime()
     const { unfinished } = await inbox.close({ timeoutMs: 100 })
     expect(unfinished.map(({ event }) => event.key)).toEqual(['one'])
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(elapsed()).toBeLessThan(3_000)
     calls.finishAll()
   })
 

@@ -1,0 +1,137 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
+import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
+import { silent } from '../../handlers/fixture.ts'
+import { findRedis } from '../../redis/find-redis.ts'
+import { RedisServer } from '../../redis/redis-server.ts'
+import { checkProgressIsStored } from '../progress.ts'
+
+describe.skipIf(!findRedis())('bullmqInbox', () => {
+  let server: RedisServer
+  let redis: Redis
+  beforeAll(async () => {
+    server = await RedisServer.start()
+    redis = new Redis(server.port)
+  })
+  afterAll(async () => {
+    redis?.disconnect()
+    await server?.remove()
+  })
+
+  test('begins a handler only once the success of the one before it is in Redis', async () => {
+    const queue = `progress ${crypto.randomUUID()}`
+    const inbox = bullmqInbox({ connection: server.url, queue })
+    const receiver = createReceiver({ verify: unverified(), inbox, logger: silent })
+    onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
+    await checkProgressIsStored(receiver, {
+      block: () => redis.call('CLIENT', 'PAUSE', '10000', 'WRITE'),
+      unblock: () => redis.call('CLIENT', 'UNPAUSE'),
+      async completed() {
+        const [job] = await redis.lrange(`bull:${queue}:active`, 0, -1)
+        return JSON.parse((await redis.hget(`bull:${queue}:${job}`, 'progress')) ?? '{}').completed
+      },
+    })
+  })
+
+  const open = (options: Partial<BullmqInboxOptions>) => {
+    const opened = openInbox(bullmqInbox({ connection: server.url, ...options }))
+    onTestFinished(async () => {
+      opened.calls.finishAll()
+      await opened.inbox.close({ timeoutMs: 1_000 })
+    })
+    return opened
+  }
+
+  /** Opens an inbox with an event that was cut off once, and so often again while it ran alone. */
+  const openCutOff = async (cutOffs: number) => {
+    const queue = `cut off ${crypto.randomUUID()}`
+    await open({ queue, handles: false }).inbox.accept(eventOf('one'))
+    const [job] = (await redis.lrange(`bull:${queue}:wait`, 0, -1)) as [string]
+    const key = `bull:${queue}:${job}`
+    await redis.hset(key, { stc: cutOffs + 1, cutOffs })
+    return { ...open({ queue }), cutOffs: () => redis.hget(key, 'cutOffs') }
+  }
+
+  test('handles an event that was cut off ten times, and counts no more if it ends', async () => {
+    const { inbox, calls, cutOffs } = await openCutOff(9)
+    const call = await calls.next()
+    expect(await cutOffs()).toBe('10')
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await until(async () => (await inbox.stats()).retrying === 1)
+    expect(await cutOffs()).toBe('9')
+  })
+
+  test('makes a dead letter of an event that was cut off eleven times, without a further attempt', async () => {
+    const { inbox } = await openCutOff(10)
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    expect(await inbox.deadLetters.get('one')).toMatchObject({
+      failures: [{ handler: 'none', message: 'its handling was cut off 11 times' }],
+    })
+  })
+
+  test('does not charge an event with a process that only closes', async () => {
+    const { inbox, calls, cutOffs } = await openCutOff(9)
+    await calls.next()
+    expect(await cutOffs()).toBe('10')
+    expect((await inbox.close({ timeoutMs: 0 })).unfinished).toHaveLength(1)
+    calls.finishAll()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await cutOffs()).toBe('9')
+  })
+
+  /** Makes Redis fail every command that writes. */
+  const fill = async () => {
+    await redis.config('SET', 'maxmemory', '1')
+    onTestFinished(() => makeRoom())
+  }
+  const makeRoom = async () => void (await redis.config('SET', 'maxmemory', '0'))
+  const recording = 'Redis could not record the result of an event'
+
+  test('records the end of an event as soon as Redis can, and does not handle it again', async () => {
+    const warnings: object[] = []
+    const warn = (details: object, message: string) => void (message === recording && warnings.push(details))
+    const definition = bullmqInbox({ connection: server.url, queue: `full ${crypto.randomUUID()}` })
+    const { inbox, calls } = openInbox(definition, { ...silent, warn })
+    onTestFinished(async () => void (await inbox.close({ timeoutMs: 1_000 })))
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    await fill()
+    call.finish()
+    await until(async () => warnings.length > 0)
+    expect(warnings[0]).toEqual({
+      key: 'one',
+      err: expect.objectContaining({ message: expect.stringMatching(/^OOM/) }),
+    })
+    expect(await inbox.stats()).toMatchObject({ running: 1 })
+    await makeRoom()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(warnings.length).toBeLessThan(5)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+  })
+
+  test('takes back the charge of an event that has ended no process as soon as Redis can', async () => {
+    const { inbox, calls, cutOffs } = await openCutOff(9)
+    const call = await calls.next()
+    await fill()
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await cutOffs()).toBe('10')
+    await makeRoom()
+    await until(async () => (await inbox.stats()).retrying === 1)
+    expect(await cutOffs()).toBe('9')
+  })
+
+  test('names every handler that failed in the reason of the failed job', async () => {
+    const queue = `failed ${crypto.randomUUID()}`
+    const { inbox, calls } = open({ queue })
+    await inbox.accept(eventOf('one'))
+    const failures = ['a', 'b'].map((handler) => ({ handler, message: 'Error: no' }))
+    ;(await calls.next()).finish({ status: 'dead', completed: [], failures })
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    const [job] = await redis.zrange(`bull:${queue}:failed`, '0', '-1')
+    expect(await redis.hget(`bull:${queue}:${job}`, 'failedReason')).toBe('a: Error: no; b: Error: no')
+  })
+})
