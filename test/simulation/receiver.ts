@@ -1,0 +1,93 @@
+import type { InboxDefinition, Transactional } from '../../src/inbox/inbox.ts'
+import { createReceiver, type HandlerContext, type MediaEvent, type Receiver, unverified } from '../../src/index.ts'
+import type { Journal, Run } from './journal.ts'
+import type { Plan, PlannedHandler } from './plan.ts'
+import type { Storage } from './storage.ts'
+import { currentScope, type Process, type Scope, type World } from './world.ts'
+
+/** The parts of a run that all servers share. */
+export interface Scene {
+  readonly world: World
+  readonly journal: Journal
+  readonly plan: Plan
+  readonly storage: Storage
+}
+
+/** Makes the receiver of a process, with the handlers of its version. */
+export function makeReceiver(
+  scene: Scene,
+  process: Process,
+  handlers: readonly PlannedHandler[],
+  inbox: InboxDefinition,
+): Receiver {
+  const { ack, attempts, baseMs, handlerTimeoutMs } = scene.plan
+  const log = (level: string) => (details: object, message: string) =>
+    scene.journal.note(`${process.name} ${level}: ${message} ${JSON.stringify(details, errorText)}`)
+  const logger = { debug() {}, info() {}, warn: log('warns'), error: log('errs') }
+  const retry = ack === 'handled' ? {} : { retry: { attempts, baseMs, maxMs: 4_000 } }
+  const receiver = createReceiver({ verify: unverified(), inbox, ack, handlerTimeoutMs, logger, ...retry })
+  for (const handler of handlers)
+    receiver.on(handler.types, (event, context) => handle(scene, process, handler, event, context), handler)
+  return receiver
+}
+
+const errorText = (_: string, value: unknown) => (value instanceof Error ? `${value} ${value.cause ?? ''}` : value)
+
+/** Handles an event for as long and as well as the plan says, and writes down how. */
+async function handle(
+  scene: Scene,
+  process: Process,
+  planned: PlannedHandler,
+  event: MediaEvent,
+  context: HandlerContext,
+): Promise<void> {
+  const { world, journal } = scene
+  const run: Run = {
+    event: numberOf(event),
+    handler: planned.name,
+    attempt: context.attempt,
+    by: process.name,
+    scope: currentScope() as Scope,
+    startedAt: world.now,
+  }
+  journal.runs.push(run)
+  journal.note(`${run.by} runs ${run.handler} of event ${run.event}, attempt ${run.attempt}`)
+  const end = (outcome: NonNullable<Run['outcome']>) => {
+    Object.assign(run, { endedAt: world.now, outcome: context.signal.aborted ? 'timed out' : outcome })
+    journal.note(`${run.by} ends ${run.handler} of event ${run.event}: ${run.outcome}`)
+  }
+  try {
+    await work(scene, process, planned, run.event, context)
+  } catch (error) {
+    end('failed')
+    throw error
+  }
+  end('done')
+}
+
+async function work(
+  { world, plan, storage }: Scene,
+  process: Process,
+  { name, longestMs, hanging, failure }: PlannedHandler,
+  event: number,
+  context: HandlerContext,
+): Promise<void> {
+  const isFaulty = world.now < plan.faultsUntil
+  const isHanging = isFaulty && process.random.chance(hanging)
+  if (isFaulty && longestMs > 0) await pause(process.random.between(0, longestMs))
+  if (isHanging) await pause(plan.handlerTimeoutMs * 1.5)
+  if (name === 'main' && plan.events[event]?.isFatal) {
+    process.end()
+    await new Promise(() => {})
+  }
+  if (isFaulty && process.random.chance(failure)) throw new Error('the handler failed')
+  const { writeDown } = storage
+  if (writeDown === undefined || name !== 'main') return
+  const { transaction } = context as unknown as Transactional<never>
+  await transaction((client) => writeDown(client, `${event} ${name}`))
+}
+
+/** Returns the number of an event, which is in its title. */
+export const numberOf = (event: MediaEvent): number => Number(event.title?.split(' ')[1])
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

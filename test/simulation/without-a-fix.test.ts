@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+
+/** A fault that the receiver once had: the line that prevents it, and the line without the fix. */
+interface Fault {
+  readonly file: string
+  readonly fix: string
+  readonly without: string
+  readonly workers?: boolean
+  /** What the simulation says about it. */
+  readonly finding: RegExp
+}
+
+const faults: Readonly<Record<string, Fault>> = {
+  'on Workers a request that is cut off stops the inbox for good': {
+    file: 'src/inbox/shared/handling.ts',
+    fix: 'if (!requestsEndWork) return',
+    without: 'if (requestsEndWork) return',
+    workers: true,
+    finding: /events stay in the inbox/,
+  },
+  'a claim in Redis whose answer is lost blocks itself': {
+    file: 'src/idempotency/redis.ts',
+    fix: 'if not held or held == mine then',
+    without: 'if not held then',
+    finding: /with in_progress, and no other process had it/,
+  },
+  'a clock that was ahead and is corrected postpones retries': {
+    file: 'src/inbox/sqlite/events.ts',
+    fix: 'Math.min(row.due_at - Date.now(), row.delay_ms ?? Number.POSITIVE_INFINITY)',
+    without: 'row.due_at - Date.now()',
+    finding: /events stay in the inbox/,
+  },
+  'a crash loop turns innocent events into dead letters': {
+    file: 'src/inbox/sqlite/owner.ts',
+    fix: 'SET starts = starts + 1 WHERE id = ?',
+    without: 'SET starts = starts + 1 WHERE id > 0 * ?',
+    finding: /became a dead letter because of crashes that it did not cause/,
+  },
+}
+
+const project = join(import.meta.dirname, '../..')
+const tsx = join(project, 'node_modules/tsx/dist/esm/index.mjs')
+
+/** Plays seeds with a copy of the source that lacks a fix, until one fails. Returns what is printed. */
+async function playWithout({ file, fix, without, workers = false }: Fault): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'without-a-fix-'))
+  onTestFinished(() => rm(copy, { recursive: true }))
+  for (const path of ['package.json', 'tsconfig.json', 'src', 'test/seeded.ts', 'test/simulation'])
+    await cp(join(project, path), join(copy, path), { recursive: true })
+  await symlink(join(project, 'node_modules'), join(copy, 'node_modules'))
+  const source = await readFile(join(copy, file), 'utf8')
+  expect(source.split(fix), 'the line of the fix has changed').toHaveLength(2)
+  await writeFile(join(copy, file), source.replace(fix, without))
+  const program = ['--import', tsx, 'test/simulation/run.ts', '--until-failure', ...(workers ? ['--workers'] : [])]
+  const run = promisify(execFile)(process.execPath, program, { cwd: copy })
+  return run.then(
+    () => 'no seed failed',
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+  )
+}
+
+describe('the simulation finds, within 500 seeds, that', () => {
+  test.each(Object.entries(faults))(
+    '%s',
+    async (_, fault) => {
+      expect(await playWithout(fault)).toMatch(fault.finding)
+    },
+    120_000,
+  )
+})
