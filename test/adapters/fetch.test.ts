@@ -98,18 +98,32 @@ test('reports a body as incomplete when reading it fails', async () => {
   expect(reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
 })
 
-test('stops reading a body above the limit', async () => {
+test('stops reading a body above the limit, and tells its source', async () => {
   const { receiver } = watchedReceiver({ ...bytes, maxBodyBytes: 1_000 })
   let pulls = 0
+  let cancelled = false
   const body = new ReadableStream({
     pull(controller) {
       pulls += 1
       controller.enqueue(new Uint8Array(600))
     },
+    cancel() {
+      cancelled = true
+    },
   })
   const response = await fetchHandler(receiver)(
     new Request(target, { method: 'POST', body, duplex: 'half' } as RequestInit),
   )
-  expect(response.status).toBe(413)
+  expect([response.status, cancelled]).toEqual([413, true])
   expect(pulls).toBeLessThanOrEqual(4)
+})
+
+test('answers 413 even if the source of a body above the limit cannot be cancelled', async () => {
+  const { receiver } = watchedReceiver({ ...bytes, maxBodyBytes: 1_000 })
+  const body = new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(600)),
+    cancel: () => Promise.reject(new Error('the sender disconnected')),
+  })
+  const request = new Request(target, { method: 'POST', body, duplex: 'half' } as RequestInit)
+  expect((await fetchHandler(receiver)(request)).status).toBe(413)
 })

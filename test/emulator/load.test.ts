@@ -1,22 +1,23 @@
 import { expect, test } from 'vitest'
+import { computingTime } from '../own-time.ts'
 import { answering, api, emulate, serve, subscribe } from './fixture.ts'
 
-test('thousands of unfinished events do not slow the API, and all of them arrive', { timeout: 60_000 }, async () => {
+test('thousands of unfinished events do not slow the API, and all of them arrive', { timeout: 180_000 }, async () => {
   const emulator = await emulate({ timeScale: 0, maxRecords: 5_000 })
   await subscribe(emulator, await serve(answering(200)))
   for (let count = 0; count < 500; count++) emulator.addMedia({ qualities: ['360p', '480p', '720p'] })
 
   let slowestMs = 0
   for (let count = 0; count < 50; count++) {
-    const begin = performance.now()
+    const computed = computingTime()
     expect((await api(emulator, 'GET', '/webhooks')).status).toBe(200)
-    slowestMs = Math.max(slowestMs, performance.now() - begin)
+    slowestMs = Math.max(slowestMs, computed())
   }
   expect(emulator.sendings().some(({ state }) => state === 'waiting')).toBe(true)
   // About 20 ms on an idle machine.
   expect(slowestMs).toBeLessThan(1_000)
 
-  await emulator.settled({ timeoutMs: 50_000 })
+  await emulator.settled({ timeoutMs: 150_000 })
   const states = emulator.sendings().map(({ state }) => state)
   expect(states).toHaveLength(3_000)
   expect(new Set(states)).toEqual(new Set(['acknowledged']))

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
+import { longestComputing } from '../../own-time.ts'
 import { listen, listenAndAnswer, outboxWith, payloadOf, refusingUrl, timers } from './fixture.ts'
 
 describe('a closed outbox', () => {
@@ -136,14 +137,8 @@ test('ten thousand events at once do not block the process', async () => {
   const outbox = outboxWith()
   for (let i = 0; i < 10_000; i++) outbox.send({ id: `w${i % 5}`, url }, payloadOf(`m${i}`))
 
-  let latestMs = 0
-  let due = performance.now() + 10
-  const timer = setInterval(() => {
-    latestMs = Math.max(latestMs, performance.now() - due)
-    due = performance.now() + 10
-  }, 10)
+  const longest = longestComputing()
   await outbox.idle()
-  clearInterval(timer)
   expect(outbox.list().every(({ state }) => state === 'acknowledged')).toBe(true)
-  expect(latestMs).toBeLessThan(1_000)
-}, 60_000)
+  expect(longest()).toBeLessThan(1_000)
+}, 180_000)

@@ -82,9 +82,9 @@ describe('an answer', () => {
       response.on('drain', write)
       write()
     })
-    const { answer, durationMs } = await sender.deliver(url, body)
+    const { answer, failure } = await sender.deliver(url, body)
     expect(answer).toEqual({ status: 200, body: 'x'.repeat(1_024) })
-    expect(durationMs).toBeLessThan(2_000)
+    expect(failure).toBeUndefined()
   })
 
   test('that is slow and never ends is a timeout', async () => {
