@@ -61,7 +61,7 @@ export async function maxDeadLettersOf(definition: InboxDefinition): Promise<num
   const parse = (): never => {
     throw new Error('nothing is unreadable here')
   }
-  const inbox = definition.open({ handle: async () => dead, parse, logger })
+  const inbox = definition.open({ handle: async () => dead, handlersOf: () => [], parse, logger })
   try {
     while (accepted < 11_000) {
       accepted += await acceptBatch({ inbox })
