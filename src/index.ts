@@ -47,6 +47,9 @@ export type {
   InboxDefinition,
   InboxHost,
   InboxStats,
+  InboxStorage,
+  MessageOptions,
+  MessageResult,
   ParseUnreadable,
   Transactional,
   TransactionScope,
@@ -59,7 +62,7 @@ export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
 export type { DeliveryReport, HandlingReport, Hooks } from './receiver/hooks.ts'
-export type { Receiver, ReceiverOptions } from './receiver/options.ts'
+export type { Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export { anyOf } from './verify/any-of.ts'
 export { type BasicAuthOptions, basicAuth } from './verify/basic-auth.ts'

@@ -75,7 +75,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
 
   let inboxes = 0
   // Without leases: the store ends with the process, so no claim outlives its owner.
-  return withClaims(steps, ({ leaseMs }) => {
+  const claims: IdempotencyStore['claims'] = ({ leaseMs }) => {
     const owner = `inbox ${++inboxes}`
     return {
       claim: (key) => steps.claim(key, owner, Number.POSITIVE_INFINITY),
@@ -91,5 +91,6 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
         for (const [, lease] of leases) if (lease.owner === owner) lease.expiresAt = expiresAt
       },
     }
-  })
+  }
+  return Object.assign(withClaims(steps, claims), { isLocal: true })
 }

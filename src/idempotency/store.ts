@@ -44,6 +44,8 @@ export interface ClaimsOptions {
 
 /** Remembers which event keys were claimed and finished. `defineStore` makes one from its steps. */
 export interface IdempotencyStore extends StoreSteps {
+  /** `true` if keys are remembered in this process only. */
+  readonly isLocal?: boolean
   /** Makes the claims of one inbox. */
   claims(options: ClaimsOptions): Claims
 }

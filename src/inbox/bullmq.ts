@@ -91,7 +91,7 @@ export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
   checkNumbers('bullmqInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
   checkQueue('bullmqInbox', connection, queue)
   const settings = { connection, queue, handles, concurrency, leaseMs, ttlMs, timeoutMs }
-  return defineInbox({ name: 'bullmqInbox', open: (host) => new BullmqInbox(host, settings) })
+  return defineInbox({ name: 'bullmqInbox', storage: 'database', open: (host) => new BullmqInbox(host, settings) })
 }
 
 class BullmqInbox implements Inbox {

@@ -213,6 +213,11 @@ export interface Inbox {
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**
+   * Handles an event that a queue delivers. Present if the inbox hands its events over to one. Never rejects.
+   * @param message what the inbox gave the queue: the object, or its JSON as text or bytes
+   */
+  handleMessage?(message: unknown, options?: MessageOptions): Promise<MessageResult>
+  /**
    * Keeps an unreadable delivery among the dead letters, so that nothing is lost until a version that can parse it is
    * deployed. Absent if the inbox does not outlive the process.
    */
@@ -234,10 +239,38 @@ export interface Inbox {
 export interface InboxHost {
   /** Runs the handlers of an event. */
   readonly handle: Handle
+  /** Returns the names of the handlers of an event, in the order in which they run. */
+  readonly handlersOf: (event: MediaEvent) => readonly string[]
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
   /** Never throws. */
   readonly logger: Logger
+}
+
+/**
+ * Where an inbox keeps accepted events: in the process's memory, in a file of its machine, or in a database that other
+ * processes reach. `handed-over`: to a queue or an object that also starts their handling, so that this process need not
+ * stay alive.
+ */
+export type InboxStorage = 'memory' | 'file' | 'database' | 'handed-over'
+
+/** The result of {@link Inbox.handleMessage}, which tells the queue what to do with the message. */
+export type MessageResult =
+  /** The event is handled, or was handled before. The queue deletes the message. */
+  | { readonly status: 'done' }
+  /** The queue delivers the message again, after `delayMs` if it can wait. */
+  | { readonly status: 'retry'; readonly delayMs: number }
+  /** No attempts are left. The queue moves the message to its dead letters. */
+  | { readonly status: 'dead'; readonly failures: readonly HandlerFailure[] }
+
+/** The options of {@link Inbox.handleMessage}. */
+export interface MessageOptions {
+  /**
+   * How often the queue has delivered the message, this time included. Each is taken for the first if the queue does not
+   * count.
+   * @defaultValue 1
+   */
+  readonly attempt?: number | undefined
 }
 
 /**
@@ -249,6 +282,10 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly name: string
   /** `true` if the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
   readonly handlesNow?: boolean
+  /** Where accepted events are kept. Absent if nobody knows. */
+  readonly storage?: InboxStorage
+  /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
+  readonly localKeys?: boolean
   /** Never set: it carries the type parameter. */
   readonly additions?: Additions
   /**

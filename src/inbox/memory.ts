@@ -71,7 +71,14 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
   checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
   const settings = { store, leaseMs, concurrency, maxWaiting, maxDeadLetters }
-  return defineInbox({ name: 'memoryInbox', handlesNow: true, open: (host) => new MemoryInbox(host, settings) })
+  const open = (host: InboxHost) => new MemoryInbox(host, settings)
+  return defineInbox({
+    name: 'memoryInbox',
+    handlesNow: true,
+    storage: 'memory',
+    localKeys: store.isLocal === true,
+    open,
+  })
 }
 
 class MemoryInbox implements Inbox {

@@ -128,7 +128,8 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
     throw invalid('connection has to be a URL or the options of a pool')
   checkSchemaName('postgresInbox', schema)
   const settings = { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
-  return defineInbox({ name: 'postgresInbox', open: (host) => new PostgresInbox(host, settings, pool, connection) })
+  const open = (host: InboxHost) => new PostgresInbox(host, settings, pool, connection)
+  return defineInbox({ name: 'postgresInbox', storage: 'database', open })
 }
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `postgresInbox: ${problem}`)

@@ -93,7 +93,7 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
   checkNumbers('sqliteInbox', limits)
   const open = opener(path, database)
-  return defineInbox({ name: 'sqliteInbox', open: (host) => new SqliteInbox(host, open(), limits) })
+  return defineInbox({ name: 'sqliteInbox', storage: 'file', open: (host) => new SqliteInbox(host, open(), limits) })
 }
 
 function opener(path: string | undefined, database: SqliteDatabase | undefined): () => OwnedFile {

@@ -4,7 +4,14 @@ import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
 import type { EventKeySource } from '../events/parse.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
-import type { CloseOptions, CloseReport, Inbox, InboxDefinition } from '../inbox/inbox.ts'
+import type {
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxDefinition,
+  MessageOptions,
+  MessageResult,
+} from '../inbox/inbox.ts'
 import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
@@ -77,6 +84,13 @@ export interface Receiver<out Additions = unknown> {
   /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
+   * Handles a message of the queue that `queueInbox` sent it to: runs the handlers that have not completed yet, and says
+   * what the queue has to do. An event that was handled before is `done`.
+   * @param message the message as sent: the object, or its JSON as text or bytes
+   * @throws WebhookError `invalid_option` when the inbox has no queue
+   */
+  handle(message: unknown, options?: MessageOptions): Promise<MessageResult>
+  /**
    * Registers a handler for one type or several.
    * @throws WebhookError `invalid_option` for a type that is not in the catalogue, or a name that is taken.
    */
@@ -110,6 +124,16 @@ export interface Receiver<out Additions = unknown> {
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
+  /** What the receiver was made with, for adapters that check it against their platform. */
+  readonly setup: ReceiverSetup
+}
+
+/** What a receiver was made with. */
+export interface ReceiverSetup extends Pick<InboxDefinition, 'storage' | 'localKeys'> {
+  /** The name of the inbox. */
+  readonly inbox: string
+  /** The moment of the acknowledgement. */
+  readonly ack: 'accepted' | 'handled'
 }
 
 /**

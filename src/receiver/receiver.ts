@@ -15,7 +15,7 @@ import { longestWaitMs, within } from '../internal/timers.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
-import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
+import { accept, acceptAndHandle, guard, handleMessage, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
 
 /**
  * Makes a receiver, and opens its inbox.
@@ -41,6 +41,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       handlerTimeoutMs,
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
     }),
+    handlersOf: ({ type }) => registry.handlersFor(type).map(({ name }) => name),
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
   })
@@ -108,7 +109,10 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   return withRegistration(registry, {
     inbox,
+    setup: { ack, inbox: definition.name, storage: definition.storage, localKeys: definition.localKeys },
     receive,
+    // Async, so that a wrong inbox rejects the promise, as a wrong message would.
+    handle: async (message, messageOptions) => handleMessage(inbox, definition, message, messageOptions),
     // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
     ready: async () => inbox.ready?.(),
@@ -118,7 +122,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 /** Adds the methods that register handlers. */
 function withRegistration(
   registry: HandlerRegistry,
-  path: Pick<Receiver, 'inbox' | 'receive' | 'ready' | 'close'>,
+  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'handle' | 'ready' | 'close'>,
 ): Receiver<never> {
   const receiver: Receiver<never> = {
     ...path,

@@ -1,7 +1,15 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventKeySource } from '../events/parse.ts'
-import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  AcceptOptions,
+  Inbox,
+  InboxDefinition,
+  MessageOptions,
+  MessageResult,
+} from '../inbox/inbox.ts'
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
@@ -62,7 +70,7 @@ function checkBody(
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   if (!(read instanceof Uint8Array)) {
-    if (read.parsed === undefined) throw bodyConsumed('left no body')
+    if (read.parsed === undefined) throw bodyConsumed(read, 'left no body')
   } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return read
 }
@@ -70,11 +78,9 @@ function checkBody(
 const tooLarge = (maxBodyBytes: number): WebhookError =>
   new WebhookError('too_large', `the body is larger than ${maxBodyBytes} bytes`)
 
-const bodyConsumed = (need: string): WebhookError =>
+const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need: string): WebhookError =>
   new WebhookError('body_consumed', 'a body parser ran before the receiver', {
-    cause:
-      `a body parser ran before the receiver, and ${need}: mount the receiver before it, or give its path ` +
-      "express.raw({ type: '*/*' })",
+    cause: `a body parser ran before the receiver, and ${need}: ${fix}`,
   })
 
 const noBytes = new Uint8Array()
@@ -90,7 +96,7 @@ export function verifyDelivery(
   { url, headers }: Delivery,
   body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<string | undefined> {
-  if (!(body instanceof Uint8Array)) throw bodyConsumed(`${verifier.name} needs the exact bytes`)
+  if (!(body instanceof Uint8Array)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
     verification = verifier.verify({ url, headers, body })
@@ -172,6 +178,20 @@ export async function acceptAndHandle(
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is being handled')
   return result
+}
+
+/**
+ * Handles a message of a queue.
+ * @throws WebhookError `invalid_option` when the inbox has no queue
+ */
+export function handleMessage(
+  inbox: Inbox,
+  { name }: InboxDefinition,
+  message: unknown,
+  options?: MessageOptions,
+): Promise<MessageResult> {
+  if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
+  throw new WebhookError('invalid_option', `receiver.handle works with queueInbox only, not with ${name}`)
 }
 
 function unavailable(error: unknown): never {

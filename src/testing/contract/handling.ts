@@ -52,7 +52,7 @@ export function openInbox(
   const parse = (): never => {
     throw new WebhookError('malformed', 'the delivery still cannot be parsed')
   }
-  const inbox = definition.open({ handle, parse, logger })
+  const inbox = definition.open({ handle, handlersOf: () => ['a', 'b'], parse, logger })
   const calls: Calls = {
     async next() {
       const call = started.shift()
