@@ -10,6 +10,7 @@ const library = entries(
   'src/inbox/sqlite',
   'src/inbox/bullmq',
   'src/inbox/postgres',
+  'src/inbox/queue',
   'src/testing/index',
   'src/client/index',
   'src/emulator/index',

@@ -97,6 +97,14 @@ const bundles: Record<string, Bundled> = {
     external: ['pg'],
     prints: 'WebhookError invalid_option',
   },
+  './inbox/queue': {
+    program: `
+      import { createReceiver, lruStore, unverified } from 'media-webhooks'
+      import { queueInbox } from 'media-webhooks/inbox/queue'
+      const receiver = createReceiver({ verify: unverified(), inbox: queueInbox({ send() {}, store: lruStore() }) })
+      receiver.handle('no message').then(({ status }) => console.log(status))`,
+    prints: 'dead',
+  },
   './idempotency/redis': {
     program: `
       import { redisStore } from 'media-webhooks/idempotency/redis'

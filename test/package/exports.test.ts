@@ -68,6 +68,9 @@ test('the exported names grow only where somebody has looked at them', () => {
         "openInboxDatabase",
         "postgresInbox",
       ],
+      "/inbox/queue": [
+        "queueInbox",
+      ],
       "/inbox/sqlite": [
         "openInboxFile",
         "sqliteInbox",

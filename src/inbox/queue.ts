@@ -1,0 +1,212 @@
+import { WebhookError } from '../errors.ts'
+import type { Claims, IdempotencyStore } from '../idempotency/store.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
+import { Closing } from '../internal/closing.ts'
+import { LazyAbort } from '../internal/lazy-abort.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { longestWaitMs, within } from '../internal/timers.ts'
+import type {
+  AcceptedEvent,
+  Attempt,
+  CloseOptions,
+  CloseReport,
+  DeadLetters,
+  Inbox,
+  InboxDefinition,
+  InboxHost,
+  InboxStats,
+  MessageOptions,
+  MessageResult,
+} from './inbox.ts'
+import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
+import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
+import { defineInbox } from './shared/define-inbox.ts'
+
+export type { QueueMessage } from './queue/message.ts'
+
+/** The options of `queueInbox`. */
+export interface QueueInboxOptions {
+  /**
+   * Sends an event to your queue. The delivery is answered 200 once the promise resolves, so it has to resolve after the
+   * queue has stored the message.
+   */
+  readonly send: (message: QueueMessage) => MaybePromise<unknown>
+  /**
+   * Remembers which events, and which of their handlers, have finished. Share it between the processes that consume the
+   * queue: most queues deliver a message twice at times.
+   */
+  readonly store: IdempotencyStore
+  /**
+   * The time after which another consumer can take over the event of one that crashed, in ms.
+   * @defaultValue 30_000
+   */
+  readonly leaseMs?: number
+  /**
+   * The longest wait for `send`, in ms. After that, the delivery is answered 503 `unavailable`.
+   * @defaultValue 2_500
+   */
+  readonly sendTimeoutMs?: number
+}
+
+/** The answer to a message that cannot be handled now. */
+const later: MessageResult = Object.freeze({ status: 'retry', delayMs: 5_000 })
+
+/**
+ * An inbox that hands each event over to a queue, where the process may end with its answer: functions and the edge.
+ * `receiver.handle` consumes the queue's messages, in the same process or in another.
+ *
+ * ```ts
+ * const inbox = queueInbox({ send: (message) => env.QUEUE.send(message), store: redisStore({ client }) })
+ * const receiver = createReceiver({ verify, inbox })
+ * // in the consumer
+ * const result = await receiver.handle(message.body, { attempt: message.attempts })
+ * ```
+ *
+ * The queue keeps the events, so their numbers and dead letters are found there, and so does its limit of attempts hold:
+ * let it deliver a message as often as `retry.attempts` says.
+ * @throws WebhookError `invalid_option`
+ */
+export function queueInbox(options: QueueInboxOptions): InboxDefinition {
+  const { send, store, leaseMs = 30_000, sendTimeoutMs = 2_500, ...unknown } = options
+  checkUnknown('queueInbox', unknown)
+  checkNumbers('queueInbox', { leaseMs, sendTimeoutMs })
+  if (typeof send !== 'function') throw new WebhookError('invalid_option', 'queueInbox: send has to be a function')
+  if (typeof store?.claims !== 'function') {
+    const message = 'queueInbox: store has to come from redisStore(), defineStore() or, for one process, lruStore()'
+    throw new WebhookError('invalid_option', message)
+  }
+  const settings = { send, store, leaseMs, sendTimeoutMs }
+  return defineInbox({
+    name: 'queueInbox',
+    storage: 'handed-over',
+    localKeys: store.isLocal === true,
+    open: (host) => new QueueInbox(host, settings),
+  })
+}
+
+/** The queue keeps dead letters. */
+const noDeadLetters: DeadLetters = {
+  list: () => [],
+  get: () => undefined,
+  replay: () => false,
+  discard: () => false,
+}
+
+/** The attempt at an event that a delivery of its message makes. */
+class MessageAttempt extends LazyAbort implements Attempt {
+  readonly accepted: AcceptedEvent
+  readonly number: number
+  completed: readonly string[] = []
+  succeeded: Attempt['succeeded']
+
+  constructor(accepted: AcceptedEvent, number: number) {
+    super()
+    this.accepted = accepted
+    this.number = number
+  }
+}
+
+class QueueInbox implements Inbox {
+  readonly deadLetters = noDeadLetters
+  readonly #host: InboxHost
+  readonly #options: Required<QueueInboxOptions>
+  readonly #claims: Claims
+  /** The messages that are being handled, by event key. */
+  readonly #running = new Map<string, MessageAttempt>()
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  #onIdle: (() => void) | undefined
+
+  constructor(host: InboxHost, options: Required<QueueInboxOptions>) {
+    this.#host = host
+    this.#options = options
+    const onLost = (key: string) => this.#leaseLost(key)
+    this.#claims = options.store.claims({ leaseMs: options.leaseMs, logger: host.logger, onLost })
+  }
+
+  async accept(accepted: AcceptedEvent): Promise<'accepted'> {
+    this.#closing.checkOpen()
+    const { send, sendTimeoutMs } = this.#options
+    await within(sendTimeoutMs, Promise.resolve(send(toMessage(accepted))), () => {
+      throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
+    })
+    return 'accepted'
+  }
+
+  async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {
+    const accepted = readMessage(message)
+    if (accepted === undefined) return this.#unreadable()
+    const { key } = accepted.event
+    // Another delivery of the message may be running here.
+    if (this.#closing.hasStarted || this.#running.has(key)) return later
+    const attempt = new MessageAttempt(accepted, number)
+    this.#running.set(key, attempt)
+    try {
+      const claim = await this.#claims.claim(key)
+      if (claim === 'done') return { status: 'done' }
+      return claim === 'claimed' ? await this.#attempt(attempt) : later
+    } catch (err) {
+      // The claims cannot be reached. Those that were carried out all the same are given back, or run out.
+      this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
+      return later
+    } finally {
+      this.#running.delete(key)
+      if (this.#running.size === 0) this.#onIdle?.()
+    }
+  }
+
+  /** Handles an event that is claimed, and gives the claim back unless the event is done. */
+  async #attempt(attempt: MessageAttempt): Promise<MessageResult> {
+    const { event, receivedAt } = attempt.accepted
+    const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event))
+    let isDone = false
+    try {
+      const completed = await handlers.claim()
+      if (completed === undefined) return later
+      attempt.completed = completed
+      attempt.succeeded = (handler) => this.#recorded(handlers.complete(handler))
+      const result = await this.#host.handle(event, receivedAt, attempt)
+      isDone = result.status === 'done'
+      if (result.status === 'done') await this.#recorded(completeIn(this.#claims, event.key))
+      else await this.#recorded(Promise.all(result.completed.map((handler) => handlers.complete(handler))))
+      return result
+    } finally {
+      await handlers.release()
+      if (!isDone) await this.#claims.release(event.key)
+    }
+  }
+
+  /** Waits for a record, but not for ever: what has been handled is not handled again because a store is away. */
+  #recorded(record: Promise<unknown>): Promise<void> {
+    return within(this.#options.leaseMs, record, () => {}).then(() => {})
+  }
+
+  #unreadable(): MessageResult {
+    const message = 'the message is not one that queueInbox has sent'
+    this.#host.logger.error({}, message)
+    return { status: 'dead', failures: [{ handler: 'none', message }] }
+  }
+
+  #leaseLost(key: string): void {
+    this.#running.get(key)?.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
+  }
+
+  stats(): InboxStats {
+    return { waiting: 0, running: this.#running.size, retrying: 0, deadLetters: 0 }
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Finishes what runs. The queue delivers the rest to another consumer. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+    if (this.#running.size > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
+    const unfinished = [...this.#running.values()].map(({ accepted }) => ({ ...accepted, state: 'running' as const }))
+    for (const attempt of this.#running.values()) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
+    this.#claims.stop()
+    return { unfinished }
+  }
+}

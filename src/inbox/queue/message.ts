@@ -1,0 +1,45 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { AcceptedEvent } from '../inbox.ts'
+import { reviveAccepted } from '../shared/stored.ts'
+
+/** An event on its way through a queue. Every value in it is JSON. */
+export interface QueueMessage {
+  /** The version of this form. A consumer handles the messages of earlier versions too. */
+  readonly version: 1
+  /** The event's key: the deduplication id of a queue that takes one. */
+  readonly key: string
+  /** The event's media: the group or partition of a queue that keeps the order within one. */
+  readonly mediaId: string
+  /** The time at which the delivery was received, in ISO 8601. */
+  readonly receivedAt: string
+  /** The event, with `emittedAt` in ISO 8601. */
+  readonly event: Omit<MediaEvent, 'emittedAt'> & { readonly emittedAt?: string | undefined }
+}
+
+export function toMessage({ event, receivedAt }: AcceptedEvent): QueueMessage {
+  const { key, mediaId, emittedAt } = event
+  return {
+    version: 1,
+    key,
+    mediaId,
+    receivedAt: receivedAt.toISOString(),
+    event: { ...event, emittedAt: emittedAt?.toISOString() },
+  }
+}
+
+/** Reads a message: the object, or its JSON as text or bytes. Returns `undefined` if it is none. */
+export function readMessage(message: unknown): AcceptedEvent | undefined {
+  try {
+    const value = (isBytes(message) ? new TextDecoder().decode(message) : message) as string | Partial<QueueMessage>
+    const { version, receivedAt, event }: Partial<QueueMessage> = typeof value === 'string' ? JSON.parse(value) : value
+    if (version !== 1 || receivedAt === undefined) return undefined
+    const isEvent = [event?.key, event?.type, event?.mediaId].every((field) => typeof field === 'string')
+    const accepted = reviveAccepted({ event, receivedAt } as unknown as AcceptedEvent)
+    return isEvent && !Number.isNaN(accepted.receivedAt.getTime()) ? accepted : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isBytes = (message: unknown): message is ArrayBuffer | Uint8Array =>
+  message instanceof Uint8Array || message instanceof ArrayBuffer
