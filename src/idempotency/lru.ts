@@ -49,6 +49,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   }
 
   const steps: StoreSteps = {
+    isLocal: true,
     claim(key, owner, leaseMs) {
       if (done.get(key) !== undefined) return 'done'
       const lease = leases.get(key)
@@ -75,7 +76,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
 
   let inboxes = 0
   // Without leases: the store ends with the process, so no claim outlives its owner.
-  const claims: IdempotencyStore['claims'] = ({ leaseMs }) => {
+  return withClaims(steps, ({ leaseMs }) => {
     const owner = `inbox ${++inboxes}`
     return {
       claim: (key) => steps.claim(key, owner, Number.POSITIVE_INFINITY),
@@ -91,6 +92,5 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
         for (const [, lease] of leases) if (lease.owner === owner) lease.expiresAt = expiresAt
       },
     }
-  }
-  return Object.assign(withClaims(steps, claims), { isLocal: true })
+  })
 }

@@ -9,6 +9,8 @@ export type Claim = 'claimed' | 'in-progress' | 'done'
  * which would run handlers twice. `testing` has the contract suite that the steps of every store pass.
  */
 export interface StoreSteps {
+  /** `true` if keys are remembered in this process only. */
+  readonly isLocal?: boolean
   /**
    * Claims a key for `leaseMs` milliseconds. `in-progress` while any owner's lease lasts, the caller's own included;
    * `done` once the key was completed. When a lease has run out, the key can be claimed again.
@@ -44,8 +46,6 @@ export interface ClaimsOptions {
 
 /** Remembers which event keys were claimed and finished. `defineStore` makes one from its steps. */
 export interface IdempotencyStore extends StoreSteps {
-  /** `true` if keys are remembered in this process only. */
-  readonly isLocal?: boolean
   /** Makes the claims of one inbox. */
   claims(options: ClaimsOptions): Claims
 }

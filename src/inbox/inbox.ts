@@ -285,7 +285,7 @@ export interface InboxDefinition<out Additions = unknown> {
   /** Where accepted events are kept. Absent if nobody knows. */
   readonly storage?: InboxStorage
   /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
-  readonly localKeys?: boolean
+  readonly localKeys?: boolean | undefined
   /** Never set: it carries the type parameter. */
   readonly additions?: Additions
   /**

@@ -76,7 +76,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
     name: 'memoryInbox',
     handlesNow: true,
     storage: 'memory',
-    localKeys: store.isLocal === true,
+    localKeys: store.isLocal,
     open,
   })
 }

@@ -79,7 +79,7 @@ export function queueInbox(options: QueueInboxOptions): InboxDefinition {
   return defineInbox({
     name: 'queueInbox',
     storage: 'handed-over',
-    localKeys: store.isLocal === true,
+    localKeys: store.isLocal,
     open: (host) => new QueueInbox(host, settings),
   })
 }

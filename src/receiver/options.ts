@@ -129,9 +129,8 @@ export interface Receiver<out Additions = unknown> {
 }
 
 /** What a receiver was made with. */
-export interface ReceiverSetup extends Pick<InboxDefinition, 'storage' | 'localKeys'> {
-  /** The name of the inbox. */
-  readonly inbox: string
+export interface ReceiverSetup {
+  readonly inbox: Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
   /** The moment of the acknowledgement. */
   readonly ack: 'accepted' | 'handled'
 }

@@ -109,10 +109,10 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   return withRegistration(registry, {
     inbox,
-    setup: { ack, inbox: definition.name, storage: definition.storage, localKeys: definition.localKeys },
+    setup: { ack, inbox: definition },
     receive,
     // Async, so that a wrong inbox rejects the promise, as a wrong message would.
-    handle: async (message, messageOptions) => handleMessage(inbox, definition, message, messageOptions),
+    handle: async (message, options) => handleMessage(inbox, message, options),
     // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
     ready: async () => inbox.ready?.(),

@@ -1,15 +1,7 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventKeySource } from '../events/parse.ts'
-import type {
-  Acceptance,
-  AcceptedEvent,
-  AcceptOptions,
-  Inbox,
-  InboxDefinition,
-  MessageOptions,
-  MessageResult,
-} from '../inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox, MessageOptions, MessageResult } from '../inbox/inbox.ts'
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
@@ -184,14 +176,9 @@ export async function acceptAndHandle(
  * Handles a message of a queue.
  * @throws WebhookError `invalid_option` when the inbox has no queue
  */
-export function handleMessage(
-  inbox: Inbox,
-  { name }: InboxDefinition,
-  message: unknown,
-  options?: MessageOptions,
-): Promise<MessageResult> {
+export function handleMessage(inbox: Inbox, message: unknown, options?: MessageOptions): Promise<MessageResult> {
   if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
-  throw new WebhookError('invalid_option', `receiver.handle works with queueInbox only, not with ${name}`)
+  throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
 }
 
 function unavailable(error: unknown): never {
