@@ -59,6 +59,8 @@ export class PostgresHandling {
   /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
   #isUnsure = false
   #renewedAt = performance.now()
+  /** `true` if the last renewal was late, and left the other processes the time to renew theirs. */
+  #gaveTime = false
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -173,10 +175,13 @@ export class PostgresHandling {
   async #renew(): Promise<number> {
     const { isLost, hasDead } = await this.#owner.renew()
     if (isLost) await this.#lost()
-    // After an outage of Postgres the others have not renewed their leases either, and are about to.
-    const wasAway = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
+    // After an outage of Postgres the others have not renewed their leases either, and are about to. They have until the
+    // next time: where every renewal is late, Postgres is only slow.
+    const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
+    const givesTime = isLate && !this.#gaveTime
+    this.#gaveTime = givesTime
     this.#renewedAt = performance.now()
-    if (hasDead && !wasAway) {
+    if (hasDead && !givesTime) {
       await this.#owner.takeOver()
       this.wake()
     }
