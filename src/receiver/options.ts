@@ -133,6 +133,8 @@ export interface ReceiverSetup {
   readonly inbox: Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
   /** The moment of the acknowledgement. */
   readonly ack: 'accepted' | 'handled'
+  /** Writes the log lines. It never throws. */
+  readonly logger: Logger
 }
 
 /**

@@ -109,7 +109,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   return withRegistration(registry, {
     inbox,
-    setup: { ack, inbox: definition },
+    setup: { ack, inbox: definition, logger },
     receive,
     // Async, so that a wrong inbox rejects the promise, as a wrong message would.
     handle: async (message, options) => handleMessage(inbox, message, options),
