@@ -15,6 +15,7 @@ const guides = [
       page('Duplicates and event keys', '/duplicates'),
       page('Choose an inbox', '/inboxes'),
       page('Exactly once', '/exactly-once'),
+      page('Platforms', '/platforms'),
       page('Operate it', '/operate'),
     ],
   },

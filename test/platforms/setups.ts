@@ -1,0 +1,49 @@
+/** What a setup promises, in the words of the table. */
+export interface Promises {
+  /** No acknowledged event is lost when the platform stops, freezes or kills what runs. */
+  readonly nothingLost: string
+  /** Each event is handled once. */
+  readonly handledOnce: string
+  /** The events of one media are handled in the order of their acceptance. */
+  readonly order: string
+}
+
+/** A platform with an inbox and a moment of acknowledgement, and the file of its tests. */
+export interface Setup extends Promises {
+  readonly platform: string
+  readonly inbox: string
+  readonly ack: 'accepted' | 'handled'
+  /** The file that proves it, from test/ on. */
+  readonly test: string
+}
+
+const unlessKilled = 'unless it is killed'
+const inOneProcess = 'in one process, until it ends'
+const unlessCutOff = 'unless a run is cut off'
+
+/**
+ * Every setup that a test proves. `docs/platforms.md` shows them in a table, which `UPDATE=1 npx vitest run
+ * test/docs/platforms.test.ts` writes.
+ */
+export const setups = {
+  'node memory': {
+    platform: 'Node server',
+    inbox: 'memoryInbox',
+    ack: 'accepted',
+    nothingLost: unlessKilled,
+    handledOnce: inOneProcess,
+    order: 'yes',
+    test: 'platforms/node.test.ts',
+  },
+  'node sqlite': {
+    platform: 'Node server',
+    inbox: 'sqliteInbox',
+    ack: 'accepted',
+    nothingLost: 'yes',
+    handledOnce: unlessCutOff,
+    order: 'yes',
+    test: 'platforms/node.test.ts',
+  },
+} as const satisfies Record<string, Setup>
+
+export type SetupName = keyof typeof setups
