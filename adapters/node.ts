@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import type { Acknowledgement, Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
+import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
+import { acknowledge } from './acknowledge.ts'
 import { Bytes } from './bytes.ts'
 import { checkReceiver } from './check-receiver.ts'
 
@@ -24,7 +25,7 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
   ): Promise<void> => {
     // HTTP/2's requests and responses have the same members, as far as they are used here.
     const [http1Request, http1Response] = [request as IncomingMessage, response as ServerResponse]
-    write(await receiver.receive(toDelivery(http1Request)), http1Request, http1Response)
+    acknowledge(await receiver.receive(toDelivery(http1Request)), http1Request, http1Response)
   }
 }
 
@@ -107,30 +108,4 @@ function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array
     // Resumed, since a stream that a middleware has paused would stay paused.
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose).resume()
   })
-}
-
-/** The time that a sender may go on sending a body that was rejected, in ms. After that, the connection ends. */
-const lingerMs = 500
-
-function write(acknowledgement: Acknowledgement, request: IncomingMessage, response: ServerResponse): void {
-  const { outcome, status, headers, body } = acknowledgement
-  if (response.headersSent || response.destroyed) return
-  const goesOn = !request.complete && (outcome === 'too_large' || outcome === 'incomplete')
-  // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each
-  // request.
-  if (!goesOn || request.httpVersionMajor > 1) response.writeHead(status, headers).end(body)
-  else {
-    response.writeHead(status, { ...headers, connection: 'close' }).write(body)
-    endAfterBody(request, response)
-  }
-}
-
-// If the connection ended while the sender is sending, it would be reset, and the sender might never see the answer.
-function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
-  const end = () => {
-    clearTimeout(timer)
-    response.end()
-  }
-  const timer = setTimeout(end, lingerMs)
-  request.once('end', end).once('close', end).resume()
 }

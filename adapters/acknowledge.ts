@@ -1,0 +1,40 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Acknowledgement } from '../src/index.ts'
+
+/** The time that a sender may go on sending a body that was rejected, in ms. After that, the connection ends. */
+const lingerMs = 500
+
+/** Writes the acknowledgement of a delivery, unless something else has answered it. */
+export function acknowledge(
+  acknowledgement: Acknowledgement,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { status, headers, body } = acknowledgement
+  if (response.headersSent || response.destroyed) return
+  if (!isStillSending(acknowledgement, request)) response.writeHead(status, headers).end(body)
+  else {
+    response.writeHead(status, { ...headers, connection: 'close' }).write(body)
+    endAfterBody(request, response)
+  }
+}
+
+/**
+ * Says whether the sender may still be sending a body that was rejected. If the connection ended then, it would be
+ * reset, and the sender might never see the answer.
+ */
+export function isStillSending({ outcome }: Acknowledgement, request: IncomingMessage): boolean {
+  // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each
+  // request.
+  const wasCut = outcome === 'too_large' || outcome === 'incomplete'
+  return wasCut && !request.complete && request.httpVersionMajor === 1
+}
+
+function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
+  const end = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(end, lingerMs)
+  request.once('end', end).once('close', end).resume()
+}
