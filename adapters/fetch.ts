@@ -1,25 +1,53 @@
-import type { Receiver } from '../src/index.ts'
-import { checkReceiver } from './check-receiver.ts'
+import { type Delivery, WebhookError } from '../src/index.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
+/** The options of `fetchHandler`. */
+export interface FetchHandlerOptions {
+  /**
+   * Keeps the platform running until a promise has settled, such as `after` of `next/server` or `waitUntil` of
+   * `@vercel/functions`.
+   * @defaultValue the method `waitUntil` of the context that the platform passes with a request, if it passes one
+   */
+  readonly waitUntil?: (promise: Promise<unknown>) => unknown
+}
+
 /**
- * Mounts a receiver wherever a handler takes a `Request` and returns a `Response`: Next.js, Workers, Bun, Deno. If the
- * runtime's context has `waitUntil`, the runtime stays alive until the event has been handled.
+ * Mounts a receiver wherever a handler takes a `Request` and returns a `Response`: Next.js, Workers, Bun, Deno.
  *
  * ```ts
- * export const POST = fetchHandler(receiver) // Next.js
- * export default { fetch: fetchHandler(receiver) } // Workers, Bun, Deno
+ * export const POST = fetchHandler(() => makeReceiver(), { waitUntil: after }) // Next.js
+ * export default { fetch: fetchHandler((env: Env) => makeReceiver(env)) } // Workers
+ * export default { fetch: fetchHandler(receiver) } // Bun, Deno
  * ```
+ * @param receiver the receiver, or a function that makes it at the first delivery, so that a build needs no secrets and
+ * opens no file. It gets what the platform passes after the request (on Workers `env` and the context), and may return a
+ * promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console, and the next
+ * delivery calls it again.
  * @returns a function that never rejects
- * @throws WebhookError `invalid_option` when it is given no receiver
+ * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function, or a wrong option
  */
-export function fetchHandler(receiver: Pick<Receiver, 'receive'>) {
-  checkReceiver('fetchHandler', receiver)
-  return async (request: Request, ...context: readonly unknown[]): Promise<Response> => {
+export function fetchHandler<Context extends readonly unknown[] = []>(
+  receiver: ReceiverSource<Context>,
+  options: FetchHandlerOptions = {},
+): (request: Request, ...context: [...Context, ...unknown[]]) => Promise<Response> {
+  const mounted = new MountedReceiver('fetchHandler', receiver)
+  const { waitUntil: given } = checkOptions(options)
+  return async (request, ...context) => {
     const { method, url, headers } = request
     // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
-    const waitUntil = findWaitUntil(() => context)
-    const { status, ...answer } = await receiver.receive({ method, url, headers, body: unreadBody(request), waitUntil })
+    const waitUntil = given ?? findWaitUntil(() => context)
+    const found = mounted.ready ?? (await mounted.get(context as unknown as Context, waitUntil !== undefined))
+    const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }
+    const { status, ...answer } = found === undefined ? noReceiver : await found.receive(delivery)
     return new Response(answer.body, { status, headers: answer.headers })
   }
+}
+
+/** @throws WebhookError `invalid_option` */
+function checkOptions({ waitUntil, ...unknown }: FetchHandlerOptions): FetchHandlerOptions {
+  const [name] = Object.keys(unknown)
+  if (name !== undefined) throw new WebhookError('invalid_option', `fetchHandler: there is no option ${name}`)
+  if (waitUntil === undefined || typeof waitUntil === 'function') return { waitUntil }
+  throw new WebhookError('invalid_option', 'fetchHandler: waitUntil has to be a function')
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import type { Context } from 'hono'
+import type { Context, Env as HonoEnv } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { Delivery, Receiver } from '../src/index.ts'
-import { checkReceiver } from './check-receiver.ts'
+import type { Delivery } from '../src/index.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
 import { toDelivery } from './node.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
 
@@ -12,17 +12,29 @@ import { findWaitUntil, unreadBody } from './web.ts'
  *
  * ```ts
  * app.post('/webhooks/media', honoHandler(receiver))
+ * app.post('/webhooks/media', honoHandler((c) => makeReceiver(c.env))) // Workers
  * ```
+ * @param receiver the receiver, or a function that makes it at the first delivery, from Hono's context. It may return a
+ * promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console, and the next
+ * delivery calls it again.
  * @returns a handler that never rejects
- * @throws WebhookError `invalid_option` when it is given no receiver
+ * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function
  */
-export function honoHandler(receiver: Pick<Receiver, 'receive'>): (context: Context) => Promise<Response> {
-  checkReceiver('honoHandler', receiver)
+// biome-ignore lint/suspicious/noExplicitAny: the environment of the user's application
+export function honoHandler<Env extends HonoEnv = any>(
+  receiver: ReceiverSource<[context: Context<Env>]>,
+): (context: Context<Env>) => Promise<Response> {
+  const mounted = new MountedReceiver('honoHandler', receiver)
   return async (context) => {
-    const { status, headers, body } = await receiver.receive(await readDelivery(context))
+    const delivery = await readDelivery(context)
+    const found = mounted.ready ?? (await mounted.get([context], findWait(context) !== undefined))
+    const { status, headers, body } = found === undefined ? noReceiver : await found.receive(delivery)
     return context.body(body, status as ContentfulStatusCode, headers)
   }
 }
+
+// Hono throws when a context is read that the platform has not passed.
+const findWait = (context: Context) => findWaitUntil(() => [context.executionCtx])
 
 async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
@@ -31,8 +43,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
   // On Node the underlying request is read directly: a web `Request` made from it costs more than the rest of the path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
-  const waitUntil = findWaitUntil(() => [context.executionCtx])
-  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil }
+  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil: findWait(context) }
 }
 
 /**

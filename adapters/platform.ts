@@ -30,6 +30,12 @@ const platforms = {
     stopsAfterAnswer: false,
     inbox: 'queueInbox with a queue such as QStash',
   },
+  Netlify: {
+    instance: 'function instance',
+    instances: 'function instances',
+    stopsAfterAnswer: false,
+    inbox: 'queueInbox with a queue such as QStash',
+  },
 } as const satisfies Record<string, PlatformRules>
 
 /** A platform that runs functions: it stops an instance after its answer, and starts several of them at once. */

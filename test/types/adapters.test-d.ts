@@ -9,6 +9,7 @@ import { nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
 
 declare const receiver: Receiver
+declare const makeReceiver: (secret: string) => Receiver
 
 describe('the handlers of the adapters fit', () => {
   test('Express', () => {
@@ -42,6 +43,47 @@ describe('the handlers of the adapters fit', () => {
     const worker: { fetch(request: Request): Response | Promise<Response> } = { fetch: handler }
     expectTypeOf(worker.fetch).toBeFunction()
   })
+
+  test('Workers, whose environment makes the receiver', () => {
+    interface Env {
+      readonly SECRET: string
+    }
+    interface Context {
+      waitUntil(promise: Promise<unknown>): void
+    }
+    interface Worker {
+      fetch(request: Request, env: Env, context: Context): Promise<Response>
+    }
+    const fetch = fetchHandler((env: Env) => makeReceiver(env.SECRET))
+    const worker: Worker = { fetch }
+    const loaded: Worker = { fetch: fetchHandler(async ({ SECRET }: Env, _context: Context) => makeReceiver(SECRET)) }
+    expectTypeOf([worker, loaded]).toBeArray()
+    // @ts-expect-error the function needs the environment
+    fetch(new Request('http://localhost'))
+    // @ts-expect-error another environment
+    const wrong: { fetch(request: Request, env: { OTHER: string }): Promise<Response> } = { fetch }
+    expectTypeOf(wrong).toBeObject()
+  })
+
+  test('Hono, whose bindings make the receiver', () => {
+    type Env = { Bindings: { SECRET: string } }
+    const app = new Hono<Env>()
+    app.post(
+      '/webhooks/media',
+      honoHandler<Env>((c) => makeReceiver(c.env.SECRET)),
+    )
+    app.post(
+      '/webhooks/media',
+      honoHandler((c) => makeReceiver(c.env.SECRET)),
+    )
+  })
+
+  test('Next.js, with after', () => {
+    type Handler = (request: Request, context: { params: Promise<object> }) => Promise<Response>
+    const after = <T>(_task: Promise<T> | (() => T)): void => {}
+    const POST: Handler = fetchHandler(() => makeReceiver('a secret'), { waitUntil: after })
+    expectTypeOf(POST).toBeFunction()
+  })
 })
 
 describe('the adapters', () => {
@@ -54,5 +96,11 @@ describe('the adapters', () => {
     nodeHandler(receiver.receive)
     // @ts-expect-error undefined is not a receiver
     fetchHandler(undefined)
+    // @ts-expect-error the function makes no receiver
+    fetchHandler(() => undefined)
+    // @ts-expect-error a promise is not a receiver
+    fetchHandler(Promise.resolve(receiver))
+    // @ts-expect-error there is no such option
+    fetchHandler(receiver, { waituntil: () => {} })
   })
 })

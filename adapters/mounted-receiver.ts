@@ -1,0 +1,90 @@
+import { createReceiver, type MaybePromise, type Receiver } from '../src/index.ts'
+import { checkReceiver } from './check-receiver.ts'
+import { checkPlatform, type Platform } from './platform.ts'
+
+/** The part of a receiver that adapters call. */
+export type Receives = Pick<Receiver, 'receive'>
+
+/**
+ * A receiver, or a function that makes it at the first delivery from what the platform passes with a request.
+ * @typeParam Context the parameters of the function
+ */
+export type ReceiverSource<Context extends readonly unknown[]> =
+  | Receives
+  | ((...context: Context) => MaybePromise<Receives>)
+
+/** The receiver of a mount. It is made at the first delivery if the mount was given a function, and made once. */
+export class MountedReceiver<Context extends readonly unknown[]> {
+  /** The receiver, once it was made and fits the platform. */
+  ready: Receives | undefined
+  readonly #adapter: string
+  readonly #make: (...context: Context) => MaybePromise<Receives>
+  #made: Receives | undefined
+  #making: Promise<Receives> | undefined
+
+  /** @throws WebhookError `invalid_option` when `source` is neither a receiver nor a function that makes one */
+  constructor(adapter: string, source: ReceiverSource<Context>) {
+    this.#adapter = adapter
+    const isMaker = typeof source === 'function' && (source as unknown) !== createReceiver
+    if (!isMaker) checkReceiver(adapter, source as Receives | undefined)
+    this.#make = isMaker ? source : () => source as Receives
+  }
+
+  /**
+   * Makes the receiver, and checks that it fits the platform. A failure is logged, and the next delivery tries again.
+   * @param waits whether the platform is asked to wait for the handlers after the answer
+   */
+  async get(context: Context, waits: boolean): Promise<Receives | undefined> {
+    try {
+      const made = this.#made ?? (await (this.#making ?? this.#makeOnce(context)))
+      // Another delivery may have checked it meanwhile.
+      if (this.ready !== undefined) return this.ready
+      const platform = currentPlatform()
+      // Part of a receiver has nothing to check. A check that fails is repeated: another request may have `waitUntil`.
+      if (platform !== undefined && 'setup' in made) {
+        checkPlatform(this.#adapter, platform, made as Receiver, { waitUntil: waits })
+      }
+      this.ready = made
+      return made
+    } catch (err) {
+      // There is no receiver, and so no logger of the user's.
+      console.error(`media-webhooks: ${this.#adapter} has no receiver, and answers 500:`, err)
+      return undefined
+    }
+  }
+
+  /** Starts to make it. The deliveries of one moment wait for the same promise. */
+  #makeOnce(context: Context): Promise<Receives> {
+    const making = this.#checked(context).finally(() => {
+      this.#making = undefined
+    })
+    // On Workers a promise ends with its request, so no other request may wait for it.
+    if (!onWorkers) this.#making = making
+    return making
+  }
+
+  async #checked(context: Context): Promise<Receives> {
+    const made = await this.#make(...context)
+    checkReceiver(this.#adapter, made)
+    this.#made ??= made
+    return this.#made
+  }
+}
+
+/** The answer to a delivery for which no receiver could be made. */
+export const noReceiver = {
+  status: 500,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ status: 'error', code: 'internal', message: 'the receiver failed' }),
+} as const
+
+const onWorkers = (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
+
+/** Says on which platform for functions this runs, if on one. */
+function currentPlatform(): Platform | undefined {
+  if (onWorkers) return 'Cloudflare Workers'
+  const { process, Netlify } = globalThis as { process?: { env?: Record<string, unknown> }; Netlify?: unknown }
+  if (process?.env?.VERCEL !== undefined) return 'Vercel'
+  if (Netlify !== undefined || process?.env?.NETLIFY !== undefined) return 'Netlify'
+  return process?.env?.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : 'AWS Lambda'
+}
