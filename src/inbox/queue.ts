@@ -126,7 +126,7 @@ class QueueInbox implements Inbox {
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {
     this.#closing.checkOpen()
     const { send, sendTimeoutMs } = this.#options
-    await within(sendTimeoutMs, Promise.resolve(send(toMessage(accepted))), () => {
+    await within(sendTimeoutMs, toMessage(accepted).then(send), () => {
       throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
     })
     return 'accepted'

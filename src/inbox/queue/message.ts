@@ -1,3 +1,4 @@
+import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { reviveAccepted } from '../shared/stored.ts'
@@ -6,22 +7,28 @@ import { reviveAccepted } from '../shared/stored.ts'
 export interface QueueMessage {
   /** The version of this form. A consumer handles the messages of earlier versions too. */
   readonly version: 1
-  /** The event's key: the deduplication id of a queue that takes one. */
+  /** The event's key. */
   readonly key: string
-  /** The event's media: the group or partition of a queue that keeps the order within one. */
+  /** A hash of the key in 64 hex digits: the deduplication id of a queue that limits its length and characters. */
+  readonly deduplicationId: string
+  /** The event's media. */
   readonly mediaId: string
+  /** A hash of the media id in 64 hex digits: the group or partition of a queue that keeps the order within one. */
+  readonly group: string
   /** The time at which the delivery was received, in ISO 8601. */
   readonly receivedAt: string
   /** The event, with `emittedAt` in ISO 8601. */
   readonly event: Omit<MediaEvent, 'emittedAt'> & { readonly emittedAt?: string | undefined }
 }
 
-export function toMessage({ event, receivedAt }: AcceptedEvent): QueueMessage {
+export async function toMessage({ event, receivedAt }: AcceptedEvent): Promise<QueueMessage> {
   const { key, mediaId, emittedAt } = event
   return {
     version: 1,
     key,
+    deduplicationId: await sha256(JSON.stringify(key)),
     mediaId,
+    group: await sha256(JSON.stringify(mediaId)),
     receivedAt: receivedAt.toISOString(),
     event: { ...event, emittedAt: emittedAt?.toISOString() },
   }
