@@ -21,8 +21,8 @@ import { Jobs } from './shared/jobs.ts'
 import { SqliteCleanUp } from './sqlite/clean-up.ts'
 import { GroupCommit } from './sqlite/commits.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'
-import { hashKey } from './sqlite/events.ts'
 import { type OwnedFile, ownDatabase, ownFile, usable } from './sqlite/file.ts'
+import { shortHash } from './sqlite/hash.ts'
 import { SqliteJob } from './sqlite/job.ts'
 import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
@@ -33,7 +33,8 @@ import { SqliteUpkeep } from './sqlite/upkeep.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
 export { type InboxFile, type InboxFileStats, openInboxFile } from './sqlite/inspection.ts'
-export type { SqliteTransactional, Synchronous } from './sqlite/transactions.ts'
+export type { Synchronous } from './sqlite/synchronous.ts'
+export type { SqliteTransactional } from './sqlite/transactions.ts'
 
 /**
  * The options of `sqliteInbox`: either `path` or `database`, and limits.
@@ -191,7 +192,7 @@ class SqliteInbox implements Inbox {
     this.#closing.checkOpen()
     if (this.#jobs.get(event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
-    const keyHash = hashKey(event.key)
+    const keyHash = this.#file.events.hashKey(event.key)
     const text = JSON.stringify(event)
     this.#pending++
     return this.#commits
@@ -214,7 +215,8 @@ class SqliteInbox implements Inbox {
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
-    return this.#commits.add(() => this.#file.deadLetters.addUnreadable(unreadable))
+    const digest = shortHash(unreadable.body)
+    return this.#commits.add(() => this.#file.deadLetters.addUnreadable(unreadable, digest))
   }
 
   stats(): InboxStats {

@@ -1,5 +1,6 @@
 import { ChurnMap } from './churn-map.ts'
 import { inThisRequest, requestsEndWork } from './requests.ts'
+import { later } from './timers.ts'
 
 /** Work that belongs to a lane. */
 export interface LaneJob {
@@ -15,9 +16,6 @@ export interface LaneJob {
   /** The number of its current run; set by the lanes. */
   run?: number
 }
-
-// setImmediate if the runtime has it: a timer would cost a millisecond.
-const later: (run: () => void) => void = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
 
 /** The number of jobs that may start before the event loop gets a turn: handlers that never wait must not block it. */
 const maxStartsPerTurn = 256

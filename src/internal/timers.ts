@@ -1,6 +1,10 @@
 /** The longest that a timer can wait, in ms. A timer with a longer time fires immediately. */
 export const longestWaitMs = 2_147_483_647
 
+/** Runs a function in a later turn of the event loop. */
+// setImmediate if the runtime has it: a timer would cost a millisecond.
+export const later: (run: () => void) => unknown = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
+
 export type Timer = ReturnType<typeof setTimeout>
 
 /** Lets the process end although the timer is set. Only Node's timers keep it alive. */

@@ -26,6 +26,9 @@ export interface CommitReports {
   onLost(error: WebhookError): void
 }
 
+/** Commits writes. */
+export type Commits = Pick<GroupCommit, 'add' | 'isOwner'>
+
 /**
  * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
  * that arrive during that wait are together in the next transaction. While another connection holds the file's lock the

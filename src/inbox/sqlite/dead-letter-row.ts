@@ -1,6 +1,5 @@
 import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
 import { reviveEvent, unreadableKey } from '../shared/stored.ts'
-import { shortHash } from './events.ts'
 
 /** A dead letter as a row of its table. */
 export interface DeadLetterRow {
@@ -18,11 +17,14 @@ export const eventRow = (id: number, deadLetter: DeadEvent): DeadLetterRow => ({
   body: null,
 })
 
-/** Makes the dead letter of an unreadable delivery. */
-export function unreadableDeadLetter(unreadable: UnreadableDelivery): DeadLetter {
-  const { reason, receivedAt, body } = unreadable
+/**
+ * Makes the dead letter of an unreadable delivery.
+ * @param digest a hash of its body
+ */
+export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: string): DeadLetter {
+  const { reason, receivedAt } = unreadable
   return {
-    key: unreadableKey(shortHash(body)),
+    key: unreadableKey(digest),
     event: undefined,
     unreadable,
     receivedAt,

@@ -2,7 +2,7 @@ import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { type DeadLetterRow, eventRow, toDeadLetter, unreadableDeadLetter, unreadableRow } from './dead-letter-row.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
-import { hashKey, type SqliteEvents } from './events.ts'
+import type { SqliteEvents } from './events.ts'
 
 /**
  * The table of the dead letters: events that could not be handled, and unreadable deliveries. Each method that writes is
@@ -27,15 +27,18 @@ export class SqliteDeadLetters {
     this.#insert(deadLetter.key, eventRow(id, deadLetter))
   }
 
-  /** Adds an unreadable delivery, unless it is there. */
-  addUnreadable(unreadable: UnreadableDelivery): void {
-    const deadLetter = unreadableDeadLetter(unreadable)
+  /**
+   * Adds an unreadable delivery, unless it is there.
+   * @param digest a hash of its body
+   */
+  addUnreadable(unreadable: UnreadableDelivery, digest: string): void {
+    const deadLetter = unreadableDeadLetter(unreadable, digest)
     this.#insert(deadLetter.key, unreadableRow(deadLetter, unreadable))
   }
 
   #insert(key: string, { event_id, dead_letter, body }: DeadLetterRow): void {
     this.#hasGrown = true
-    this.#statements.insert.run(hashKey(key), event_id, dead_letter, body)
+    this.#statements.insert.run(this.#events.hashKey(key), event_id, dead_letter, body)
   }
 
   list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadLetter[] {
@@ -53,7 +56,7 @@ export class SqliteDeadLetters {
   }
 
   #row(key: string): DeadLetterRow | undefined {
-    return (this.#statements.get.get(hashKey(key)) as DeadLetterRow | undefined) ?? undefined
+    return (this.#statements.get.get(this.#events.hashKey(key)) as DeadLetterRow | undefined) ?? undefined
   }
 
   /** Puts an event back among the waiting ones, and returns its row. `undefined`: no event has that key. */
@@ -69,7 +72,7 @@ export class SqliteDeadLetters {
 
   /** Marks an unreadable delivery for the process that handles the file, since no other can parse it. */
   mark(key: string): boolean {
-    return Number(this.#statements.mark.run(1, hashKey(key)).changes) > 0
+    return Number(this.#statements.mark.run(1, this.#events.hashKey(key)).changes) > 0
   }
 
   /** Lists the unreadable deliveries that were marked for replay. */
@@ -78,11 +81,11 @@ export class SqliteDeadLetters {
   }
 
   unmark(key: string): void {
-    this.#statements.mark.run(0, hashKey(key))
+    this.#statements.mark.run(0, this.#events.hashKey(key))
   }
 
   discard(key: string): boolean {
-    return Number(this.#statements.remove.run(hashKey(key)).changes) > 0
+    return Number(this.#statements.remove.run(this.#events.hashKey(key)).changes) > 0
   }
 
   /** `true` where there may be too many, so that {@link trim} has to be called. */

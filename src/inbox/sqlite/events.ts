@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { WebhookError } from '../../errors.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { EarlierAttempts } from '../shared/jobs.ts'
 import { reviveEvent } from '../shared/stored.ts'
@@ -27,6 +27,8 @@ interface EventRow {
 
 /** The tables of the remembered keys and of the waiting events. Each method is part of a transaction. */
 export class SqliteEvents {
+  /** Makes the form in which the tables know a key. */
+  readonly hashKey: (key: string) => string
   readonly #remember: SqliteStatement
   readonly #insert: SqliteStatement
   readonly #remove: SqliteStatement
@@ -37,7 +39,8 @@ export class SqliteEvents {
   readonly #ids: SqliteStatement
   readonly #get: SqliteStatement
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
+    this.hashKey = hashKey
     this.#remember = database.prepare('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?) ON CONFLICT DO NOTHING')
     this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at) VALUES (?, ?, ?)')
     this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
@@ -80,6 +83,14 @@ export class SqliteEvents {
     this.#complete.run(JSON.stringify(this.allCompleted(row, handlers)), row)
   }
 
+  /** Records, in the transaction of a handler, that it has completed. Throws `lease_lost` when it must not run. */
+  completeOnce(row: number, handler: string): void {
+    const completed = this.completed(row)
+    if (completed === undefined) throw new WebhookError('lease_lost', 'the event has ended')
+    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has completed before')
+    this.complete(row, [handler])
+  }
+
   /** Lists the recorded handlers and the given ones. A transaction has recorded its own, even if its answer was lost. */
   allCompleted(row: number, handlers: readonly string[]): readonly string[] {
     return [...new Set([...(this.completed(row) ?? []), ...handlers])]
@@ -118,9 +129,3 @@ const toStoredEvent = (row: EventRow): StoredEvent => ({
   // Never more than the pause that was chosen: the clock may have been ahead then, and corrected since.
   dueInMs: Math.min(row.due_at - Date.now(), row.delay_ms ?? Number.POSITIVE_INFINITY),
 })
-
-/** Hashes a key for the file. Its JSON is hashed, since lone surrogates are all alike in UTF-8. */
-export const hashKey = (key: string): string => shortHash(JSON.stringify(key))
-
-/** Half a SHA-256, 128 bits: enough that no two contents share one. */
-export const shortHash = (content: string | Uint8Array): string => hash('sha256', content, 'base64url').slice(0, 22)

@@ -4,16 +4,21 @@ import { WebhookError } from '../../errors.ts'
 import { SqliteDeadLetters } from './dead-letters.ts'
 import { inTransaction, openDatabase, type SqliteDatabase } from './driver.ts'
 import { SqliteEvents } from './events.ts'
+import { hashKey } from './hash.ts'
 import { lock, unlock } from './lock.ts'
 import { SqliteOwner } from './owner.ts'
 import { addDelay, checkVersion, makeTables } from './schema.ts'
 
-/** The open file of an inbox. */
-export interface SqliteFile {
-  readonly path: string
-  readonly database: SqliteDatabase
+/** The tables of an inbox. */
+export interface SqliteTables {
   readonly events: SqliteEvents
   readonly deadLetters: SqliteDeadLetters
+}
+
+/** The open file of an inbox. */
+export interface SqliteFile extends SqliteTables {
+  readonly path: string
+  readonly database: SqliteDatabase
   close(): void
 }
 
@@ -91,8 +96,8 @@ function adjust(database: SqliteDatabase): void {
   database.exec('PRAGMA wal_autocheckpoint = 4000')
 }
 
-function tables(database: SqliteDatabase): Pick<SqliteFile, 'events' | 'deadLetters'> {
-  const events = new SqliteEvents(database)
+function tables(database: SqliteDatabase): SqliteTables {
+  const events = new SqliteEvents(database, hashKey)
   return { events, deadLetters: new SqliteDeadLetters(database, events) }
 }
 

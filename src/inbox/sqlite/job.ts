@@ -3,18 +3,21 @@ import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { SqliteTransactions } from './transactions.ts'
 
+/** Runs the transactions of handlers. */
+export type Transactions = Pick<SqliteTransactions, 'run'>
+
 /** An event of the file. */
 export class SqliteJob extends Job implements Attempt {
   /** The row that holds it. */
   readonly row: number
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
-  readonly #transactions: SqliteTransactions
+  readonly #transactions: Transactions
 
   constructor(
     accepted: AcceptedEvent,
     row: number,
-    transactions: SqliteTransactions,
+    transactions: Transactions,
     earlier?: EarlierAttempts & { readonly crashes: number },
   ) {
     super(accepted, earlier)

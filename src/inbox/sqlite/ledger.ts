@@ -2,13 +2,17 @@ import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
 import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
-import type { GroupCommit } from './commits.ts'
-import type { OwnedFile } from './file.ts'
+import type { Commits } from './commits.ts'
+import type { SqliteTables } from './file.ts'
 import type { SqliteJob } from './job.ts'
+import type { SqliteOwner } from './owner.ts'
 import type { Suspects } from './suspects.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
+
+/** The tables, and the records of crashes. */
+type LedgerFile = SqliteTables & { readonly owner: Pick<SqliteOwner, 'recordAlone' | 'forgetCrashes'> }
 
 /** A record that has to be written. */
 interface Entry {
@@ -21,12 +25,12 @@ interface Entry {
 
 /** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
 export class SqliteLedger implements Ledger<SqliteJob> {
-  readonly #commits: GroupCommit
-  readonly #file: OwnedFile
+  readonly #commits: Commits
+  readonly #file: LedgerFile
   readonly #logger: Logger
   #suspects: Suspects | undefined
 
-  constructor(commits: GroupCommit, file: OwnedFile, logger: Logger) {
+  constructor(commits: Commits, file: LedgerFile, logger: Logger) {
     this.#commits = commits
     this.#file = file
     this.#logger = logger

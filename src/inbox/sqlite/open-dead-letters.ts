@@ -1,10 +1,9 @@
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { DeadLetter, DeadLetters, InboxHost, UnreadableDelivery } from '../inbox.ts'
-import type { GroupCommit } from './commits.ts'
+import type { Commits } from './commits.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
-import { hashKey } from './events.ts'
-import type { SqliteFile } from './file.ts'
+import type { SqliteTables } from './file.ts'
 
 /** The part of the inbox that its dead letters need. */
 export interface ReplayingInbox {
@@ -17,13 +16,13 @@ export interface ReplayingInbox {
 
 /** The dead letters of an open inbox. A replayed event is handled at once. */
 export class OpenDeadLetters implements DeadLetters {
-  readonly #file: SqliteFile
-  readonly #commits: GroupCommit
+  readonly #file: SqliteTables
+  readonly #commits: Commits
   readonly #host: InboxHost
   readonly #inbox: ReplayingInbox
   #isClosed = false
 
-  constructor(file: SqliteFile, commits: GroupCommit, host: InboxHost, inbox: ReplayingInbox) {
+  constructor(file: SqliteTables, commits: Commits, host: InboxHost, inbox: ReplayingInbox) {
     this.#file = file
     this.#commits = commits
     this.#host = host
@@ -65,7 +64,7 @@ export class OpenDeadLetters implements DeadLetters {
   async #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
     this.#inbox.checkOpen()
     const { events, deadLetters } = this.#file
-    const keyHash = hashKey(event.key)
+    const keyHash = events.hashKey(event.key)
     const text = JSON.stringify(event)
     const replayed = await this.#commits.add(() => {
       if (!deadLetters.discard(key)) return undefined

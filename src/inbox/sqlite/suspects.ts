@@ -1,4 +1,4 @@
-import { type Timer, unref } from '../../internal/timers.ts'
+import { later, type Timer, unref } from '../../internal/timers.ts'
 import type { SqliteJob } from './job.ts'
 import type { Predecessor } from './owner.ts'
 
@@ -102,7 +102,7 @@ export class Suspects {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    setImmediate(() => {
+    later(() => {
       this.#isScheduled = false
       this.#decide()
     })

@@ -1,19 +1,19 @@
 import type { Logger } from '../../internal/logger.ts'
+import { later } from '../../internal/timers.ts'
 import type { Handling } from '../shared/handling.ts'
 import type { Jobs } from '../shared/jobs.ts'
-import type { OwnedFile } from './file.ts'
-import { SqliteJob } from './job.ts'
-import type { SqliteTransactions } from './transactions.ts'
+import type { SqliteTables } from './file.ts'
+import { SqliteJob, type Transactions } from './job.ts'
 
 /** The number of events that are read from the file in one turn of the event loop. */
 const perTurn = 25
 
 /** The parts of the inbox that taking up uses. */
 export interface TakeUpOptions {
-  readonly file: OwnedFile
+  readonly file: SqliteTables
   readonly jobs: Jobs<SqliteJob>
   readonly handling: Handling<SqliteJob>
-  readonly transactions: SqliteTransactions
+  readonly transactions: Transactions
   readonly logger: Logger
   /** Returns `true` once the inbox takes up nothing more. */
   readonly hasStopped: () => boolean
@@ -44,7 +44,7 @@ export class TakeUp {
       const held = new Set(Array.from(jobs, ({ row }) => row))
       const rows = file.events.rows().filter((row) => !held.has(row))
       for (const [index, row] of rows.entries()) {
-        if (index % perTurn === perTurn - 1) await new Promise((resolve) => setImmediate(resolve))
+        if (index % perTurn === perTurn - 1) await new Promise<void>((resolve) => later(resolve))
         if (hasStopped()) return
         this.#takeUp(row)
       }

@@ -1,10 +1,11 @@
 import { WebhookError } from '../../errors.ts'
-import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { GroupCommit } from './commits.ts'
 import { inSavepoint, isConstraint, type Outcome } from './driver.ts'
 import type { OwnedFile } from './file.ts'
 import type { SqliteJob } from './job.ts'
+import { checkSynchronous, type Synchronous } from './synchronous.ts'
 
 /** The part of a handler's context that `sqliteInbox` adds. */
 export interface SqliteTransactional<Database> {
@@ -23,9 +24,6 @@ export interface SqliteTransactional<Database> {
    */
   transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
 }
-
-/** `never` for a promise, so that an asynchronous function does not compile. */
-export type Synchronous<Result> = Result extends PromiseLike<unknown> ? never : Result
 
 /** The pause before a record is looked for again, in ms, when the file could not be read. */
 const pauseMs = 1_000
@@ -56,7 +54,7 @@ export class SqliteTransactions {
       outcome = undefined
       outcome = inSavepoint(database, () => {
         scope.signal.throwIfAborted()
-        this.#record(job, scope.handler)
+        events.completeOnce(job.row, scope.handler)
         const result = checkSynchronous(run(database as never))
         scope.signal.throwIfAborted()
         return result
@@ -70,14 +68,6 @@ export class SqliteTransactions {
     return resultOf(outcome as unknown as Outcome<Result>)
   }
 
-  #record({ row }: SqliteJob, handler: string): void {
-    const { events } = this.#file
-    const completed = events.completed(row)
-    if (completed === undefined) throw new WebhookError('lease_lost', 'the event has ended')
-    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has completed before')
-    events.complete(row, [handler])
-  }
-
   /** Says whether the record is in the file. Nobody knows that while the file cannot be read, so it waits until then. */
   async #isRecorded(job: SqliteJob, handler: string): Promise<boolean> {
     while (!job.aborted) {
@@ -89,14 +79,6 @@ export class SqliteTransactions {
     }
     return false
   }
-}
-
-function checkSynchronous<Result>(result: MaybePromise<Result>): Result {
-  if (!isPromise(result)) return result
-  // It may reject later, when nobody awaits it.
-  Promise.resolve(result).catch(() => {})
-  const message = 'the function returned a promise: with SQLite it has to be synchronous'
-  throw new WebhookError('invalid_transaction', `context.transaction: ${message}`)
 }
 
 function resultOf<Result>(outcome: Outcome<Result>): Result {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SqliteCleanUp } from '../../../src/inbox/sqlite/clean-up.ts'
 import { inTransaction, openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { hashKey } from '../../../src/inbox/sqlite/events.ts'
+import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hashKey } from '../../../src/inbox/sqlite/events.ts'
+import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 
 test('keys have the hashes that are in the files of earlier versions', () => {
   expect(hashKey('one')).toBe('Sen8-1YXqtMy1W1Y_9DHAg')
