@@ -167,6 +167,7 @@ class SqliteInbox implements Inbox {
 
   /** Takes up what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
+    this.#file.events.bringForward()
     this.#takeUp.all()
     this.deadLetters.replayMarked()
     const { predecessor } = this.#file.owner

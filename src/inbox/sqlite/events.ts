@@ -20,8 +20,6 @@ interface EventRow {
   readonly attempts: number
   readonly completed: string
   readonly due_at: number
-  /** null where an earlier version of this package wrote the row. */
-  readonly delay_ms: number | null
   readonly starts: number
 }
 
@@ -33,6 +31,7 @@ export class SqliteEvents {
   readonly #insert: SqliteStatement
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
+  readonly #bringForward: SqliteStatement
   readonly #complete: SqliteStatement
   readonly #completed: SqliteStatement
   readonly #counts: SqliteStatement
@@ -47,6 +46,7 @@ export class SqliteEvents {
     this.#postpone = database.prepare(
       'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, delay_ms = ?, starts = 0 WHERE id = ?',
     )
+    this.#bringForward = database.prepare('UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms')
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
     this.#completed = database.prepare('SELECT completed FROM inbox_event WHERE id = ?')
     this.#counts = database.prepare(
@@ -76,6 +76,12 @@ export class SqliteEvents {
   postpone(row: number, { attempts, completed }: EarlierAttempts, due: { at: number; inMs: number }): void {
     const all = JSON.stringify(this.allCompleted(row, completed))
     this.#postpone.run(attempts, all, Math.ceil(due.at), Math.ceil(due.inMs), row)
+  }
+
+  /** Makes no retry wait longer than its pause: the clock may have been ahead when it was recorded, and corrected since. */
+  bringForward(): void {
+    const now = Date.now()
+    this.#bringForward.run(now, now)
   }
 
   /** Records handlers that have completed, in addition to those that are recorded. */
@@ -126,6 +132,5 @@ const toStoredEvent = (row: EventRow): StoredEvent => ({
   attempts: row.attempts,
   completed: JSON.parse(row.completed),
   crashes: row.starts,
-  // Never more than the pause that was chosen: the clock may have been ahead then, and corrected since.
-  dueInMs: Math.min(row.due_at - Date.now(), row.delay_ms ?? Number.POSITIVE_INFINITY),
+  dueInMs: row.due_at - Date.now(),
 })

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { ownTime } from '../../own-time.ts'
 import { crashed, freshPath, started } from './fixture.ts'
 
@@ -42,4 +42,20 @@ test('a retry that was recorded by a clock that was a month ahead waits as long 
   const { inbox, calls } = started({ path: await fileOfClock(month, 60_000) })
   expect((await calls.next()).event.key).toBe('later')
   expect(await inbox.stats()).toMatchObject({ retrying: 1 })
+})
+
+test('a retry that was recorded by a clock that was a month ahead makes its process crash no more than ten times', async () => {
+  let path = await fileOfClock(month, 5)
+  const first = started({ path })
+  for (let i = 0; i < 2; i++) {
+    const call = await first.calls.next()
+    if (call.event.key === 'later') call.finish()
+  }
+  await until(async () => (await first.inbox.stats()).running === 1)
+  for (let crashes = 1; crashes <= 10; crashes++) {
+    path = await crashed(path)
+    expect((await started({ path }).calls.next()).event.key).toBe('retried')
+  }
+  const { inbox } = started({ path: await crashed(path) })
+  await until(async () => (await inbox.stats()).deadLetters === 1)
 })
