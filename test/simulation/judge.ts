@@ -1,3 +1,4 @@
+import { maxCrashes } from '../../src/inbox/shared/cut-off.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import type { Decision, Journal, Life, Run } from './journal.ts'
 import { isDurable, type Plan, type PlannedEvent, ttlMs } from './plan.ts'
@@ -178,10 +179,16 @@ function mayBeForgotten(before: Decision, { at }: Decision, { setup, leaseMs }: 
 
 /** The dead letters of events that had attempts left. */
 function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<string> {
+  // Storage that kills every process convicts an event that is innocent, and the last one that is left.
+  const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)
     if (requestsEndWork && messages.some((message) => message.includes('requests ended'))) continue
-    if (messages.some((message) => message.includes('cut off')) && !events[number]?.isFatal)
+    if (
+      messages.some((message) => message.includes('cut off')) &&
+      !events[number]?.isFatal &&
+      kills.length < maxCrashes
+    )
       yield `event ${number} became a dead letter because of crashes that it did not cause`
     else if (
       runs.length === 0 &&
