@@ -48,9 +48,6 @@ export interface QueueInboxOptions {
   readonly sendTimeoutMs?: number
 }
 
-/** The answer to a message that cannot be handled now. */
-const later: MessageResult = Object.freeze({ status: 'retry', delayMs: 5_000 })
-
 /**
  * An inbox that hands each event over to a queue, where the process may end with its answer: functions and the edge.
  * `receiver.handle` consumes the queue's messages, in the same process or in another.
@@ -67,7 +64,7 @@ const later: MessageResult = Object.freeze({ status: 'retry', delayMs: 5_000 })
  * @throws WebhookError `invalid_option`
  */
 export function queueInbox(options: QueueInboxOptions): InboxDefinition {
-  const { send, store, leaseMs = 30_000, sendTimeoutMs = 2_500, ...unknown } = options
+  const { send, store, leaseMs = 30_000, sendTimeoutMs = 2_500, ...unknown } = options ?? {}
   checkUnknown('queueInbox', unknown)
   checkNumbers('queueInbox', { leaseMs, sendTimeoutMs })
   if (typeof send !== 'function') throw new WebhookError('invalid_option', 'queueInbox: send has to be a function')
@@ -111,6 +108,11 @@ class QueueInbox implements Inbox {
   readonly #host: InboxHost
   readonly #options: Required<QueueInboxOptions>
   readonly #claims: Claims
+  /**
+   * The answer to a message whose event another consumer may have: by then that one has renewed its lease, or crashed. An
+   * earlier delivery would use up one of the queue's attempts.
+   */
+  readonly #afterLease: MessageResult
   /** The messages that are being handled, by event key. */
   readonly #running = new Map<string, MessageAttempt>()
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -119,6 +121,7 @@ class QueueInbox implements Inbox {
   constructor(host: InboxHost, options: Required<QueueInboxOptions>) {
     this.#host = host
     this.#options = options
+    this.#afterLease = { status: 'retry', delayMs: options.leaseMs }
     const onLost = (key: string) => this.#leaseLost(key)
     this.#claims = options.store.claims({ leaseMs: options.leaseMs, logger: host.logger, onLost })
   }
@@ -136,18 +139,19 @@ class QueueInbox implements Inbox {
     const accepted = readMessage(message)
     if (accepted === undefined) return this.#unreadable()
     const { key } = accepted.event
-    // Another delivery of the message may be running here.
-    if (this.#closing.hasStarted || this.#running.has(key)) return later
+    if (this.#closing.hasStarted) return { status: 'retry', delayMs: 0 }
+    // Another delivery of the message is running here.
+    if (this.#running.has(key)) return this.#afterLease
     const attempt = new MessageAttempt(accepted, number)
     this.#running.set(key, attempt)
     try {
       const claim = await this.#claims.claim(key)
       if (claim === 'done') return { status: 'done' }
-      return claim === 'claimed' ? await this.#attempt(attempt) : later
+      return claim === 'claimed' ? await this.#attempt(attempt) : this.#afterLease
     } catch (err) {
       // The claims cannot be reached. Those that were carried out all the same are given back, or run out.
       this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
-      return later
+      return this.#afterLease
     } finally {
       this.#running.delete(key)
       if (this.#running.size === 0) this.#onIdle?.()
@@ -157,11 +161,11 @@ class QueueInbox implements Inbox {
   /** Handles an event that is claimed, and gives the claim back unless the event is done. */
   async #attempt(attempt: MessageAttempt): Promise<MessageResult> {
     const { event, receivedAt } = attempt.accepted
-    const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event))
+    const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event), attempt.number)
     let isDone = false
     try {
       const completed = await handlers.claim()
-      if (completed === undefined) return later
+      if (completed === undefined) return this.#afterLease
       attempt.completed = completed
       attempt.succeeded = (handler) => this.#recorded(handlers.complete(handler))
       const result = await this.#host.handle(event, receivedAt, attempt)

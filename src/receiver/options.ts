@@ -87,7 +87,7 @@ export interface Receiver<out Additions = unknown> {
    * Handles a message of the queue that `queueInbox` sent it to: runs the handlers that have not completed yet, and says
    * what the queue has to do. An event that was handled before is `done`.
    * @param message the message as sent: the object, or its JSON as text or bytes
-   * @throws WebhookError `invalid_option` when the inbox has no queue
+   * @throws WebhookError `invalid_option` for an attempt that is no whole number from 1, or when the inbox has no queue
    */
   handle(message: unknown, options?: MessageOptions): Promise<MessageResult>
   /**

@@ -5,9 +5,16 @@ import type { Claims } from '../../idempotency/store.ts'
 export const completeIn = (claims: Claims, key: string): Promise<void> =>
   new Promise((resolve) => claims.complete(key, resolve))
 
+/** Waits until all have ended, before it rejects: a claim that comes later would be given back by nobody. */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
+
 /**
- * Remembers which handlers of an event have completed, by a key of the store for each. An event with one handler needs
- * none: its own key says the same.
+ * Remembers which handlers of an event have completed, by a key of the store for each. The first attempt at an event with
+ * one handler needs none, since the event's own key says the same. At a later one, another version of the application may
+ * have had more handlers.
  */
 export class HandlerClaims {
   readonly #claims: Claims
@@ -15,16 +22,16 @@ export class HandlerClaims {
   /** The handlers that are claimed here, and not completed yet. */
   readonly #open = new Set<string>()
 
-  constructor(claims: Claims, { key }: MediaEvent, handlers: readonly string[]) {
+  constructor(claims: Claims, { key }: MediaEvent, handlers: readonly string[], attempt: number) {
     this.#claims = claims
     // The length keeps the keys apart, since names and keys may hold any character.
     const named = handlers.map((handler) => [handler, `handler:${handler.length}:${handler}:${key}`] as const)
-    this.#keys = new Map(handlers.length > 1 ? named : [])
+    this.#keys = new Map(handlers.length > 1 || attempt > 1 ? named : [])
   }
 
   /** Returns the handlers that have completed; `undefined` while another process holds one of them. */
   async claim(): Promise<readonly string[] | undefined> {
-    const answers = await Promise.all(
+    const answers = await allOf(
       [...this.#keys].map(async ([handler, key]) => {
         const claim = await this.#claims.claim(key)
         if (claim === 'claimed') this.#open.add(handler)

@@ -42,7 +42,8 @@ export function readMessage(message: unknown): AcceptedEvent | undefined {
     if (version !== 1 || receivedAt === undefined) return undefined
     const isEvent = [event?.key, event?.type, event?.mediaId].every((field) => typeof field === 'string')
     const accepted = reviveAccepted({ event, receivedAt } as unknown as AcceptedEvent)
-    return isEvent && !Number.isNaN(accepted.receivedAt.getTime()) ? accepted : undefined
+    const times = [accepted.receivedAt, accepted.event.emittedAt]
+    return isEvent && !times.some((time) => Number.isNaN(time?.getTime())) ? accepted : undefined
   } catch {
     return undefined
   }
