@@ -184,13 +184,10 @@ function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<st
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)
     if (requestsEndWork && messages.some((message) => message.includes('requests ended'))) continue
-    if (
-      messages.some((message) => message.includes('cut off')) &&
-      !events[number]?.isFatal &&
-      kills.length < maxCrashes
-    )
-      yield `event ${number} became a dead letter because of crashes that it did not cause`
-    else if (
+    if (messages.some((message) => message.includes('cut off'))) {
+      if (!events[number]?.isFatal && kills.length < maxCrashes)
+        yield `event ${number} became a dead letter because of crashes that it did not cause`
+    } else if (
       runs.length === 0 &&
       !events[number]?.isFatal &&
       !messages.some((message) => message.includes('no handler'))

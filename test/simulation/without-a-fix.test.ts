@@ -30,9 +30,9 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite/events.ts',
-    fix: 'Math.min(row.due_at - Date.now(), row.delay_ms ?? Number.POSITIVE_INFINITY)',
-    without: 'row.due_at - Date.now()',
+    file: 'src/inbox/sqlite.ts',
+    fix: 'this.#file.events.bringForward()',
+    without: '',
     finding: /events stay in the inbox/,
   },
   'a crash loop turns innocent events into dead letters': {
