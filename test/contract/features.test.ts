@@ -34,6 +34,11 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
   expect(some.skipped).toContain(`${transaction} (its features do not have transactions: true)`)
   expect(some.run).not.toEqual(expect.arrayContaining([order]))
   expect(some.run.length + some.skipped.length).toBe(all.run.length)
+
+  const handingOver = registered((runner) => inboxContract(inbox, runner, { transactions: true, keepsEvents: false }))
+  expect(handingOver.skipped).toContain('discards a dead letter (its features do not have keepsEvents: true)')
+  expect(handingOver.skipped).toContain('counts its events (its features do not have keepsEvents: true)')
+  expect(handingOver.run.length + handingOver.skipped.length).toBe(all.run.length)
 })
 
 test('The suite of stores skips the test of an outage for a store without a connection, and says why', () => {

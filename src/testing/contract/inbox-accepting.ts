@@ -3,6 +3,8 @@ import type { Check } from './inbox-check.ts'
 
 /** Checks that an event is accepted once, whatever state it is in when it is delivered again. */
 export function checkAccepting(check: Check): void {
+  const checkDuplicates: Check = (name, run) => check(name, run, 'keepsEvents')
+
   check('accepts an event and hands it over as it was given', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')
     expect(await inbox.accept(accepted)).toBe('accepted')
@@ -14,13 +16,13 @@ export function checkAccepting(check: Check): void {
     expect(call.attempt.aborted).toBe(false)
   })
 
-  check('answers duplicate to an event that is running', async ({ inbox, calls, expect }) => {
+  checkDuplicates('answers duplicate to an event that is running', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     await calls.next()
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
-  check('answers duplicate to an event that is waiting', async ({ inbox, calls, expect }) => {
+  checkDuplicates('answers duplicate to an event that is waiting', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('first', 'media'))
     const first = await calls.next()
     await inbox.accept(eventOf('second', 'media'))
@@ -30,7 +32,7 @@ export function checkAccepting(check: Check): void {
     expect(second.event.key).toBe('second')
   })
 
-  check('answers duplicate to an event that waits for its retry', async ({ inbox, calls, expect }) => {
+  checkDuplicates('answers duplicate to an event that waits for its retry', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
@@ -38,19 +40,22 @@ export function checkAccepting(check: Check): void {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
-  check('answers duplicate to an event that was handled, and does not hand it over again', async (subject) => {
-    const { inbox, calls, expect } = subject
-    await inbox.accept(eventOf('one'))
-    const call = await calls.next()
-    call.finish()
-    await until(async () => (await inbox.stats()).running === 0)
-    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
-    await inbox.accept(eventOf('two'))
-    const next = await calls.next()
-    expect(next.event.key).toBe('two')
-  })
+  checkDuplicates(
+    'answers duplicate to an event that was handled, and does not hand it over again',
+    async (subject) => {
+      const { inbox, calls, expect } = subject
+      await inbox.accept(eventOf('one'))
+      const call = await calls.next()
+      call.finish()
+      await until(async () => (await inbox.stats()).running === 0)
+      expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+      await inbox.accept(eventOf('two'))
+      const next = await calls.next()
+      expect(next.event.key).toBe('two')
+    },
+  )
 
-  check('accepts one of 20 concurrent deliveries of one event', async ({ inbox, calls, expect }) => {
+  checkDuplicates('accepts one of 20 concurrent deliveries of one event', async ({ inbox, calls, expect }) => {
     const acceptances = await Promise.all(Array.from({ length: 20 }, () => inbox.accept(eventOf('one'))))
     expect(acceptances.filter((acceptance) => acceptance === 'accepted').length).toBe(1)
     expect(acceptances.filter((acceptance) => acceptance === 'duplicate').length).toBe(19)

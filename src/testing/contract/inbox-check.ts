@@ -20,6 +20,12 @@ export interface InboxFeatures {
    */
   readonly ordered?: boolean
   /**
+   * `true` when it keeps events itself. Otherwise it hands them over to a queue: it knows a duplicate only when the queue
+   * delivers it, and has neither numbers of what waits nor dead letters.
+   * @defaultValue true
+   */
+  readonly keepsEvents?: boolean
+  /**
    * `true` when its handlers get transactions.
    * @defaultValue false
    */

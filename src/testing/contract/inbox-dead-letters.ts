@@ -13,7 +13,9 @@ async function bury(inbox: Inbox, calls: Calls, key: string): Promise<void> {
 }
 
 /** Checks that events that could not be handled are kept. */
-export function checkDeadLetters(check: Check): void {
+export function checkDeadLetters(checkInbox: Check): void {
+  const check: Check = (name, run) => checkInbox(name, run, 'keepsEvents')
+
   check('keeps an event that could not be handled as a dead letter', async ({ inbox, calls, expect }) => {
     const accepted = eventOf('one')
     await inbox.accept(accepted)

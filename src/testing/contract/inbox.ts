@@ -35,8 +35,8 @@ export function inboxContract(
   { test, expect }: Runner,
   features: InboxFeatures = {},
 ): void {
-  const { ordered = true, transactions: hasTransactions = false } = features
-  const has = { ordered, transactions: hasTransactions }
+  const { ordered = true, keepsEvents = true, transactions: hasTransactions = false } = features
+  const has = { ordered, keepsEvents, transactions: hasTransactions }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
