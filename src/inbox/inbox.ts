@@ -193,7 +193,7 @@ export interface CloseOptions {
 
 /** The options of {@link Inbox.accept}. */
 export interface AcceptOptions {
-  /** Keeps the runtime alive until the promise resolves. Called by an inbox that would lose the event otherwise. */
+  /** Keeps the runtime alive until the promise resolves. Called by an inbox whose handlers the end of the process cuts off. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
@@ -286,6 +286,8 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly storage?: InboxStorage
   /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
   readonly localKeys?: boolean | undefined
+  /** `true` if handlers run where work goes on between requests, on Workers too. */
+  readonly outlivesRequests?: boolean
   /** Never set: it carries the type parameter. */
   readonly additions?: Additions
   /**

@@ -6,6 +6,7 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 import type {
   Acceptance,
   AcceptedEvent,
+  AcceptOptions,
   CloseOptions,
   CloseReport,
   Inbox,
@@ -188,7 +189,7 @@ class SqliteInbox implements Inbox {
     this.deadLetters.replayMarked()
   }
 
-  accept(accepted: AcceptedEvent): MaybePromise<Acceptance> {
+  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
     const { event, receivedAt } = accepted
     this.#closing.checkOpen()
     if (this.#jobs.get(event.key) !== undefined) return 'duplicate'
@@ -198,13 +199,15 @@ class SqliteInbox implements Inbox {
     this.#pending++
     return this.#commits
       .add(() => this.#file.events.accept(keyHash, text, receivedAt))
-      .then((row) => this.#committed(accepted, row))
+      .then((row) => this.#committed(accepted, row, waitUntil))
       .finally(() => this.#pending--)
   }
 
-  #committed(accepted: AcceptedEvent, row: number | undefined): Acceptance {
+  #committed(accepted: AcceptedEvent, row: number | undefined, waitUntil: AcceptOptions['waitUntil']): Acceptance {
     if (row === undefined) return 'duplicate'
     const job = new SqliteJob(accepted, row, this.#transactions)
+    // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
+    waitUntil?.(job.ended())
     this.#jobs.add(job)
     this.#handling.add(job)
     return 'accepted'
