@@ -32,6 +32,8 @@ export default defineConfig({
         test: {
           name: 'installed',
           include: installed,
+          // They have a run of their own: `npm run test:examples`.
+          exclude: [...configDefaults.exclude, 'test/examples/frameworks/**'],
           globalSetup: 'test/package/install.ts',
           testTimeout: 30_000,
           hookTimeout: 30_000,

@@ -17,11 +17,16 @@ export interface ServerProgram {
   readonly path: string
 }
 
+/** A deployment that can also be killed. */
+export interface ServerDeployment extends Deployment {
+  restart(signal?: NodeJS.Signals): Promise<void>
+}
+
 /**
  * Deploys a server program, with a folder for what it stores as `FOLDER`. Its handlers append the line of each run that
  * succeeded to the file `HANDLED` before they return (`recordHandled`). A restart sends it SIGTERM.
  */
-export async function serverDeployment({ command, args, cwd, env, ...rest }: ServerProgram): Promise<Deployment> {
+export async function serverDeployment({ command, args, cwd, env, ...rest }: ServerProgram): Promise<ServerDeployment> {
   const { listening = /^listening on (\d+)$/, path } = rest
   const folder = mkdtempSync(join(tmpdir(), 'platform-'))
   const handledFile = join(folder, 'handled')
@@ -34,8 +39,8 @@ export async function serverDeployment({ command, args, cwd, env, ...rest }: Ser
     async handled() {
       return existsSync(handledFile) ? readFileSync(handledFile, 'utf8').split('\n').slice(0, -1) : []
     },
-    async restart() {
-      await program.stop('SIGTERM')
+    async restart(signal = 'SIGTERM') {
+      await program.stop(signal)
       program = await start()
     },
     async stop() {

@@ -44,6 +44,15 @@ export const setups = {
     order: 'yes',
     test: 'platforms/node.test.ts',
   },
+  'nextjs sqlite': {
+    platform: 'Next.js server',
+    inbox: 'sqliteInbox',
+    ack: 'accepted',
+    nothingLost: 'yes',
+    handledOnce: unlessCutOff,
+    order: 'yes',
+    test: 'examples/frameworks/nextjs.test.ts',
+  },
 } as const satisfies Record<string, Setup>
 
 export type SetupName = keyof typeof setups

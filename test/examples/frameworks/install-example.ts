@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, inject } from 'vitest'
+
+const run = promisify(execFile)
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+/** The environment of a build: no secret of the example is among it. */
+const buildEnvironment = { PATH: process.env['PATH'], HOME: process.env['HOME'], CI: 'true', NO_COLOR: '1' }
+
+/** An example that was installed. */
+export interface InstalledExample {
+  /** Its folder. */
+  readonly folder: string
+  /** Runs a script of its package.json, without any variable that the example needs. Resolves with what it has written. */
+  script(name: string): Promise<string>
+}
+
+/**
+ * Copies an example to a folder of its own, and installs it there with npm and the packed package. It is removed after the
+ * tests of the file.
+ * @param handlers the path of the example's handlers in its folder. They are replaced by `handlers.ts`, which records events
+ */
+export async function installExample(
+  name: string,
+  { handlers }: { readonly handlers: string },
+): Promise<InstalledExample> {
+  const folder = await mkdtemp(join(tmpdir(), `media-webhooks-${name}-`))
+  afterAll(() => rm(folder, { recursive: true }))
+  const source = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
+  const isOurs = (path: string) => !/\/(node_modules|\.next|\.nuxt|\.output|\.svelte-kit|build|dist)$/.test(path)
+  await cp(source, folder, { recursive: true, filter: isOurs })
+  await cp(join(here, 'handlers.ts'), join(folder, handlers))
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  manifest.dependencies['media-webhooks'] = `file:${inject('tarball')}`
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
+  await npm(folder, 'install', '--no-audit', '--no-fund', '--prefer-offline')
+  return { folder, script: (script) => npm(folder, 'run', script) }
+}
+
+async function npm(cwd: string, ...args: string[]): Promise<string> {
+  const running = run('npm', args, { cwd, env: buildEnvironment, maxBuffer: 2 ** 24 })
+  const { stdout, stderr } = await running.catch((error) => {
+    throw new Error(`npm ${args.join(' ')} failed:\n${error.stdout}${error.stderr}`)
+  })
+  return `${stdout}${stderr}`
+}
