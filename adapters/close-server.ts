@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { CloseReport, Receiver } from '../src/index.ts'
+import { closeIdleConnections } from './idle-connections.ts'
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
@@ -14,9 +15,6 @@ export interface CloseServerOptions {
 type ClosableServer = { close(callback: () => void): unknown } & Partial<
   Pick<Server, 'closeIdleConnections' | 'closeAllConnections'>
 >
-
-/** The interval at which idle connections are closed, in ms. */
-const idleCheckMs = 20
 
 /**
  * Closes a server and its receiver without losing a delivery: it stops listening, lets the requests in flight be
@@ -36,15 +34,14 @@ export async function closeServer(
   { timeoutMs = 10_000 }: CloseServerOptions = {},
 ): Promise<CloseReport> {
   const startedAt = performance.now()
-  // A connection that is kept alive becomes idle when its last request has been answered.
-  const idleCheck = setInterval(() => server.closeIdleConnections?.(), idleCheckMs)
+  let stopClosingIdle = () => {}
   let limit: NodeJS.Timeout | undefined
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
-    server.closeIdleConnections?.()
+    stopClosingIdle = closeIdleConnections(server)
     limit = setTimeout(resolve, timeoutMs / 2)
   })
-  clearInterval(idleCheck)
+  stopClosingIdle()
   clearTimeout(limit)
   try {
     return await receiver.close({ timeoutMs: timeoutMs - Math.min(timeoutMs, performance.now() - startedAt) })

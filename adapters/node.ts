@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
 import { acknowledge } from './acknowledge.ts'
+import { toBytes } from './after-parsers.ts'
 import { Bytes } from './bytes.ts'
 import { checkReceiver } from './check-receiver.ts'
 
@@ -77,11 +78,6 @@ function bodyOf(request: ParsedRequest): Delivery['body'] {
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   const wasRead = request.readableDidRead || request.readableEnded
   return wasRead ? { parsed: body } : (limit) => readStream(request, limit)
-}
-
-function toBytes(body: unknown): Uint8Array | undefined {
-  if (body instanceof Uint8Array) return body
-  return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
 function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
