@@ -15,6 +15,8 @@ const library = entries(
   'src/client/index',
   'src/emulator/index',
   'adapters/express',
+  'adapters/fastify',
+  'adapters/koa',
   'adapters/hono',
   'adapters/fetch',
   'adapters/node',

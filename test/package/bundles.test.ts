@@ -53,6 +53,26 @@ const bundles: Record<string, Bundled> = {
       ${overNodeHttp('expressHandler')}`,
     prints: 'handled a-film',
   },
+  './fastify': {
+    program: `${receiver}
+      import fastify from 'fastify'
+      import { fastifyReceiver } from 'media-webhooks/fastify'
+      const app = fastify()
+      app.register(fastifyReceiver, { receiver, url: '/' })
+      app.inject({ url: '/?token=a-secret', payload: ${delivery}.body, ...${delivery} }).then(() => app.close())`,
+    // It loads modules by names that bundlers do not see.
+    external: ['fastify'],
+    prints: 'handled a-film',
+  },
+  './koa': {
+    program: `${receiver}
+      import Koa from 'koa'
+      import { koaHandler } from 'media-webhooks/koa'
+      const app = new Koa().use(koaHandler(receiver))
+      ${overNodeHttp('((receiver) => app.callback())')}`,
+    external: ['koa'],
+    prints: 'handled a-film',
+  },
   './hono': {
     program: `${receiver}
       import { Hono } from 'hono'

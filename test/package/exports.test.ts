@@ -49,6 +49,9 @@ test('the exported names grow only where somebody has looked at them', () => {
       "/express": [
         "expressHandler",
       ],
+      "/fastify": [
+        "fastifyReceiver",
+      ],
       "/fetch": [
         "fetchHandler",
       ],
@@ -74,6 +77,9 @@ test('the exported names grow only where somebody has looked at them', () => {
       "/inbox/sqlite": [
         "openInboxFile",
         "sqliteInbox",
+      ],
+      "/koa": [
+        "koaHandler",
       ],
       "/node": [
         "closeServer",

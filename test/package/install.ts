@@ -23,6 +23,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 /** Packages that a user of the adapters and inboxes has installed too. */
 const besides = [
   'express',
+  'fastify',
+  'koa',
+  '@koa/router',
   'hono',
   '@hono/node-server',
   'bullmq',
@@ -35,6 +38,7 @@ const besides = [
   '@bull-board/express',
   '@types/node',
   '@types/express',
+  '@types/koa',
 ]
 
 /** Builds and packs the package, and installs it as a user would. */

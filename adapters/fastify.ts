@@ -1,0 +1,77 @@
+import { finished } from 'node:stream'
+import type { FastifyPluginAsync } from 'fastify'
+import type { Receiver } from '../src/index.ts'
+import { acknowledge, isStillSending } from './acknowledge.ts'
+import { afterParsers } from './after-parsers.ts'
+import { checkReceiver } from './check-receiver.ts'
+import { closeIdleConnections } from './idle-connections.ts'
+import { toDelivery } from './node.ts'
+
+/** The options of `fastifyReceiver`. */
+export interface FastifyReceiverOptions {
+  /** The receiver. It is closed with the server. */
+  readonly receiver: Pick<Receiver, 'receive' | 'close'>
+  /** The path of the webhook, under the prefix of the plugin if it is registered with one. */
+  readonly url: string
+  /**
+   * The longest wait for handlers when the server closes, in ms. It begins once the requests in flight are answered.
+   * @defaultValue 10_000
+   */
+  readonly closeTimeoutMs?: number
+}
+
+const fix =
+  'in Fastify, register the plugin that reads it where it does not reach the receiver, or let it keep request.rawBody, ' +
+  'as fastify-raw-body does'
+
+/**
+ * Mounts a receiver in Fastify 5 or 4, as a plugin.
+ *
+ * ```ts
+ * fastify.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
+ * ```
+ *
+ * The receiver reads the body itself, in a scope of its own: the content type parsers and `bodyLimit` of the application
+ * stay as they are, and do not apply to it. `fastify.close()` stops listening, lets the requests in flight be answered,
+ * and then closes the receiver.
+ * @throws WebhookError `invalid_option` when it is given no receiver; `fastify.ready()` rejects with it
+ */
+export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
+  const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
+  checkReceiver('fastifyReceiver', receiver)
+
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', ({ raw }, payload, done) => {
+    if (payload === raw && payload.readableFlowing === null) return done(null)
+    // A hook of another plugin reads it. What that plugin keeps is there after the end.
+    finished(payload.resume(), () => done(null))
+  })
+
+  scope.all(url, async (request, reply) => {
+    const { raw } = request
+    const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fix))
+    if (isStillSending(acknowledgement, raw)) {
+      // Fastify ends a response with its body, and the connection with it.
+      return acknowledge(acknowledgement, raw, reply.hijack().raw)
+    }
+    const { status, headers, body } = acknowledgement
+    // Fastify would add a charset to the type of text.
+    return reply.code(status).headers(headers).send(Buffer.from(body))
+  })
+
+  let stopClosingIdle = () => {}
+  scope.addHook('preClose', async () => {
+    stopClosingIdle = closeIdleConnections(scope.server)
+  })
+  // Fastify calls it once the server has closed.
+  scope.addHook('onClose', async () => {
+    stopClosingIdle()
+    await receiver.close({ timeoutMs })
+  })
+}
+
+// What fastify-plugin would add. Fastify checks the version when it registers the plugin.
+Object.assign(fastifyReceiver, {
+  [Symbol.for('fastify.display-name')]: 'media-webhooks',
+  [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
+})

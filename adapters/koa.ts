@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Receiver } from '../src/index.ts'
+import { acknowledge, isStillSending } from './acknowledge.ts'
+import { afterParsers } from './after-parsers.ts'
+import { checkReceiver } from './check-receiver.ts'
+import { toDelivery } from './node.ts'
+
+/** The members of Koa's context that `koaHandler` uses. The contexts of Koa 2 and 3 fit. */
+export interface KoaContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  /** Koa's own request, on which body parsers leave what they have read. */
+  readonly request: object
+  respond?: boolean | undefined
+  status: number
+  body: unknown
+  set(fields: { [name: string]: string }): void
+}
+
+const fix =
+  'in Koa, add its route before the body parser, or use a parser that keeps ctx.request.rawBody, as @koa/bodyparser does'
+
+/**
+ * Mounts a receiver in Koa 3 or 2: on a route of `@koa/router`, or with `app.use` behind a check of the path.
+ *
+ * ```ts
+ * router.all('/webhooks/media', koaHandler(receiver))
+ * ```
+ *
+ * It reads the body itself, or uses the bytes that a parser has kept in `ctx.request.rawBody`. Its answer is the
+ * response of Koa's context, which the middleware before it can change.
+ * @returns a middleware that never rejects, and never calls the next one
+ * @throws WebhookError `invalid_option` when it is given no receiver
+ */
+export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaContext) => Promise<void> {
+  checkReceiver('koaHandler', receiver)
+  return async (context) => {
+    const { req, res, request } = context
+    const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fix))
+    if (isStillSending(acknowledgement, req)) {
+      // Koa ends a response with its body, and the connection with it.
+      context.respond = false
+      acknowledge(acknowledgement, req, res)
+    } else {
+      context.status = acknowledgement.status
+      context.set(acknowledgement.headers)
+      context.body = acknowledgement.body
+    }
+  }
+}
