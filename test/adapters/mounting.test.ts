@@ -2,11 +2,13 @@ import { expect, test } from 'vitest'
 import { expressHandler } from '../../adapters/express.ts'
 import { fetchHandler } from '../../adapters/fetch.ts'
 import { honoHandler } from '../../adapters/hono.ts'
+import { koaHandler } from '../../adapters/koa.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import { createReceiver } from '../../src/index.ts'
 
 const adapters: [string, (receiver: never) => unknown][] = [
   ['expressHandler', expressHandler],
+  ['koaHandler', koaHandler],
   ['nodeHandler', nodeHandler],
   ['fetchHandler', fetchHandler],
   ['honoHandler', honoHandler],

@@ -1,10 +1,15 @@
 import { createServer } from 'node:http'
+import KoaRouter from '@koa/router'
 import express from 'express'
+import fastify, { type FastifyBaseLogger } from 'fastify'
 import { Hono } from 'hono'
+import Koa from 'koa'
 import { describe, expectTypeOf, test } from 'vitest'
 import { expressHandler } from '../../adapters/express.ts'
+import { fastifyReceiver } from '../../adapters/fastify.ts'
 import { fetchHandler } from '../../adapters/fetch.ts'
 import { honoHandler } from '../../adapters/hono.ts'
+import { koaHandler } from '../../adapters/koa.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
 
@@ -21,6 +26,27 @@ describe('the handlers of the adapters fit', () => {
     app.route('/webhooks/media').post(handler)
     express.Router().post('/media/:id', handler)
     expectTypeOf(handler).toExtend<express.RequestHandler>()
+  })
+
+  test('Fastify, whatever its server, logger and type provider', () => {
+    const options = { receiver, url: '/webhooks/media' }
+    fastify().register(fastifyReceiver, options)
+    fastify({ http2: true }).register(fastifyReceiver, { ...options, closeTimeoutMs: 1_000 })
+    fastify({ https: {} }).register(fastifyReceiver, { ...options, prefix: '/webhooks' })
+    fastify({ http2: true, https: {} }).register(fastifyReceiver, options)
+    fastify({ loggerInstance: console as never as FastifyBaseLogger & { mine: true } }).register(
+      fastifyReceiver,
+      options,
+    )
+    fastify().register(async (scope) => void scope.register(fastifyReceiver, options))
+  })
+
+  test('Koa, whatever its state and context', () => {
+    const handler = koaHandler(receiver)
+    new Koa().use(handler)
+    new Koa<{ user: string }, { db: object }>().use(handler)
+    new KoaRouter().all('/webhooks/media', handler).post('/:id', handler)
+    expectTypeOf(handler).toExtend<Koa.Middleware>()
   })
 
   test('Hono, whatever its bindings and variables', () => {
@@ -94,6 +120,16 @@ describe('the adapters', () => {
     honoHandler({ verify: receiver })
     // @ts-expect-error a function is not a receiver
     nodeHandler(receiver.receive)
+    // @ts-expect-error undefined is not a receiver
+    koaHandler(undefined)
+    // @ts-expect-error options are required
+    fastify().register(fastifyReceiver)
+    // @ts-expect-error a receiver is required
+    fastify().register(fastifyReceiver, { url: '/webhooks/media' })
+    // @ts-expect-error a path is required
+    fastify().register(fastifyReceiver, { receiver })
+    // @ts-expect-error no such option
+    fastify().register(fastifyReceiver, { receiver, path: '/webhooks/media' })
     // @ts-expect-error undefined is not a receiver
     fetchHandler(undefined)
     // @ts-expect-error the function makes no receiver

@@ -1,0 +1,5 @@
+import { expect, test } from 'vitest'
+import { adapterContract } from '../../src/testing/contract/adapter.ts'
+import { mounts } from '../adapters/mounts.ts'
+
+adapterContract(mounts.koa3, { test, expect })
