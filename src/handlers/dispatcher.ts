@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly handlerTimeoutMs: number
   /** `undefined`: a failure is final, and the sender gets 500. */
   readonly retry: RetrySchedule | undefined
+  /** `true` if handlers run where work goes on between requests, on Workers too. */
+  readonly outlivesRequests?: boolean | undefined
 }
 
 const done: HandlingResult = Object.freeze({ status: 'done' })
@@ -36,8 +38,8 @@ const done: HandlingResult = Object.freeze({ status: 'done' })
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  const { registry, reporter, logger, handlerTimeoutMs, retry } = options
-  const deadlines = new Deadlines(handlerTimeoutMs)
+  const { registry, reporter, logger, handlerTimeoutMs, retry, outlivesRequests } = options
+  const deadlines = new Deadlines(handlerTimeoutMs, outlivesRequests)
 
   return async (event, receivedAt, attempt) => {
     // The delay is random, so it is drawn once for the event, however many of its handlers fail.

@@ -1,4 +1,5 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
 import { parseEvent } from '../events/parse.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
@@ -15,7 +16,7 @@ import { longestWaitMs, within } from '../internal/timers.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
-import { accept, acceptAndHandle, guard, handleMessage, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
+import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
 
 /**
  * Makes a receiver, and opens its inbox.
@@ -40,6 +41,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       logger,
       handlerTimeoutMs,
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
+      outlivesRequests: definition.outlivesRequests,
     }),
     handlersOf: ({ type }) => registry.handlersFor(type).map(({ name }) => name),
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
@@ -111,8 +113,10 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     inbox,
     setup: { ack, inbox: definition, logger },
     receive,
-    // Async, so that a wrong inbox rejects the promise, as a wrong message would.
-    handle: async (message, options) => handleMessage(inbox, message, options),
+    async handle(message, options) {
+      if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
+      throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
+    },
     // Async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
     ready: async () => inbox.ready?.(),

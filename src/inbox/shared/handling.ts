@@ -74,7 +74,8 @@ export class Handling<EachJob extends Job> {
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
-    job.aliveUntil = performance.now() + delayMs + retrySlackMs
+    job.dueAt = performance.now() + delayMs
+    job.aliveUntil = job.dueAt + retrySlackMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 
