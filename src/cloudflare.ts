@@ -1,0 +1,15 @@
+// The entry of Cloudflare Workers: what runs in Durable Objects.
+
+export {
+  type DurableObjectInboxOptions,
+  durableObjectInbox,
+  type InboxObject,
+  type InboxObjectOptions,
+  inboxObject,
+  type ObjectNamespace,
+  type ObjectSql,
+  type ObjectState,
+  type ObjectStorage,
+  type ObjectTransactional,
+  type Synchronous,
+} from './inbox/durable-object.ts'

@@ -1,0 +1,63 @@
+import { WebhookError } from '../errors.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
+import { defaultShards, type ObjectNamespace, type ObjectSql } from '../internal/durable-objects.ts'
+import type { ObjectTransactional } from './durable-object/transactions.ts'
+import { WorkerInbox } from './durable-object/worker-inbox.ts'
+import type { InboxDefinition } from './inbox.ts'
+import { defineInbox } from './shared/define-inbox.ts'
+
+export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../internal/durable-objects.ts'
+export { type InboxObject, type InboxObjectOptions, inboxObject } from './durable-object/inbox-object.ts'
+export type { ObjectTransactional } from './durable-object/transactions.ts'
+export type { Synchronous } from './sqlite/synchronous.ts'
+
+/** The options of `durableObjectInbox`. */
+export interface DurableObjectInboxOptions {
+  /** The binding to the class that {@link inboxObject} made. */
+  readonly namespace: ObjectNamespace
+  /**
+   * The number of objects. The events of one media go to one object. Choose it once: after a change, an event that is
+   * delivered again can be handled twice, and the dead letters of objects beyond a smaller number are not listed.
+   * @defaultValue 16
+   */
+  readonly shards?: number
+  /**
+   * How long an object may take to store an event, repeated tries included, in ms. After that, the delivery is answered
+   * 503 `unavailable`.
+   * @defaultValue 2_500
+   */
+  readonly timeoutMs?: number
+}
+
+/**
+ * An inbox in Durable Objects, as the Worker that receives the deliveries sees it: acknowledged events survive the end of
+ * every request, isolate and machine. The Worker hands each event over to the object of its media, and the handlers run
+ * there.
+ *
+ * ```ts
+ * const makeReceiver = (env: Env, inbox: InboxDefinition) =>
+ *   createReceiver({ verify: urlToken({ secret: env.WEBHOOK_TOKEN }), inbox }).on('encoding.finished', publish)
+ *
+ * export const MediaInbox = inboxObject(makeReceiver)
+ * export default {
+ *   fetch: fetchHandler((env: Env) => makeReceiver(env, durableObjectInbox({ namespace: env.MEDIA_INBOX }))),
+ * }
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
+  options: DurableObjectInboxOptions,
+): InboxDefinition<ObjectTransactional<Sql>> {
+  const { namespace, shards = defaultShards, timeoutMs = 2_500, ...unknown } = options
+  checkUnknown('durableObjectInbox', unknown)
+  checkNumbers('durableObjectInbox', { shards, timeoutMs })
+  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') {
+    const fix = 'give the binding, such as env.MEDIA_INBOX, and declare it in durable_objects of the configuration'
+    throw new WebhookError('invalid_option', `durableObjectInbox: namespace is no binding to Durable Objects; ${fix}`)
+  }
+  return defineInbox({
+    name: 'durableObjectInbox',
+    storage: 'handed-over',
+    open: (host) => new WorkerInbox(host, { namespace, shards, timeoutMs }),
+  })
+}

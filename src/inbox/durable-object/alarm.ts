@@ -1,0 +1,82 @@
+import type { ObjectStorage } from '../../internal/durable-objects.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { SqliteJob } from '../sqlite/job.ts'
+
+/** The time after which an object that has ended with work left is woken, in ms. */
+const guardMs = 10_000
+
+/** The longest time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
+const longestMs = 600_000
+
+/** The pause between two looks at the work, in ms. */
+const pollMs = 100
+
+/** A retry that is due within this time, in ms, is waited for. */
+const soonMs = 1_000
+
+/**
+ * The alarm of an object that is an inbox. While events are left, one is set: it keeps the object in memory while they are
+ * handled, wakes it for a retry, and wakes it after a crash. `setAlarm` belongs to the writes of its turn, so an event is
+ * never stored without its alarm.
+ */
+export class ObjectAlarm {
+  readonly #storage: ObjectStorage
+  readonly #jobs: Iterable<SqliteJob>
+  readonly #logger: Logger
+  #isSet = false
+
+  constructor(storage: ObjectStorage, jobs: Iterable<SqliteJob>, logger: Logger) {
+    this.#storage = storage
+    this.#jobs = jobs
+    this.#logger = logger
+  }
+
+  /** Called when an event is stored. */
+  guard(): void {
+    if (!this.#isSet) this.#set(Date.now() + guardMs)
+  }
+
+  /** Sets the alarm for what is left. */
+  update(): void {
+    const now = performance.now()
+    let inMs = Number.POSITIVE_INFINITY
+    for (const job of this.#jobs) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.dueAt - now)
+    if (inMs !== Number.POSITIVE_INFINITY) this.#set(Date.now() + inMs)
+    else this.clear()
+  }
+
+  /** Called when no event is left. */
+  clear(): void {
+    if (!this.#isSet) return
+    this.#isSet = false
+    this.#storage.deleteAlarm().catch((error) => this.#failed(error))
+  }
+
+  /** Waits until what is due has been handled. */
+  async ring(hasStopped: () => boolean): Promise<void> {
+    // First of all: the platform gives up an alarm that fails a few times, and a crash is a failure.
+    this.#set(Date.now() + guardMs)
+    const endsAt = performance.now() + longestMs
+    while (!hasStopped() && performance.now() < endsAt && this.#hasDue())
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
+    if (!hasStopped()) this.update()
+  }
+
+  #hasDue(): boolean {
+    const now = performance.now()
+    for (const job of this.#jobs) if (isDue(job, now)) return true
+    return false
+  }
+
+  #set(at: number): void {
+    this.#isSet = true
+    this.#storage.setAlarm(Math.ceil(at)).catch((error) => this.#failed(error))
+  }
+
+  #failed(error: unknown): void {
+    this.#isSet = false
+    this.#logger.error({ err: error }, 'the inbox could not set its alarm')
+  }
+}
+
+const isDue = ({ state, dueAt }: SqliteJob, now: number): boolean => state !== 'retrying' || dueAt <= now + soonMs

@@ -1,0 +1,47 @@
+import type { Logger } from '../../internal/logger.ts'
+import { SqliteCleanUp } from '../sqlite/clean-up.ts'
+import type { SqliteDeadLetters } from '../sqlite/dead-letters.ts'
+import type { SqliteDatabase } from '../sqlite/driver.ts'
+import type { ObjectCommits } from './commits.ts'
+import type { ObjectLimits } from './object-inbox.ts'
+
+/** The pause between two clean-ups when there is little to clean up, in ms. */
+const pauseMs = 10_000
+
+/**
+ * Removes expired keys and dead letters beyond their limit, a slice with a delivery. An object without deliveries does not
+ * grow, and is not woken for it.
+ */
+export class ObjectCleanUp {
+  readonly #cleanUp: SqliteCleanUp
+  readonly #deadLetters: SqliteDeadLetters
+  readonly #maxDeadLetters: number
+  readonly #logger: Logger
+  #nextAt = 0
+
+  constructor(database: SqliteDatabase, deadLetters: SqliteDeadLetters, limits: ObjectLimits, logger: Logger) {
+    this.#cleanUp = new SqliteCleanUp(database, limits.ttlMs)
+    this.#deadLetters = deadLetters
+    this.#maxDeadLetters = limits.maxDeadLetters
+    this.#logger = logger
+  }
+
+  turn(commits: ObjectCommits): void {
+    if (Date.now() < this.#nextAt && !this.#deadLetters.hasGrown) return
+    try {
+      const goesOn = commits.now(() => this.#trim() || this.#cleanUp.slice())
+      this.#nextAt = goesOn ? 0 : Date.now() + pauseMs
+    } catch (error) {
+      this.#nextAt = Date.now() + pauseMs
+      this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')
+    }
+  }
+
+  /** Drops dead letters, some at a time. Returns `true` if there were any. */
+  #trim(): boolean {
+    if (!this.#deadLetters.hasGrown) return false
+    const dropped = this.#deadLetters.trim(this.#maxDeadLetters)
+    for (const { key } of dropped) this.#logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
+    return dropped.length > 0
+  }
+}

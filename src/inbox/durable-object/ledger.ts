@@ -1,0 +1,28 @@
+import type { DeadResult } from '../shared/handling.ts'
+import type { SqliteJob } from '../sqlite/job.ts'
+import { SqliteLedger } from '../sqlite/ledger.ts'
+
+/** The SQLite inbox's ledger, which says when an event has ended. */
+export class ObjectLedger extends SqliteLedger {
+  readonly #onEnded: () => void
+
+  constructor(...[commits, file, logger, onEnded]: [...ConstructorParameters<typeof SqliteLedger>, () => void]) {
+    super(commits, file, logger)
+    this.#onEnded = onEnded
+  }
+
+  override complete(job: SqliteJob, recorded: () => void): void {
+    super.complete(job, this.#andThen(recorded))
+  }
+
+  override bury(job: SqliteJob, dead: DeadResult, recorded: () => void): void {
+    super.bury(job, dead, this.#andThen(recorded))
+  }
+
+  #andThen(recorded: () => void): () => void {
+    return () => {
+      recorded()
+      this.#onEnded()
+    }
+  }
+}

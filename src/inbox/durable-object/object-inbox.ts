@@ -1,0 +1,159 @@
+import { toBase64 } from '../../internal/base64.ts'
+import { Closing } from '../../internal/closing.ts'
+import type { ObjectStorage } from '../../internal/durable-objects.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxHost,
+  InboxStats,
+  UnfinishedEvent,
+  UnreadableDelivery,
+} from '../inbox.ts'
+import { Handling } from '../shared/handling.ts'
+import { Jobs } from '../shared/jobs.ts'
+import { SqliteJob } from '../sqlite/job.ts'
+import { OpenDeadLetters } from '../sqlite/open-dead-letters.ts'
+import { chooseSuspects, Suspects } from '../sqlite/suspects.ts'
+import { TakeUp } from '../sqlite/take-up.ts'
+import { ObjectAlarm } from './alarm.ts'
+import { ObjectCleanUp } from './clean-up.ts'
+import { ObjectCommits } from './commits.ts'
+import { ObjectLedger } from './ledger.ts'
+import { type OpenStorage, openStorage } from './storage.ts'
+import { ObjectTransactions } from './transactions.ts'
+
+/** The limits of each object. */
+export interface ObjectLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+/**
+ * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
+ * synchronous, nobody else writes, and alarms take the place of a process that is always there.
+ */
+export class ObjectInbox implements Inbox {
+  readonly deadLetters: OpenDeadLetters
+  readonly #limits: ObjectLimits
+  readonly #logger: Logger
+  readonly #storage: OpenStorage
+  readonly #commits: ObjectCommits
+  readonly #jobs = new Jobs<SqliteJob>()
+  readonly #transactions: ObjectTransactions
+  readonly #alarm: ObjectAlarm
+  readonly #ledger: ObjectLedger
+  readonly #handling: Handling<SqliteJob>
+  readonly #cleanUp: ObjectCleanUp
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  #suspects: Suspects | undefined
+
+  constructor(host: InboxHost, storage: ObjectStorage, limits: ObjectLimits) {
+    const { handle, logger } = host
+    this.#limits = limits
+    this.#logger = logger
+    this.#storage = openStorage(storage)
+    this.#commits = new ObjectCommits(storage)
+    const { database, events, deadLetters, crashes } = this.#storage
+    this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
+    this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
+    const file = { events, deadLetters, owner: crashes }
+    this.#ledger = new ObjectLedger(this.#commits, file, logger, () => this.#jobs.size === 0 && this.#alarm.clear())
+    const { concurrency } = limits
+    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#cleanUp = new ObjectCleanUp(database, deadLetters, limits, logger)
+    const takeUp = new TakeUp({
+      file,
+      jobs: this.#jobs,
+      handling: this.#handling,
+      transactions: this.#transactions,
+      logger,
+      hasStopped: () => this.#closing.hasStarted,
+      lookAgain() {},
+    })
+    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
+      checkOpen: () => this.#closing.checkOpen(),
+      isFull: () => this.#isFull(),
+      onReplayed: (row) => {
+        takeUp.replayed(row)
+        this.#alarm.guard()
+      },
+    })
+    takeUp.all()
+    this.#alarm.update()
+    this.#investigate()
+  }
+
+  /** Looks for an event that made the instance before crash. */
+  #investigate(): void {
+    const { predecessor } = this.#storage.crashes
+    if (predecessor === undefined) return
+    this.#suspects = new Suspects({
+      suspects: chooseSuspects(this.#jobs, this.#limits.concurrency),
+      predecessor,
+      recordAlone: (job) => this.#ledger.recordAlone(job),
+      onOver: (cleared) => this.#ledger.endInvestigation(cleared),
+    })
+    this.#ledger.investigate(this.#suspects)
+  }
+
+  /** Synchronous: no other delivery comes in between. */
+  accept(accepted: AcceptedEvent): Acceptance {
+    const { event, receivedAt } = accepted
+    this.#closing.checkOpen()
+    if (this.#jobs.get(event.key) !== undefined) return 'duplicate'
+    if (this.#isFull()) return 'overloaded'
+    const { events } = this.#storage
+    const row = this.#commits.now(() => events.accept(events.hashKey(event.key), JSON.stringify(event), receivedAt))
+    if (row === undefined) return 'duplicate'
+    this.#alarm.guard()
+    const job = new SqliteJob(accepted, row, this.#transactions)
+    this.#jobs.add(job)
+    this.#handling.add(job)
+    this.#cleanUp.turn(this.#commits)
+    return 'accepted'
+  }
+
+  #isFull(): boolean {
+    return this.#jobs.size - this.#handling.running >= this.#limits.maxWaiting
+  }
+
+  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    const digest = await crypto.subtle.digest('SHA-256', unreadable.body as Uint8Array<ArrayBuffer>)
+    const text = toBase64(new Uint8Array(digest, 0, 16))
+    this.#commits.now(() => this.#storage.deadLetters.addUnreadable(unreadable, text))
+    this.#cleanUp.turn(this.#commits)
+  }
+
+  stats(): InboxStats {
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+  }
+
+  /** Called when the object's alarm has fired. Resolves when the work that is due is done. */
+  alarm(): Promise<void> {
+    return this.#alarm.ring(() => this.#closing.hasStarted)
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Finishes what runs. The rest is safe in the storage; the alarm stays set for it. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    const unfinished: UnfinishedEvent[] = []
+    this.#suspects?.stop()
+    this.#handling.stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
+    await this.#jobs.idle(timeoutMs)
+    unfinished.push(...this.#jobs.giveUp())
+    this.deadLetters.close()
+    if (unfinished.length > 0)
+      this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its storage')
+    return { unfinished }
+  }
+}

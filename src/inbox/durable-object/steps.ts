@@ -1,0 +1,25 @@
+import type { ObjectSteps } from '../../internal/durable-objects.ts'
+import type { AcceptedEvent } from '../inbox.ts'
+import { reviveAccepted } from '../shared/stored.ts'
+import type { ObjectInbox } from './object-inbox.ts'
+import { packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
+
+/** A page of dead letters. */
+export interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** What an inbox in an object answers to its Worker. */
+export const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
+  accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
+  keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),
+  stats: () => inbox.stats(),
+  list: (page: Page) => inbox.deadLetters.list(page).map(packDeadLetter),
+  get(key: string) {
+    const deadLetter = inbox.deadLetters.get(key)
+    return deadLetter && packDeadLetter(deadLetter)
+  },
+  replay: (key: string) => inbox.deadLetters.replay(key),
+  discard: (key: string) => inbox.deadLetters.discard(key),
+})

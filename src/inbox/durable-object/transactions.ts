@@ -1,0 +1,53 @@
+import type { ObjectSql } from '../../internal/durable-objects.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { TransactionScope } from '../inbox.ts'
+import type { SqliteEvents } from '../sqlite/events.ts'
+import type { SqliteJob, Transactions } from '../sqlite/job.ts'
+import { checkSynchronous, type Synchronous } from '../sqlite/synchronous.ts'
+import type { ObjectCommits } from './commits.ts'
+
+/** The part of a handler's context that `inboxObject` adds. */
+export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
+  /**
+   * Runs `run` in a transaction of the object's storage, and commits what it writes together with the record that this
+   * handler has completed: both or neither. After that the handler never runs again for this event. An error of `run` or an
+   * aborted signal rolls everything back. A handler can call it once. What the handler does afterwards is not repeated if it
+   * fails.
+   *
+   * `run` is synchronous. It writes to the shard that the event's media belongs to, beside the tables of the inbox, whose
+   * names begin with `inbox_`.
+   *
+   * @throws WebhookError `invalid_transaction` when `run` returns a promise, or the signal's reason. Throws
+   * `invalid_transaction` at once, instead of rejecting, when it is called again or after the handler has ended
+   */
+  transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
+}
+
+/** The transactions of handlers, in the storage of the object. */
+export class ObjectTransactions implements Transactions {
+  readonly #sql: ObjectSql
+  readonly #commits: ObjectCommits
+  readonly #events: SqliteEvents
+
+  constructor(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents) {
+    this.#sql = sql
+    this.#commits = commits
+    this.#events = events
+  }
+
+  async run<Result>(
+    job: SqliteJob,
+    { handler, signal }: TransactionScope,
+    run: (sql: never) => MaybePromise<Result>,
+  ): Promise<Result> {
+    // As with the other databases, a signal that is aborted in this turn still rolls it back.
+    await Promise.resolve()
+    return this.#commits.now(() => {
+      signal.throwIfAborted()
+      this.#events.completeOnce(job.row, handler)
+      const result = checkSynchronous(run(this.#sql as never))
+      signal.throwIfAborted()
+      return result
+    })
+  }
+}

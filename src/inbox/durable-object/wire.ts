@@ -1,0 +1,43 @@
+import { fromBase64, toBase64 } from '../../internal/base64.ts'
+import type { DeadLetter, UnreadableDelivery } from '../inbox.ts'
+import { eventRow, toDeadLetter, unreadableRow } from '../sqlite/dead-letter-row.ts'
+
+// What the Worker and its objects send each other goes through JSON, where bytes are base64.
+
+/** A dead letter as JSON has it. */
+export interface WireDeadLetter {
+  /** JSON of everything except the body. */
+  readonly text: string
+  /** An unreadable delivery's body, otherwise null. */
+  readonly body: string | null
+}
+
+export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
+  const { event, unreadable } = deadLetter
+  const row = unreadable ? unreadableRow(deadLetter, unreadable) : eventRow(0, { ...deadLetter, event: event as never })
+  return { text: row.dead_letter, body: unreadable ? toBase64(unreadable.body) : null }
+}
+
+export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
+  toDeadLetter({ event_id: null, dead_letter: text, body: body === null ? null : fromBase64(body) })
+
+/** An unreadable delivery as JSON has it. */
+export interface WireUnreadable {
+  readonly reason: string
+  readonly receivedAt: string
+  readonly eventId: string | undefined
+  readonly body: string
+}
+
+export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDelivery): WireUnreadable => ({
+  ...unreadable,
+  receivedAt: receivedAt.toISOString(),
+  body: toBase64(body),
+})
+
+export const unpackUnreadable = ({ reason, receivedAt, eventId, body }: WireUnreadable): UnreadableDelivery => ({
+  reason,
+  eventId,
+  receivedAt: new Date(receivedAt),
+  body: fromBase64(body),
+})

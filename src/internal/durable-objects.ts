@@ -1,0 +1,122 @@
+import { WebhookError, type WebhookErrorCode } from '../errors.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import { within } from './timers.ts'
+
+// The parts of Durable Objects that are used, so that the published types do not need those of Cloudflare.
+
+/** A binding to a class of Durable Objects. A `DurableObjectNamespace` fits. */
+export interface ObjectNamespace {
+  idFromName(name: string): object
+  get(id: object): { fetch(url: string, init: ObjectRequest): Promise<{ json(): Promise<unknown> }> }
+}
+
+interface ObjectRequest {
+  readonly method: string
+  readonly body: string
+}
+
+/** The state of a Durable Object. A `DurableObjectState` fits. */
+export interface ObjectState {
+  readonly storage: ObjectStorage
+}
+
+/** The storage of a Durable Object with SQLite. */
+export interface ObjectStorage {
+  readonly sql: ObjectSql
+  transactionSync<T>(run: () => T): T
+  setAlarm(at: number): Promise<void>
+  deleteAlarm(): Promise<void>
+}
+
+/** The SQLite of a Durable Object. A `SqlStorage` fits. */
+export interface ObjectSql {
+  exec(query: string, ...bindings: unknown[]): { toArray(): Record<string, unknown>[] }
+}
+
+/** The steps that an object answers, by name. What they take and return goes through JSON. */
+export type ObjectSteps = Readonly<Record<string, (input: never) => MaybePromise<unknown>>>
+
+type Answer = {
+  readonly result?: unknown
+  readonly error?: { readonly code: WebhookErrorCode; readonly message: string }
+}
+
+/** What is asked of an object. */
+export interface Question {
+  /** The name of the object. */
+  readonly name: string
+  readonly step: string
+  readonly input: unknown
+  /** `true` if the step can be carried out twice, so that it is asked again when an answer was lost. */
+  readonly canRepeat: boolean
+}
+
+/** The longest pause before an object is asked again, in ms. The first is a tenth of it. */
+const longestPauseMs = 250
+
+/**
+ * Asks an object to carry out a step. By `fetch`, not by RPC: it works with every compatibility date, and the object's
+ * class need not extend one of the runtime, which only a Worker can import.
+ * @throws WebhookError of the object; `overloaded` or `unavailable` when there is no answer within `timeoutMs`
+ */
+export async function askObject(namespace: ObjectNamespace, question: Question, timeoutMs: number): Promise<unknown> {
+  const endsAt = performance.now() + timeoutMs
+  for (let pauseMs = longestPauseMs / 10; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    try {
+      return await askOnce(namespace, question, Math.max(1, endsAt - performance.now()))
+    } catch (error) {
+      if (error instanceof WebhookError) throw error
+      // The platform asks not to come back at once to an object that has too much to do.
+      if ((error as { overloaded?: boolean }).overloaded === true)
+        throw new WebhookError('overloaded', 'the Durable Object is overloaded', { cause: error })
+      if (!question.canRepeat || performance.now() + pauseMs >= endsAt)
+        throw new WebhookError('unavailable', 'the Durable Object cannot be reached', { cause: error })
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)))
+  }
+}
+
+async function askOnce(namespace: ObjectNamespace, { name, step, input }: Question, timeoutMs: number) {
+  // A stub that has failed once goes on failing, so each try has its own.
+  const stub = namespace.get(namespace.idFromName(name))
+  const asked = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
+  const answer = asked.then((response) => response.json() as Promise<Answer>)
+  const { result, error } = await within(timeoutMs, answer, () => {
+    throw new Error(`no answer within ${Math.round(timeoutMs)} ms`)
+  })
+  if (error !== undefined) throw new WebhookError(error.code, error.message)
+  return result
+}
+
+/**
+ * Answers what {@link askObject} asks, in the object.
+ * @param stepsOf returns what the object can do, or throws the reason why it can do nothing
+ */
+export async function answerAsObject(
+  request: { json(): Promise<unknown> },
+  stepsOf: () => ObjectSteps,
+): Promise<Response> {
+  try {
+    const { step, input } = (await request.json()) as Pick<Question, 'step' | 'input'>
+    const steps = stepsOf()
+    const run = Object.hasOwn(steps, step) ? steps[step] : undefined
+    // While a new version is being deployed, the Worker and the object can have different ones.
+    if (run === undefined)
+      throw new WebhookError('unavailable', `this version of the Durable Object has no step ${step}`)
+    return Response.json({ result: await run(input as never) })
+  } catch (error) {
+    const { code, message } = error instanceof WebhookError ? error : new WebhookError('unavailable', String(error))
+    return Response.json({ error: { code, message } })
+  }
+}
+
+/** The number of objects, unless an option says otherwise. */
+export const defaultShards = 16
+
+/** Chooses the object of a text: always the same one, as long as their number is the same. */
+export function shardOf(text: string, shards: number): number {
+  // FNV-1a: short, and spreads texts that differ in one character.
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash >>> 0) % shards
+}
