@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
+import { findRuntime } from '../runtimes/find-runtime.ts'
+
+const binary = findRuntime('workerd')
+
+describe.skipIf(binary === undefined)('in a Durable Object', () => {
+  let disk: WorkerOnDisk
+  let worker: RunningWorker
+  beforeAll(async () => {
+    const entry = new URL('../inbox/durable-object/workers/contract.ts', import.meta.url)
+    disk = await WorkerOnDisk.make(binary as string, {
+      entry,
+      classes: [{ binding: 'CONTRACT', className: 'Contract' }],
+    })
+    worker = await disk.start()
+  })
+  afterAll(async () => {
+    await worker?.stop()
+    await disk?.remove()
+  })
+
+  // The suite runs where the inbox does. Here each of its tests is told to run.
+  const tell = (name: string) =>
+    test(name, async () => {
+      const [origin = ''] = await worker.origins()
+      const answer = await fetch(origin, { method: 'POST', body: JSON.stringify({ name }) })
+      expect(await answer.text()).toBe('passed')
+    })
+  const never = () => {
+    throw new Error('it runs in the object')
+  }
+  inboxContract(never, { test: tell, expect }, { transactions: true })
+})

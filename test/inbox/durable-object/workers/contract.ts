@@ -1,0 +1,55 @@
+import { ObjectInbox } from '../../../../src/inbox/durable-object/object-inbox.ts'
+import { defineInbox } from '../../../../src/inbox/shared/define-inbox.ts'
+import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/internal/durable-objects.ts'
+import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
+import { expect } from './expect.ts'
+
+// Runs the tests of the inbox's contract inside Durable Objects, each in a fresh one.
+
+const limits = { concurrency: 16, maxWaiting: 10_000, maxDeadLetters: 10_000, ttlMs: 86_400_000 }
+
+export class Contract {
+  readonly #state: ObjectState
+
+  constructor(state: ObjectState) {
+    this.#state = state
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const tests = new Map<string, () => Promise<void>>()
+    const test = (name: string, run: () => Promise<void>) => tests.set(name, run)
+    inboxContract(() => subjectIn(this.#state), { test, expect }, { transactions: true })
+    try {
+      const { name } = (await request.json()) as { name: string }
+      await (tests.get(name) as () => Promise<void>)()
+      return new Response('passed')
+    } catch (error) {
+      return new Response(`${(error as Error).stack}`, { status: 500 })
+    }
+  }
+
+  alarm(): void {}
+}
+
+function subjectIn({ storage }: ObjectState) {
+  const { sql } = storage
+  sql.exec('CREATE TABLE written (content TEXT)')
+  return {
+    inbox: defineInbox({ name: 'an object', open: (host) => new ObjectInbox(host, storage, limits) }),
+    transactions: {
+      write: (client: ObjectSql, text: string) => void client.exec('INSERT INTO written VALUES (?)', text),
+      texts: () =>
+        sql
+          .exec('SELECT content FROM written')
+          .toArray()
+          .map(({ content }) => content as string),
+    },
+  }
+}
+
+export default {
+  async fetch(request: Request, { CONTRACT }: { CONTRACT: ObjectNamespace }) {
+    const body = await request.text()
+    return CONTRACT.get(CONTRACT.idFromName(body)).fetch('https://object/', { method: 'POST', body })
+  },
+}
