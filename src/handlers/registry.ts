@@ -7,7 +7,7 @@ export interface RegisteredHandler {
   readonly name: string
   readonly handler: Handler<never, never>
   /** `undefined` for every type, unknown ones included. */
-  readonly types: ReadonlySet<string> | undefined
+  readonly types: readonly string[] | undefined
 }
 
 /** The registered handlers, in the order of their registration. */
@@ -38,7 +38,7 @@ export class HandlerRegistry {
     if (this.#isTaken(name)) {
       throw new WebhookError('invalid_option', `on: a handler named ${name} is already registered`)
     }
-    const registered = { name: name ?? this.#nameFor(handler), handler, types: types && new Set(types) }
+    const registered = { name: name ?? this.#nameFor(handler), handler, types }
     this.#replace([...this.#handlers, registered])
   }
 
@@ -48,8 +48,8 @@ export class HandlerRegistry {
       this.#handlers.flatMap((registered) => {
         if (registered.handler !== handler) return [registered]
         if (types === undefined || registered.types === undefined) return types === undefined ? [] : [registered]
-        const left = new Set([...registered.types].filter((type) => !(types as readonly string[]).includes(type)))
-        return left.size === 0 ? [] : [{ ...registered, types: left }]
+        const left = registered.types.filter((type) => !(types as readonly string[]).includes(type))
+        return left.length === 0 ? [] : [{ ...registered, types: left }]
       }),
     )
   }
@@ -57,7 +57,7 @@ export class HandlerRegistry {
   handlersFor(type: string): readonly RegisteredHandler[] {
     const known = this.#byType.get(type)
     if (known !== undefined) return known
-    const handlers = this.#handlers.filter(({ types }) => types === undefined || types.has(type))
+    const handlers = this.#handlers.filter(({ types }) => types?.includes(type) ?? true)
     // Only the catalogue's types are cached: a sender can make up any number of others.
     if ((eventTypes as readonly string[]).includes(type)) this.#byType.set(type, handlers)
     return handlers

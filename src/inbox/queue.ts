@@ -136,6 +136,8 @@ class QueueInbox implements Inbox {
   }
 
   async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {
+    // A count that was read from the wrong field would end the retries at the first failure.
+    checkNumbers('receiver.handle', { attempt: number })
     const accepted = readMessage(message)
     if (accepted === undefined) return this.#unreadable()
     const { key } = accepted.event

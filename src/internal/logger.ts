@@ -62,20 +62,13 @@ export function safeLogger(logger: Logger): SafeLogger {
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 
-// The names of levels in pino and winston, each with the index of the first of our levels that it lets through. Any
-// other name lets all levels through.
-const firstLevel = new Map<unknown, number>([
-  ['info', 1],
-  ['warn', 2],
-  ['error', 3],
-  ['fatal', 4],
-  ['silent', 4],
-])
+// The names that a logger's level can have, in pino and winston. Any other name lets all levels through.
+const levelNames: readonly unknown[] = [...logLevels, 'fatal', 'silent']
 
 function isEnabled(logger: Logger, level: LogLevel): boolean {
   try {
     if (typeof logger.isLevelEnabled === 'function') return logger.isLevelEnabled(level)
-    return logLevels.indexOf(level) >= (firstLevel.get(logger.level) ?? 0)
+    return levelNames.indexOf(level) >= levelNames.indexOf(logger.level)
   } catch {
     return true
   }

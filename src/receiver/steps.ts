@@ -1,8 +1,7 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventKeySource } from '../events/parse.ts'
-import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox, MessageOptions, MessageResult } from '../inbox/inbox.ts'
-import { checkNumbers } from '../internal/check-options.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
@@ -171,17 +170,6 @@ export async function acceptAndHandle(
   if (result === 'failed') throw new WebhookError('handler_failed', 'a handler failed')
   if (result === 'in-progress') throw new WebhookError('in_progress', 'the event is being handled')
   return result
-}
-
-/**
- * Handles a message of a queue.
- * @throws WebhookError `invalid_option` for an attempt that is none, or when the inbox has no queue
- */
-export function handleMessage(inbox: Inbox, message: unknown, options?: MessageOptions): Promise<MessageResult> {
-  // A count that was read from the wrong field would end the retries at the first failure.
-  checkNumbers('receiver.handle', { attempt: options?.attempt })
-  if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
-  throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
 }
 
 function unavailable(error: unknown): never {
