@@ -18,16 +18,23 @@ export class MountedReceiver<Context extends readonly unknown[]> {
   /** The receiver, once it was made and fits the platform. */
   ready: Receives | undefined
   readonly #adapter: string
+  readonly #platform: Platform | undefined
   readonly #make: (...context: Context) => MaybePromise<Receives>
   #made: Receives | undefined
   #making: Promise<Receives> | undefined
 
-  /** @throws WebhookError `invalid_option` when `source` is neither a receiver nor a function that makes one */
-  constructor(adapter: string, source: ReceiverSource<Context>) {
+  /**
+   * @param platform the platform of an adapter that has one. A receiver is checked against it immediately then
+   * @throws WebhookError `invalid_option` when `source` is neither a receiver nor a function that makes one, or is a
+   * receiver that does not fit the platform
+   */
+  constructor(adapter: string, source: ReceiverSource<Context>, platform?: Platform) {
     this.#adapter = adapter
+    this.#platform = platform
     const isMaker = typeof source === 'function' && (source as unknown) !== createReceiver
     if (!isMaker) checkReceiver(adapter, source as Receives | undefined)
     this.#make = isMaker ? source : () => source as Receives
+    if (!isMaker && platform !== undefined) this.#use(source as Receives, false)
   }
 
   /**
@@ -39,18 +46,23 @@ export class MountedReceiver<Context extends readonly unknown[]> {
       const made = this.#made ?? (await (this.#making ?? this.#makeOnce(context)))
       // Another delivery may have checked it meanwhile.
       if (this.ready !== undefined) return this.ready
-      const platform = currentPlatform()
-      // Part of a receiver has nothing to check. A check that fails is repeated: another request may have `waitUntil`.
-      if (platform !== undefined && 'setup' in made) {
-        checkPlatform(this.#adapter, platform, made as Receiver, { waitUntil: waits })
-      }
-      this.ready = made
-      return made
+      return this.#use(made, waits)
     } catch (err) {
       // There is no receiver, and so no logger of the user's.
       console.error(`media-webhooks: ${this.#adapter} has no receiver, and answers 500:`, err)
       return undefined
     }
+  }
+
+  /** Checks that the receiver fits the platform. A check that fails is repeated: another request may have `waitUntil`. */
+  #use(made: Receives, waits: boolean): Receives {
+    const platform = this.#platform ?? currentPlatform()
+    // Part of a receiver has nothing to check.
+    if (platform !== undefined && 'setup' in made) {
+      checkPlatform(this.#adapter, platform, made as Receiver, { waitUntil: waits })
+    }
+    this.ready = made
+    return made
   }
 
   /** Starts to make it. The deliveries of one moment wait for the same promise. */

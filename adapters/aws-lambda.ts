@@ -1,0 +1,31 @@
+import { type LambdaHttpEvent, type LambdaHttpResponse, toDelivery, toResponse } from './aws-lambda/http-events.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
+
+export type { HttpApiEvent, LambdaHttpEvent, LambdaHttpResponse, RestApiEvent } from './aws-lambda/http-events.ts'
+export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from './aws-lambda/sqs.ts'
+
+/**
+ * Mounts a receiver in an AWS Lambda function behind API Gateway (REST and HTTP APIs), a function URL or an Application
+ * Load Balancer.
+ *
+ * ```ts
+ * export const receive = lambdaHandler(receiver)
+ * ```
+ *
+ * Lambda freezes a sandbox once it has answered, so use `queueInbox`, and {@link sqsHandler} to consume its queue. An inbox
+ * that would lose events is an error here, and one that needs more is a warning in the receiver's log.
+ * @param receiver the receiver, or a function that makes it at the first delivery, and may return a promise. If it fails,
+ * or the receiver does not fit Lambda, deliveries are answered 500 `internal`, the reason is written to the console, and
+ * the next delivery calls it again.
+ * @returns a function that rejects only for an event that is no HTTP request
+ * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function, or the receiver would lose
+ * events on Lambda
+ */
+export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpEvent) => Promise<LambdaHttpResponse> {
+  const mounted = new MountedReceiver('lambdaHandler', receiver, 'AWS Lambda')
+  return async (event) => {
+    const delivery = toDelivery(event)
+    const found = mounted.ready ?? (await mounted.get([], false))
+    return toResponse(event, found === undefined ? noReceiver : await found.receive(delivery))
+  }
+}

@@ -1,0 +1,119 @@
+import { type Acknowledgement, type Delivery, WebhookError } from '../../src/index.ts'
+
+type Values = { readonly [name: string]: string | undefined } | null | undefined
+type MultiValues = { readonly [name: string]: readonly string[] | undefined } | null | undefined
+
+interface WithBody {
+  readonly headers?: Values
+  readonly body?: string | null | undefined
+  readonly isBase64Encoded?: boolean | undefined
+}
+
+/** A request as HTTP APIs of API Gateway (payload 2.0) and function URLs pass it. */
+export interface HttpApiEvent extends WithBody {
+  readonly version: string
+  readonly rawPath: string
+  readonly rawQueryString: string
+  readonly requestContext: { readonly http: { readonly method: string } }
+}
+
+/** A request as REST APIs of API Gateway (payload 1.0) and Application Load Balancers pass it. */
+export interface RestApiEvent extends WithBody {
+  readonly httpMethod: string
+  readonly path: string
+  readonly multiValueHeaders?: MultiValues
+  readonly queryStringParameters?: Values
+  readonly multiValueQueryStringParameters?: MultiValues
+  /** Load balancers add `elb`. */
+  readonly requestContext: object
+}
+
+/** A request as API Gateway, a function URL or an Application Load Balancer passes it to a function. */
+export type LambdaHttpEvent = HttpApiEvent | RestApiEvent
+
+/** The answer of a function, in the form that all of them take. */
+export interface LambdaHttpResponse {
+  statusCode: number
+  headers?: Record<string, string>
+  /** Instead of `headers`, if the request had them. */
+  multiValueHeaders?: Record<string, string[]>
+  body: string
+  isBase64Encoded: boolean
+}
+
+/**
+ * Makes the delivery of an event.
+ * @throws WebhookError `invalid_option` for an event of another kind
+ */
+export function toDelivery(event: LambdaHttpEvent): Delivery {
+  if (isHttpApi(event)) {
+    const { rawPath, rawQueryString, requestContext, headers } = event
+    return delivery(event, requestContext.http.method, withQuery(rawPath, rawQueryString), multi(headers))
+  }
+  if (isRestApi(event)) {
+    const { httpMethod, path, headers, multiValueHeaders } = event
+    return delivery(event, httpMethod, withQuery(path, queryOf(event)), multiValueHeaders ?? multi(headers))
+  }
+  const message = 'lambdaHandler: the event is no HTTP request of API Gateway, a function URL or a load balancer'
+  const isOfSqs = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
+  throw new WebhookError('invalid_option', isOfSqs ? `${message}; messages of SQS go to sqsHandler` : message)
+}
+
+const isHttpApi = (event: Partial<LambdaHttpEvent> | null | undefined): event is HttpApiEvent =>
+  typeof (event as HttpApiEvent)?.rawPath === 'string' &&
+  typeof (event as HttpApiEvent).requestContext?.http?.method === 'string'
+
+const isRestApi = (event: Partial<LambdaHttpEvent> | null | undefined): event is RestApiEvent =>
+  typeof (event as RestApiEvent)?.httpMethod === 'string' && typeof (event as RestApiEvent).path === 'string'
+
+function delivery(event: WithBody, method: string, url: string, headers: MultiValues): Delivery {
+  return { method, url, headers: new EventHeaders(headers), body: (limit) => bodyOf(event, limit) }
+}
+
+function bodyOf({ body, isBase64Encoded }: WithBody, limit: number): Uint8Array | 'too_large' {
+  const bytes = Buffer.from(body ?? '', isBase64Encoded === true ? 'base64' : 'utf8')
+  return bytes.byteLength > limit ? 'too_large' : bytes
+}
+
+const withQuery = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
+
+const multi = (values: Values): MultiValues =>
+  Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, value === undefined ? [] : [value]]))
+
+/** Writes the query again. API Gateway has decoded it, load balancers have not. */
+function queryOf({ multiValueQueryStringParameters, queryStringParameters, requestContext }: RestApiEvent): string {
+  const encode = 'elb' in (requestContext ?? {}) ? (text: string) => text : encodeURIComponent
+  const parameters = Object.entries(multiValueQueryStringParameters ?? multi(queryStringParameters) ?? {})
+  return parameters
+    .flatMap(([name, values = []]) => values.map((value) => `${encode(name)}=${encode(value)}`))
+    .join('&')
+}
+
+/** Header lookup in any case. Several fields of one name are joined. */
+class EventHeaders {
+  readonly #fields: MultiValues
+
+  constructor(fields: MultiValues) {
+    this.#fields = fields
+  }
+
+  get(name: string): string | null {
+    const wanted = name.toLowerCase()
+    const fields = Object.entries(this.#fields ?? {}).filter(([each]) => each.toLowerCase() === wanted)
+    const values = fields.flatMap(([, each = []]) => each)
+    return values.length === 0 ? null : values.join(', ')
+  }
+}
+
+/** Makes the answer to an event. Its length is counted by whoever sends it on. */
+export function toResponse(
+  event: LambdaHttpEvent,
+  { status, headers, body }: Pick<Acknowledgement, 'status' | 'headers' | 'body'>,
+): LambdaHttpResponse {
+  const { 'content-length': _, ...fields } = headers
+  const response = { statusCode: status, body, isBase64Encoded: false }
+  // A load balancer that passes several values expects them, and ignores `headers`.
+  if (!('multiValueHeaders' in event) || !event.multiValueHeaders) return { ...response, headers: fields }
+  const entries = Object.entries(fields).map(([name, value]) => [name, [value]])
+  return { ...response, multiValueHeaders: Object.fromEntries(entries) }
+}
