@@ -1,0 +1,165 @@
+import { fetchHandler } from '../../../../adapters/fetch.ts'
+import {
+  durableObjectInbox,
+  inboxObject,
+  type ObjectNamespace,
+  type ObjectState,
+  type ObjectTransactional,
+} from '../../../../src/cloudflare.ts'
+import { createReceiver, hmacSignature, type InboxDefinition, type MediaEvent } from '../../../../src/index.ts'
+
+// A worker whose handlers tell the test what they do. Some events say in their title what their handlers do to them.
+
+interface Env {
+  readonly MEDIA_INBOX: ObjectNamespace
+  /** The name of this workerd. */
+  readonly NAME: string
+  /** The URL of the test's evidence. */
+  readonly EVIDENCE: string
+  readonly SHARDS: string
+  /** The share of runs that fail. */
+  readonly UNLUCKY: string
+  readonly BROKEN?: string
+}
+
+/** What handlers have in an object. */
+interface InObject extends Env {
+  /** Tells this instance of the object from others. */
+  readonly instance: string
+  abort(): void
+}
+
+const signature = { secret: 'signing-secret-7d1f', header: 'x-signature', timestamp: { header: 'x-timestamp' } }
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+const tell = (env: Env, path: string, body: object) =>
+  fetch(`${env.EVIDENCE}${path}`, { method: 'POST', body: JSON.stringify(body) })
+
+function makeReceiver(env: Env, inbox: InboxDefinition<ObjectTransactional>) {
+  if (env.BROKEN) throw new Error('there is no secret')
+  const receiver = createReceiver({
+    verify: hmacSignature(signature),
+    inbox,
+    retry: { attempts: 10, baseMs: 10 },
+    logger: silent,
+  })
+  const unlucky = (share = Number(env.UNLUCKY)) => {
+    if (Math.random() < share) throw new Error('unlucky')
+  }
+  const run = async (handler: string, event: MediaEvent, attempt: number, work: () => Promise<void>) => {
+    const { instance } = env as InObject
+    const id = crypto.randomUUID()
+    await tell(env, '/begin', { process: env.NAME, instance, handler, key: event.mediaId, attempt, id })
+    try {
+      await work()
+      await tell(env, '/end', { id })
+    } catch (error) {
+      await tell(env, '/end', { id, failed: true })
+      throw error
+    }
+  }
+  const pause = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 6))
+  receiver.onAny(
+    (event, { attempt }) =>
+      run('first', event, attempt, async () => {
+        if (event.title === 'aborts') (env as InObject).abort()
+        if (event.title === 'fails always') throw new Error('as asked')
+        if (event.title === 'fails once' && attempt === 1) throw new Error('as asked')
+        await pause()
+      }),
+    { name: 'first' },
+  )
+  receiver.onAny(
+    (event, { attempt }) =>
+      run('second', event, attempt, async () => {
+        await pause()
+        unlucky()
+      }),
+    { name: 'second' },
+  )
+  receiver.onAny(
+    async ({ mediaId }, { transaction }) => {
+      await pause()
+      unlucky()
+      await transaction((sql) => {
+        sql.exec('INSERT INTO written VALUES (?)', mediaId)
+        unlucky(Number(env.UNLUCKY) / 2)
+      })
+      unlucky(Number(env.UNLUCKY) / 2)
+    },
+    { name: 'writes' },
+  )
+  return receiver
+}
+
+const limits = { maxWaiting: 1_000_000 }
+
+export class MediaInbox extends inboxObject(makeReceiver, limits) {
+  readonly #state: ObjectState & { abort(reason: string): void }
+  readonly #env: InObject
+
+  constructor(state: ObjectState & { abort(reason: string): void }, env: Env) {
+    state.storage.sql.exec('CREATE TABLE IF NOT EXISTS written (media TEXT)')
+    const inObject = { ...env, instance: crypto.randomUUID(), abort: () => state.abort('as asked') }
+    super(state, inObject)
+    this.#state = state
+    this.#env = inObject
+  }
+
+  override async fetch(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/written')
+      return Response.json(this.#state.storage.sql.exec('SELECT media FROM written').toArray())
+    if (pathname !== '/abort') return super.fetch(request)
+    await tell(this.#env, '/aborted', { instance: this.#env.instance })
+    this.#state.abort('as asked')
+    return new Response()
+  }
+}
+
+const own = (env: Env) =>
+  makeReceiver(env, durableObjectInbox({ namespace: env.MEDIA_INBOX, shards: Number(env.SHARDS) }))
+const handler = fetchHandler(own)
+let receiver: ReturnType<typeof makeReceiver> | undefined
+
+/** What the test can ask, beside delivering. */
+async function control(url: URL, env: Env): Promise<unknown> {
+  receiver ??= own(env)
+  const { inbox } = receiver
+  const key = url.searchParams.get('key') ?? ''
+  const ask = (shard: number, path: string) => {
+    const id = env.MEDIA_INBOX.idFromName(`media-webhooks-${shard}`)
+    return env.MEDIA_INBOX.get(id).fetch(`https://object${path}`, { method: 'POST', body: '' })
+  }
+  const steps: Record<string, () => unknown> = {
+    '/stats': () => inbox.stats(),
+    '/dead-letters': () => inbox.deadLetters.list(),
+    '/replay': () => inbox.deadLetters.replay(key),
+    '/discard': () => inbox.deadLetters.discard(key),
+    '/written': async () => {
+      const shards = Array.from({ length: Number(env.SHARDS) }, (_, shard) => ask(shard, '/written'))
+      const rows = await Promise.all(
+        shards.map(async (answer) => (await answer).json() as Promise<{ media: string }[]>),
+      )
+      return rows.flat().map(({ media }) => media)
+    },
+    '/abort': () =>
+      ask(Number(key), '/abort').then(
+        () => 'not aborted',
+        () => 'aborted',
+      ),
+  }
+  return steps[url.pathname]?.()
+}
+
+export default {
+  async fetch(request: Request, env: Env, context: unknown): Promise<Response> {
+    const url = new URL(request.url)
+    if (url.pathname === '/') return handler(request, env, context)
+    try {
+      return Response.json({ result: await control(url, env) })
+    } catch (error) {
+      return Response.json({ error: `${error}` })
+    }
+  },
+}
