@@ -1,9 +1,11 @@
 import { killRun as killOverRedis } from '../inbox/bullmq/kill-run.ts'
+import { killRun as killOverObjects } from '../inbox/durable-object/kill/run.ts'
 import { type KillReport, reportText } from '../inbox/kill/judge.ts'
 import { killRun as killOverPostgres } from '../inbox/postgres/kill/run.ts'
 import { killRun as killOverFile } from '../inbox/sqlite/kill/run.ts'
 import { PostgresServer } from '../postgres/postgres-server.ts'
 import { RedisServer } from '../redis/redis-server.ts'
+import { findRuntime } from '../runtimes/find-runtime.ts'
 import { faultsOf, postgresText } from './kills/postgres-report.ts'
 import type { Part } from './part.ts'
 
@@ -12,6 +14,13 @@ const maxFaults = 10
 
 /** Kills a receiver again and again, and starts the next one on its file. */
 export const sqlite: Part = async ({ kills, seed }) => tell('sqliteInbox', await killOverFile(kills, seed), seed)
+
+/** Kills workerd again and again, and starts it on the storage of the same Durable Objects. */
+export const durableObject: Part = async ({ kills, seed }) => {
+  const binary = findRuntime('workerd')
+  if (binary === undefined) return ['workerd does not run here; run npm ci']
+  return tell('durableObjectInbox, three isolates', await killOverObjects(binary, kills, seed), seed)
+}
 
 /** Kills receivers that share a queue. */
 export const bullmq: Part = async ({ kills, seed }) => {

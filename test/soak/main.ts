@@ -1,11 +1,19 @@
 import { inspect, parseArgs } from 'node:util'
 import { fuzz } from './fuzz.ts'
-import { bullmq, postgres, sqlite } from './kills.ts'
+import { bullmq, durableObject, postgres, sqlite } from './kills.ts'
 import { memory } from './memory.ts'
 import type { Part, SoakOptions } from './part.ts'
 import { simulation } from './simulation.ts'
 
-const parts: Readonly<Record<string, Part>> = { sqlite, bullmq, postgres, memory, fuzz, simulation }
+const parts: Readonly<Record<string, Part>> = {
+  sqlite,
+  bullmq,
+  postgres,
+  'durable-object': durableObject,
+  memory,
+  fuzz,
+  simulation,
+}
 
 // npm run soak -- --kills 500 --minutes 60 --rate 50 --bodies 10000000 --seeds 50000 --seed 7 [part …]
 // The defaults are short enough for every change. --inboxes memory,sqlite measures only these; --from is the number of
