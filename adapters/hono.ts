@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Env as HonoEnv } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery } from '../src/index.ts'
+import { fixInHono } from './consumed-body.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
 import { toDelivery } from './node.ts'
 import { findWaitUntil, unreadBody } from './web.ts'
@@ -43,7 +44,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
   // On Node the underlying request is read directly: a web `Request` made from it costs more than the rest of the path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
-  return { method, url, headers, body: cached ?? unreadBody(req.raw), waitUntil: findWait(context) }
+  return { method, url, headers, body: cached ?? unreadBody(req.raw, fixInHono), waitUntil: findWait(context) }
 }
 
 /**
@@ -63,7 +64,7 @@ async function cachedBody({
 }: Context['req']['bodyCache']): Promise<Delivery['body'] | undefined> {
   try {
     // Older versions of Hono cache parsed JSON without its bytes. JSON written from it is not what was signed.
-    if (json !== undefined) return { parsed: await json }
+    if (json !== undefined) return { parsed: await json, fix: fixInHono }
     const body = await (arrayBuffer ?? text ?? blob)
     if (body === undefined) return undefined
     return async () => new Uint8Array(await new Response(body).arrayBuffer())

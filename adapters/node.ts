@@ -5,6 +5,7 @@ import { acknowledge } from './acknowledge.ts'
 import { toBytes } from './after-parsers.ts'
 import { Bytes } from './bytes.ts'
 import { checkReceiver } from './check-receiver.ts'
+import { fixInNode } from './consumed-body.ts'
 
 export { type CloseServerOptions, closeServer } from './close-server.ts'
 
@@ -77,7 +78,7 @@ function bodyOf(request: ParsedRequest): Delivery['body'] {
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   const wasRead = request.readableDidRead || request.readableEnded
-  return wasRead ? { parsed: body } : (limit) => readStream(request, limit)
+  return wasRead ? { parsed: body, fix: fixInNode(request) } : (limit) => readStream(request, limit)
 }
 
 function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {

@@ -1,11 +1,15 @@
 import type { Delivery } from '../src/index.ts'
 import { Bytes } from './bytes.ts'
+import { fixInWeb } from './consumed-body.ts'
 
 // The parts of a web `Request` and of its platform that adapters read.
 
-/** The body of a `Request`: `{ parsed: undefined }` if another reader has read it, or is reading it. */
-export function unreadBody(request: Request): Delivery['body'] {
-  if (request.bodyUsed || request.body?.locked) return { parsed: undefined }
+/**
+ * The body of a `Request`: `{ parsed: undefined }` if another reader has read it, or is reading it.
+ * @param fix how to leave it unread, for the log
+ */
+export function unreadBody(request: Request, fix = fixInWeb): Delivery['body'] {
+  if (request.bodyUsed || request.body?.locked) return { parsed: undefined, fix }
   return (limit) => readStream(request.body, limit)
 }
 

@@ -1,0 +1,28 @@
+import type { IncomingMessage } from 'node:http'
+
+// How to leave the body unread, or its bytes in place, in the framework that a request comes from. The receiver logs it
+// with `body_consumed`.
+
+const inExpress =
+  'mount the receiver before express.json(), or put express.raw({ type: "*/*" }) on its path before express.json(), or ' +
+  'write express.json({ verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }) }). ' +
+  // NestJS runs on Express and leaves nothing of its own on the request.
+  'In NestJS, write NestFactory.create(AppModule, { rawBody: true })'
+
+const inNextPages = 'write export const config = { api: { bodyParser: false } } in the file of the route'
+
+const inNode = 'mount the receiver before the parser, or let the parser keep the bytes as request.rawBody'
+
+/** For a request of node:http, or of a framework that adds to it. */
+export function fixInNode(request: IncomingMessage): string {
+  const { app } = request as { app?: { use?: unknown } }
+  if (typeof app?.use === 'function') return inExpress
+  return 'previewData' in request ? inNextPages : inNode
+}
+
+/** For a `Request` of the web. */
+export const fixInWeb =
+  'call the handler before the code that reads the body, or let that code read a copy: await request.clone().text()'
+
+/** For a request of Hono whose underlying `Request` was read. */
+export const fixInHono = 'read the body through Hono, which keeps it: await c.req.text() in place of c.req.raw'
