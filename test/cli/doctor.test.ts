@@ -431,3 +431,15 @@ describe('doctor on the command line', () => {
     expect(program.errors()).toBe('')
   })
 })
+
+test('a body that another parser consumed is recognised by its code, with the fix for each framework', async () => {
+  const { receiver } = watchedReceiver({ verify: hmacSignature({ secret, header: 'x-signature' }) })
+  const app = express().use(express.json())
+  app.post('/webhooks/media', expressHandler(receiver))
+  const scheme = schemes['hmac-signature']?.flags.slice(0, 6) ?? []
+  const { findings } = await examine(await open(app), ...scheme)
+  expect(findings[0]).toMatchObject({
+    verdict: 'failed',
+    fix: expect.stringMatching(/before express\.json\(\).+rawBody: true.+bodyParser: false.+c\.req\.text\(\)/),
+  })
+})

@@ -17,6 +17,9 @@ export async function acknowledges(endpoint: Endpoint): Promise<{ finding: Findi
   return { finding, reply }
 }
 
+const bodyConsumedFix =
+  'a body parser reads the body before the receiver, whose log line names the fix. Express: mount the receiver before express.json(). NestJS: NestFactory.create(AppModule, { rawBody: true }). Next.js pages router: export const config = { api: { bodyParser: false } }. Fastify, Koa: use the adapter of media-webhooks. Hono: await c.req.text() in place of c.req.raw. Any other Request: read request.clone()'
+
 const acknowledgeFirst = 'acknowledge first and do the work afterwards'
 
 /** The codes of errors for a certificate that no known authority signed. */
@@ -25,7 +28,7 @@ const untrusted = /SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/
 const certificateFix =
   'this machine does not trust the certificate. If it is self-signed, run the command with NODE_EXTRA_CA_CERTS=<the PEM file of the certificate, or of the authority that signed it>'
 
-function fixFor({ status, problem, durationMs }: Reply, endpoint: Endpoint): string {
+function fixFor({ status, outcome, problem, durationMs }: Reply, endpoint: Endpoint): string {
   const isSlow = durationMs > testTimeoutMs
   if (problem?.startsWith('no answer within')) return acknowledgeFirst
   if (problem === noTls) return 'use http:// in the URL, or a port that speaks https'
@@ -37,6 +40,7 @@ function fixFor({ status, problem, durationMs }: Reply, endpoint: Endpoint): str
   if (status < 400) return 'register the URL that this one redirects to: the service does not follow redirects'
   if (status === 401 || status === 403) return unauthorizedFix(endpoint)
   if (status === 404 || status === 405) return 'is this the path of the endpoint? It has to accept POST'
+  if (outcome === 'body_consumed') return bodyConsumedFix
   if (status >= 500) return "the endpoint failed, or cannot accept events now: look at the server's log"
   return 'accept what the service sends: a JSON object, as application/json'
 }
