@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -7,7 +8,12 @@ import { type Block, blocksOf, pages } from './pages.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const prelude = `${root}docs/prelude.d.ts`
 
-const blocks = pages.flatMap(blocksOf).filter(({ language }) => language === 'ts')
+/** The file of an example that a block shows: its first line is a comment with the path. */
+const shownFile = ({ code }: Block): string | undefined => /^\/\/ ([\w-]+\/[\w/.[\]+-]+)\n/.exec(code)?.[1]
+
+const all = pages.flatMap(blocksOf)
+// `npm run test:examples` checks the files of examples, with the packages that they need.
+const blocks = all.filter((block) => block.language === 'ts' && shownFile(block) === undefined)
 
 /** A block may import another one that begins with the comment `// <its name>.ts`. */
 const fileOf = ({ name, code }: Block): string => {
@@ -25,6 +31,18 @@ test('every block of TypeScript in the README and docs/ compiles', () => {
   const errors = [...program.getOptionsDiagnostics(), ...[prelude, ...sources.keys()].flatMap(faultsIn(program))]
   expect(errors.map((error) => explain(error, names))).toEqual([])
 }, 120_000)
+
+const folders = ['examples', 'test/examples/frameworks/fixtures'].flatMap((parent) =>
+  readdirSync(`${root}${parent}`).map((name) => `${root}${parent}/${name}`),
+)
+
+test.each(all.filter(shownFile).map((block) => [block.name, block] as const))(
+  '%s is a file of an example',
+  (_, block) => {
+    const paths = folders.map((folder) => `${folder}/${shownFile(block)}`).filter((path) => existsSync(path))
+    expect(paths.map((path) => readFileSync(path, 'utf8'))).toContain(block.code.slice(block.code.indexOf('\n') + 1))
+  },
+)
 
 const faultsIn = (program: ts.Program) => (path: string) => {
   const file = program.getSourceFile(path)

@@ -6,7 +6,7 @@ const page = new URL('../../docs/platforms.md', import.meta.url)
 const table = /(?<=<!-- setups: .* -->\n).*?(?=<!-- end of setups -->)/s
 
 const rowOf = ({ platform, inbox, ack, nothingLost, handledOnce, order, test }: Setup) =>
-  `| ${platform} | \`${inbox}\` | \`${ack}\` | ${nothingLost} | ${handledOnce} | ${order} | \`${test}\` |`
+  `| ${platform} | \`${inbox}\` | \`${ack}\` | ${nothingLost} | ${handledOnce} | ${order} | \`test/${test}\` |`
 
 test('The table of platforms holds what the tests prove', () => {
   const head =

@@ -20,6 +20,8 @@ export interface ServerProgram {
 /** A deployment that can also be killed. */
 export interface ServerDeployment extends Deployment {
   restart(signal?: NodeJS.Signals): Promise<void>
+  /** Returns what it has written since it was started last. */
+  output(): string
 }
 
 /**
@@ -43,6 +45,7 @@ export async function serverDeployment({ command, args, cwd, env, ...rest }: Ser
       await program.stop(signal)
       program = await start()
     },
+    output: () => program.output(),
     async stop() {
       await program.stop()
       rmSync(folder, { recursive: true })

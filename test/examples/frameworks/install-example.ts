@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, inject } from 'vitest'
 
 const run = promisify(execFile)
-const here = fileURLToPath(new URL('.', import.meta.url))
+const fixtures = fileURLToPath(new URL('fixtures/', import.meta.url))
 
 /** The environment of a build: no secret of the example is among it. */
 const buildEnvironment = { PATH: process.env['PATH'], HOME: process.env['HOME'], CI: 'true', NO_COLOR: '1' }
@@ -23,18 +23,20 @@ export interface InstalledExample {
 /**
  * Copies an example to a folder of its own, and installs it there with npm and the packed package. It is removed after the
  * tests of the file.
- * @param handlers the path of the example's handlers in its folder. They are replaced by `handlers.ts`, which records events
+ * @param handlers the path of the example's handlers in its folder. They are replaced by `fixtures/handlers.ts`, which records events
+ * @param besides a folder of `fixtures/`, whose files are added to the example
  */
 export async function installExample(
   name: string,
-  { handlers }: { readonly handlers: string },
+  { handlers, besides }: { readonly handlers: string; readonly besides?: string },
 ): Promise<InstalledExample> {
   const folder = await mkdtemp(join(tmpdir(), `media-webhooks-${name}-`))
   afterAll(() => rm(folder, { recursive: true }))
   const source = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
   const isOurs = (path: string) => !/\/(node_modules|\.next|\.nuxt|\.output|\.svelte-kit|build|dist)$/.test(path)
   await cp(source, folder, { recursive: true, filter: isOurs })
-  await cp(join(here, 'handlers.ts'), join(folder, handlers))
+  await cp(join(fixtures, 'handlers.ts'), join(folder, handlers))
+  if (besides !== undefined) await cp(join(fixtures, besides), folder, { recursive: true })
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['media-webhooks'] = `file:${inject('tarball')}`
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { provePlatform } from '../../platforms/prove-platform.ts'
 import { serverDeployment } from '../../platforms/server-deployment.ts'
 import { type InstalledExample, installExample } from './install-example.ts'
@@ -10,7 +10,7 @@ const token = 'a-token-of-the-test'
 let example: InstalledExample
 
 beforeAll(async () => {
-  example = await installExample('nextjs', { handlers: 'lib/handlers.ts' })
+  example = await installExample('nextjs', { handlers: 'lib/handlers.ts', besides: 'nextjs-pages' })
   await example.script('build')
 })
 
@@ -56,6 +56,27 @@ test('an event that a killed server has left is handled when the next one starts
   await post(deployment.url, { type: 'encoding.finished', media_id: 'left' })
   await deployment.restart('SIGKILL')
   await expect.poll(() => deployment.handled()).toEqual(['encoding.finished left '])
+})
+
+describe('in the pages router', () => {
+  test('the recipe takes deliveries', async () => {
+    const { url, stop } = await start()
+    onTestFinished(stop)
+    const response = await post(`${new URL(`/api/webhooks/media?token=${token}`, url)}`, {
+      type: 'encoding.finished',
+      media_id: 'a-film',
+    })
+    expect([response.status, await response.json()]).toEqual([200, { status: 'accepted' }])
+  })
+
+  test('a body that the parser of Next.js consumed is answered with its code, and logged with the fix of the recipe', async () => {
+    const deployment = await start()
+    onTestFinished(() => deployment.stop())
+    const signed = `${new URL('/api/signed', deployment.url)}`
+    const response = await post(signed, { type: 'encoding.finished', media_id: 'a-film' })
+    expect([response.status, await response.json()]).toMatchObject([500, { code: 'body_consumed' }])
+    expect(deployment.output()).toContain('write export const config = { api: { bodyParser: false } } in the file')
+  })
 })
 
 const post = (url: string, payload: object) =>
