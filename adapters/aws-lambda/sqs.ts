@@ -77,7 +77,8 @@ function checkConsumer(receiver: Consumes): Consumes {
 }
 
 /** Splits a batch into what can be handled at the same time: the groups of a FIFO queue, or single messages. */
-function groupsOf({ Records: records }: SqsEvent): readonly (readonly SqsRecord[])[] {
+function groupsOf(event: SqsEvent): readonly (readonly SqsRecord[])[] {
+  const records: readonly SqsRecord[] | undefined = event?.Records
   if (!Array.isArray(records) || !records.every(isRecord)) throw invalid('the event has no messages of SQS')
   const groups = new Map<string, SqsRecord[]>()
   for (const record of records) {
@@ -91,8 +92,10 @@ function groupsOf({ Records: records }: SqsEvent): readonly (readonly SqsRecord[
   return [...groups.values()]
 }
 
-const isRecord = ({ messageId, body, attributes, eventSourceARN }: Partial<SqsRecord>): boolean =>
-  [messageId, body, attributes?.ApproximateReceiveCount, eventSourceARN].every((field) => typeof field === 'string')
+const isRecord = (record: Partial<SqsRecord> | null): boolean =>
+  [record?.messageId, record?.body, record?.attributes?.ApproximateReceiveCount, record?.eventSourceARN].every(
+    (field) => typeof field === 'string',
+  )
 
 /** Handles messages until one of them is not done. Returns that one and the rest. */
 async function handleInOrder(receiver: Consumes, records: readonly SqsRecord[]): Promise<readonly SqsRecord[]> {

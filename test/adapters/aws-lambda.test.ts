@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type LambdaHttpEvent, lambdaHandler } from '../../adapters/aws-lambda.ts'
+import { queueInbox } from '../../src/inbox/queue.ts'
+import { type Delivery, lruStore, memoryInbox, type Receiver } from '../../src/index.ts'
+import { makeDelivery } from '../../src/testing/index.ts'
+import { httpApiEvent, loadBalancerEvent, type Request, restApiEvent } from './lambda-events.ts'
+import { bytes, freshBody, url, watchedReceiver } from './receivers.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const gateways: Record<string, (request: Request) => LambdaHttpEvent> = {
+  'a REST API': restApiEvent,
+  'an HTTP API or function URL': httpApiEvent,
+  'a load balancer': (request) => loadBalancerEvent(request, false),
+  'a load balancer with multi-value headers': (request) => loadBalancerEvent(request, true),
+}
+
+const json = [['Content-Type', 'application/json']] as const
+
+/** A receiver with a queue, and the messages that it sent. */
+function queueing(verifier: Parameters<typeof watchedReceiver>[0] = url) {
+  const sent: unknown[] = []
+  const inbox = queueInbox({ send: (message) => void sent.push(message), store: { ...lruStore(), ...sharedStore } })
+  return { sent, ...watchedReceiver({ ...verifier, inbox }) }
+}
+// As a store on another machine: nothing to warn of.
+const sharedStore = { isLocal: false, claims: lruStore().claims }
+
+/** Makes the request of a signed delivery. */
+async function requestOf(sign: typeof bytes.sign, body = freshBody(), base64 = false): Promise<Request> {
+  const { url: target, headers } = await makeDelivery(body, { url: '/webhooks/media', sign })
+  const [path, query] = target.split('?', 2)
+  return { path: path as string, query: query ?? '', headers: [...(headers as Headers)], body, base64 }
+}
+
+describe.each(Object.entries(gateways))('behind %s', (_, toEvent) => {
+  test.each([true, false])('the exact bytes of a body are verified, in base64: %s', async (base64) => {
+    const { receiver, sent } = queueing(bytes)
+    const body = new TextEncoder().encode(`{ "type":"encoding.finished","media_id":"\\u0061","title":"映画 🎬" }\n`)
+    const response = await lambdaHandler(receiver)(toEvent(await requestOf(bytes.sign, body, base64)))
+    expect(response).toMatchObject({ statusCode: 200, body: '{"status":"accepted"}', isBase64Encoded: false })
+    expect(sent).toMatchObject([{ mediaId: 'a', event: { title: '映画 🎬' } }])
+  })
+
+  test('a token in the query is verified, whatever characters it has', async () => {
+    const { receiver, sent } = queueing(url)
+    const handler = lambdaHandler(receiver)
+    const { query, ...request } = await requestOf(url.sign)
+    expect((await handler(toEvent({ ...request, query: `a=1&${query}&b=%26` }))).statusCode).toBe(200)
+    expect((await handler(toEvent({ ...request, query: `${query}&${query}` }))).statusCode).toBe(
+      toEvent === gateways['a load balancer'] ? 200 : 401,
+    )
+    expect((await handler(toEvent({ ...request, query: '' }))).statusCode).toBe(401)
+    expect(sent.length).toBeGreaterThan(0)
+  })
+
+  test('the delivery has the method, path, query and header fields as sent', async () => {
+    const deliveries: Delivery[] = []
+    const receive: Receiver['receive'] = async (delivery) => {
+      deliveries.push(delivery)
+      return { outcome: 'accepted', status: 200, headers: {}, body: '' }
+    }
+    const headers = [
+      ['X-One', '1'],
+      ['x-Two', 'a b'],
+    ] as const
+    await lambdaHandler({ receive })(toEvent({ method: 'PUT', path: '/a/b', query: 'x=%C3%A9%20&y=', headers }))
+    const [delivery] = deliveries as [Delivery]
+    expect(delivery.method).toBe('PUT')
+    expect(new URL(delivery.url, 'http://host').pathname).toBe('/a/b')
+    expect([...new URL(delivery.url, 'http://host').searchParams]).toEqual([
+      ['x', 'é '],
+      ['y', ''],
+    ])
+    expect(delivery.headers.get('X-ONE')).toBe('1')
+    expect(delivery.headers.get('x-two')).toBe('a b')
+    expect(delivery.headers.get('x-three')).toBe(null)
+    expect(typeof delivery.body === 'function' && (await delivery.body(10))).toEqual(Buffer.alloc(0))
+  })
+
+  test('rejections have their status and header fields', async () => {
+    const { receiver } = queueing({ ...url, maxBodyBytes: 100 })
+    const handler = lambdaHandler(receiver)
+    const request = { ...(await requestOf(url.sign)), headers: json }
+    const fieldOf = ({ headers, multiValueHeaders }: Awaited<ReturnType<typeof handler>>, name: string) =>
+      headers?.[name] ?? multiValueHeaders?.[name]?.join()
+    const wrongMethod = await handler(toEvent({ ...request, method: 'GET' }))
+    expect(wrongMethod.statusCode).toBe(405)
+    expect(fieldOf(wrongMethod, 'allow')).toBe('POST')
+    expect(fieldOf(wrongMethod, 'content-type')).toBe('application/json')
+    expect(fieldOf(wrongMethod, 'content-length')).toBe(undefined)
+    expect((await handler(toEvent({ ...request, body: ' '.repeat(101) }))).statusCode).toBe(413)
+    expect((await handler(toEvent({ ...request, body: ' '.repeat(101), base64: true }))).statusCode).toBe(413)
+    expect((await handler(toEvent({ ...request, body: 'no JSON' }))).statusCode).toBe(400)
+    expect((await handler(toEvent({ ...request, headers: [['content-type', 'text/plain']] }))).statusCode).toBe(415)
+    const gzip = [...json, ['content-encoding', 'gzip']] as const
+    expect((await handler(toEvent({ ...request, headers: gzip }))).statusCode).toBe(415)
+    await receiver.close()
+    const closing = await handler(toEvent(request))
+    expect(closing.statusCode).toBe(503)
+    expect(fieldOf(closing, 'retry-after')).toBe('3')
+  })
+})
+
+describe('the answer', () => {
+  const multiValues = async (event: LambdaHttpEvent) => {
+    const response = await lambdaHandler(queueing().receiver)(event)
+    expect((response.headers === undefined) !== (response.multiValueHeaders === undefined)).toBe(true)
+    return response.multiValueHeaders
+  }
+
+  test('has multi-value headers if and only if the request had them', async () => {
+    const lists = { 'content-type': ['application/json'] }
+    expect(await multiValues(loadBalancerEvent({}, true))).toEqual(lists)
+    expect(await multiValues(restApiEvent({}))).toEqual(lists)
+    expect(await multiValues(loadBalancerEvent({}, false))).toBe(undefined)
+    expect(await multiValues(httpApiEvent({}))).toBe(undefined)
+    expect(await multiValues({ ...restApiEvent({}), multiValueHeaders: null })).toBe(undefined)
+  })
+})
+
+test.each<[string, unknown, string]>([
+  ['undefined', undefined, ''],
+  ['null', null, ''],
+  ['empty', {}, ''],
+  ['of EventBridge', { source: 'aws.s3', detail: {} }, ''],
+  ['of SQS', { Records: [{ eventSource: 'aws:sqs' }] }, '; messages of SQS go to sqsHandler'],
+])('An event that is %s rejects with a clear error', async (_, event, more) => {
+  await expect(lambdaHandler(queueing().receiver)(event as never)).rejects.toMatchObject({
+    code: 'invalid_option',
+    message: `lambdaHandler: the event is no HTTP request of API Gateway, a function URL or a load balancer${more}`,
+  })
+})
+
+describe('a receiver that does not fit Lambda', () => {
+  const invalid = (message: RegExp) =>
+    expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) })
+
+  test('is an error when it is mounted, which names the inbox that fits', () => {
+    expect(() => lambdaHandler(watchedReceiver(url).receiver)).toThrow(
+      invalid(/^lambdaHandler: AWS Lambda stops a sandbox .* memoryInbox .*: use queueInbox with SQS$/),
+    )
+    const inFile = { ...memoryInbox(), name: 'fileInbox', storage: 'file' } as const
+    expect(() => lambdaHandler(watchedReceiver({ ...url, inbox: inFile }).receiver)).toThrow(
+      invalid(/^lambdaHandler: AWS Lambda deletes the files/),
+    )
+  })
+
+  test('is an error when it is made, if a function makes it', async () => {
+    const written = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const handler = lambdaHandler(() => watchedReceiver(url).receiver)
+    const response = await handler(httpApiEvent(await requestOf(url.sign)))
+    expect(response).toMatchObject({ statusCode: 500, body: expect.stringContaining('internal') })
+    expect(written).toHaveBeenCalledExactlyOnceWith(
+      'media-webhooks: lambdaHandler has no receiver, and answers 500:',
+      invalid(/AWS Lambda stops a sandbox/),
+    )
+  })
+
+  test('is a warning in its own log when it handles first', async () => {
+    const { receiver, lines } = watchedReceiver({ ...url, ack: 'handled', inbox: memoryInbox() })
+    const handler = lambdaHandler(receiver)
+    expect(lines).toEqual([
+      { level: 'warn', message: expect.stringMatching(/^lambdaHandler: two sandboxes can handle/) },
+    ])
+    expect((await handler(httpApiEvent(await requestOf(url.sign)))).body).toBe('{"status":"handled"}')
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  test('is neither with a queue and a shared store', () => {
+    const { receiver, lines } = queueing()
+    lambdaHandler(receiver)
+    expect(lines).toEqual([])
+  })
+})
+
+test('A receiver that a function makes is made once, at the first delivery', async () => {
+  const { receiver, sent } = queueing()
+  const make = vi.fn(async () => receiver)
+  const handler = lambdaHandler(make)
+  expect(make).not.toHaveBeenCalled()
+  const events = await Promise.all([requestOf(url.sign), requestOf(url.sign)])
+  const answers = await Promise.all(events.map((request) => handler(httpApiEvent(request))))
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200])
+  expect(make).toHaveBeenCalledOnce()
+  expect(sent).toHaveLength(2)
+})
+
+test.each([undefined, null, {}, 'receiver'])('Without a receiver, but with %j, it throws', (given) => {
+  expect(() => lambdaHandler(given as never)).toThrow('lambdaHandler: give it a receiver')
+})
