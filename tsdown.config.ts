@@ -19,6 +19,7 @@ const library = entries(
   'adapters/koa',
   'adapters/hono',
   'adapters/fetch',
+  'adapters/aws-lambda',
   'adapters/node',
 )
 

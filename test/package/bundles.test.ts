@@ -86,6 +86,24 @@ const bundles: Record<string, Bundled> = {
       fetchHandler(receiver)(new Request('http://127.0.0.1/?token=a-secret', ${delivery}))`,
     prints: 'handled a-film',
   },
+  './aws-lambda': {
+    program: `
+      import { createReceiver, lruStore, urlToken } from 'media-webhooks'
+      import { lambdaHandler, sqsHandler } from 'media-webhooks/aws-lambda'
+      import { queueInbox } from 'media-webhooks/inbox/queue'
+      const Records = []
+      const attributes = { ApproximateReceiveCount: '1' }
+      const send = (message) => Records.push({ messageId: '1', body: JSON.stringify(message), attributes, eventSourceARN: 'q' })
+      const receiver = createReceiver({
+        verify: urlToken({ secret: 'a-secret' }),
+        inbox: queueInbox({ send, store: lruStore() }),
+        logger: { debug() {}, info() {}, warn() {}, error() {} },
+      }).on('encoding.finished', ({ mediaId }) => console.log('handled ' + mediaId))
+      const { body, method, headers } = ${delivery}
+      const event = { rawPath: '/', rawQueryString: 'token=a-secret', headers, body, requestContext: { http: { method } } }
+      lambdaHandler(receiver)(event).then(() => sqsHandler(receiver)({ Records }))`,
+    prints: 'handled a-film',
+  },
   './node': {
     program: `${receiver}
       import { nodeHandler } from 'media-webhooks/node'

@@ -37,6 +37,10 @@ test('the exported names grow only where somebody has looked at them', () => {
         "urlToken",
         "webhookErrorCodes",
       ],
+      "/aws-lambda": [
+        "lambdaHandler",
+        "sqsHandler",
+      ],
       "/client": [
         "ApiError",
         "apiErrorCodes",
