@@ -3,7 +3,7 @@ import type { Logger } from '../../internal/logger.ts'
 import type { SqliteJob } from '../sqlite/job.ts'
 
 /** The time after which an object that has ended with work left is woken, in ms. */
-const guardMs = 10_000
+const guardMs = 5_000
 
 /** The longest time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
 const longestMs = 600_000

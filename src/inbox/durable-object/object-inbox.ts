@@ -126,7 +126,11 @@ export class ObjectInbox implements Inbox {
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
     const digest = await crypto.subtle.digest('SHA-256', unreadable.body as Uint8Array<ArrayBuffer>)
+    // Half of it in base64url, as in the file of the SQLite inbox.
     const text = toBase64(new Uint8Array(digest, 0, 16))
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .slice(0, 22)
     this.#commits.now(() => this.#storage.deadLetters.addUnreadable(unreadable, text))
     this.#cleanUp.turn(this.#commits)
   }
