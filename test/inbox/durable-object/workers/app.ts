@@ -19,6 +19,8 @@ interface Env {
   readonly SHARDS: string
   /** The share of runs that fail. */
   readonly UNLUCKY: string
+  readonly ATTEMPTS?: string
+  /** Objects cannot make their receiver. */
   readonly BROKEN?: string
 }
 
@@ -36,11 +38,11 @@ const tell = (env: Env, path: string, body: object) =>
   fetch(`${env.EVIDENCE}${path}`, { method: 'POST', body: JSON.stringify(body) })
 
 function makeReceiver(env: Env, inbox: InboxDefinition<ObjectTransactional>) {
-  if (env.BROKEN) throw new Error('there is no secret')
+  if (env.BROKEN && 'instance' in env) throw new Error('there is no secret')
   const receiver = createReceiver({
     verify: hmacSignature(signature),
     inbox,
-    retry: { attempts: 10, baseMs: 10 },
+    retry: { attempts: Number(env.ATTEMPTS ?? 10), baseMs: 10 },
     logger: silent,
   })
   const unlucky = (share = Number(env.UNLUCKY)) => {
@@ -92,13 +94,19 @@ function makeReceiver(env: Env, inbox: InboxDefinition<ObjectTransactional>) {
   return receiver
 }
 
+/** The parts of an object's state that only the test uses. */
+interface State extends ObjectState {
+  readonly storage: ObjectState['storage'] & { getAlarm(): Promise<number | null> }
+  abort(reason: string): void
+}
+
 const limits = { maxWaiting: 1_000_000 }
 
 export class MediaInbox extends inboxObject(makeReceiver, limits) {
-  readonly #state: ObjectState & { abort(reason: string): void }
+  readonly #state: State
   readonly #env: InObject
 
-  constructor(state: ObjectState & { abort(reason: string): void }, env: Env) {
+  constructor(state: State, env: Env) {
     state.storage.sql.exec('CREATE TABLE IF NOT EXISTS written (media TEXT)')
     const inObject = { ...env, instance: crypto.randomUUID(), abort: () => state.abort('as asked') }
     super(state, inObject)
@@ -110,6 +118,7 @@ export class MediaInbox extends inboxObject(makeReceiver, limits) {
     const { pathname } = new URL(request.url)
     if (pathname === '/written')
       return Response.json(this.#state.storage.sql.exec('SELECT media FROM written').toArray())
+    if (pathname === '/alarm') return Response.json(await this.#state.storage.getAlarm())
     if (pathname !== '/abort') return super.fetch(request)
     await tell(this.#env, '/aborted', { instance: this.#env.instance })
     this.#state.abort('as asked')
@@ -143,6 +152,7 @@ async function control(url: URL, env: Env): Promise<unknown> {
       )
       return rows.flat().map(({ media }) => media)
     },
+    '/alarm': async () => (await ask(Number(key), '/alarm')).json(),
     '/abort': () =>
       ask(Number(key), '/abort').then(
         () => 'not aborted',
