@@ -1,5 +1,5 @@
 import { finished } from 'node:stream'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Receiver } from '../src/index.ts'
 import { acknowledge, isStillSending } from './acknowledge.ts'
 import { afterParsers } from './after-parsers.ts'
@@ -10,7 +10,7 @@ import { toDelivery } from './node.ts'
 /** The options of `fastifyReceiver`. */
 export interface FastifyReceiverOptions {
   /** The receiver. It is closed with the server. */
-  readonly receiver: Pick<Receiver, 'receive' | 'close'>
+  readonly receiver: Pick<Receiver, 'receive' | 'close'> & Partial<Pick<Receiver, 'setup'>>
   /** The path of the webhook, under the prefix of the plugin if it is registered with one. */
   readonly url: string
   /**
@@ -24,21 +24,28 @@ const fix =
   'in Fastify, register the plugin that reads it where it does not reach the receiver, or let it keep request.rawBody, ' +
   'as fastify-raw-body does'
 
+const onClosing =
+  'fastifyReceiver: Fastify answers 503 to deliveries that arrive while it closes, and some senders never send them ' +
+  'again: create it with return503OnClosing: false'
+
 /**
  * Mounts a receiver in Fastify 5 or 4, as a plugin.
  *
  * ```ts
- * fastify.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
+ * const app = fastify({ return503OnClosing: false })
+ * app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
  * ```
  *
  * The receiver reads the body itself, in a scope of its own: the content type parsers and `bodyLimit` of the application
- * stay as they are, and do not apply to it. `fastify.close()` stops listening, lets the requests in flight be answered,
- * and then closes the receiver.
- * @throws WebhookError `invalid_option` when it is given no receiver; `fastify.ready()` rejects with it
+ * stay as they are, and do not apply to it. `app.close()` stops listening, lets the requests in flight be answered, and
+ * then closes the receiver. Without `return503OnClosing: false`, Fastify itself answers 503 to deliveries that arrive over
+ * open connections meanwhile, and some senders never send those again; the receiver's log says so at the start.
+ * @throws WebhookError `invalid_option` when it is given no receiver; `app.ready()` rejects with it
  */
 export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
   const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
   checkReceiver('fastifyReceiver', receiver)
+  if (answers503OnClosing(scope)) receiver.setup?.logger.warn({ url }, onClosing)
 
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', ({ raw }, payload, done) => {
@@ -75,3 +82,13 @@ Object.assign(fastifyReceiver, {
   [Symbol.for('fastify.display-name')]: 'media-webhooks',
   [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
 })
+
+/** Says whether Fastify rejects requests while it closes: its default, which only its private options tell. */
+function answers503OnClosing(scope: FastifyInstance): boolean {
+  for (let each: object = scope; each !== Object.prototype; each = Object.getPrototypeOf(each)) {
+    const symbol = Object.getOwnPropertySymbols(each).find(({ description }) => description === 'fastify.options')
+    if (symbol !== undefined) return (each as never)[symbol]['return503OnClosing'] !== false
+  }
+  // Another version of Fastify hides them elsewhere.
+  return false
+}

@@ -14,7 +14,7 @@ import { bytes, forgery, freshBody, url, watchedReceiver } from './receivers.ts'
 type Options = Parameters<typeof watchedReceiver>[0]
 type Create = (options?: FastifyServerOptions) => FastifyInstance
 
-const fastify5: Create = (options) => fastify(options)
+const fastify5: Create = (options) => fastify({ return503OnClosing: false, ...options })
 const accepted = { status: 'accepted' }
 
 /** Closes an application with the test. */
@@ -44,7 +44,7 @@ async function inject(app: FastifyInstance, delivery: Awaited<ReturnType<typeof 
 
 describe.each<[string, Create]>([
   ['Fastify 5', fastify5],
-  ['Fastify 4', fastify4 as Create],
+  ['Fastify 4', (options) => fastify4({ return503OnClosing: false, ...options }) as FastifyInstance],
 ])('%s', (_, create) => {
   test('accepts an injected delivery, knows its duplicate and rejects a forged one', async () => {
     const { app, handled } = appWith(create, bytes)
@@ -131,6 +131,15 @@ describe.each<[string, Create]>([
     await expect(app.ready()).rejects.toMatchObject({ code: 'invalid_option' })
   })
 
+  test('says at the start that Fastify would reject deliveries while it closes, and how to avoid it', async () => {
+    const rejecting = appWith(create, bytes, { return503OnClosing: true })
+    await rejecting.app.ready()
+    expect(rejecting.lines).toEqual([{ level: 'warn', message: expect.stringContaining('return503OnClosing: false') }])
+    const accepting = appWith(create, bytes)
+    await accepting.app.ready()
+    expect(accepting.lines).toEqual([])
+  })
+
   test('has a name', async () => {
     const { app } = appWith(create, bytes)
     await app.ready()
@@ -192,6 +201,26 @@ describe('when the server closes', () => {
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)
     await closed
     expect([reports.map(({ outcome }) => outcome), handled.length]).toEqual([['accepted'], 1])
+  })
+
+  test('a delivery that arrives meanwhile is accepted', async () => {
+    const { app, handled } = appWith(fastify5, bytes)
+    const socket = await connection(app)
+    const [first, second] = [await signed(bytes), await signed(bytes)]
+    const begun = new Promise<void>((resolve) => app.server.once('request', () => resolve()))
+    socket.write(headOf(first))
+    await begun
+    const closed = app.close()
+    await expect.poll(() => app.server.listening).toBe(false)
+    // Pipelined, so that the connection is never idle.
+    socket.write(Buffer.concat([first.body, Buffer.from(headOf(second)), second.body]))
+    let answers = ''
+    socket.on('data', (data) => {
+      answers += data
+    })
+    await Promise.all([closed, once(socket, 'end')])
+    expect(answers.match(/HTTP\/1.1 [0-9]+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+    expect(handled).toHaveLength(2)
   })
 
   test('it waits for handlers, for as long as it is told', async () => {
