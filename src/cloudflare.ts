@@ -1,5 +1,6 @@
 // The entry of Cloudflare Workers: what runs in Durable Objects.
 
+export { type DurableObjectStoreOptions, durableObjectStore, StoreObject } from './idempotency/durable-object.ts'
 export {
   type DurableObjectInboxOptions,
   durableObjectInbox,

@@ -1,0 +1,120 @@
+import { answerAsObject, type ObjectSql, type ObjectState } from '../../internal/durable-objects.ts'
+import type { Claim } from '../store.ts'
+
+export interface KeyInput {
+  readonly key: string
+  readonly owner: string
+}
+
+export interface LeaseInput extends KeyInput {
+  readonly leaseMs: number
+}
+
+export interface ClaimInput extends LeaseInput {
+  /** Unique to the claim. */
+  readonly claim: string
+}
+
+interface KeyRow {
+  readonly owner: string
+  readonly claim: string
+  readonly done: number
+  readonly expires_at: number
+}
+
+/** The pause between two clean-ups, in ms, and the number of keys that one removes: an object gets fewer in that time. */
+const cleanUp = { pauseMs: 1_000, keys: 1_000 }
+
+/**
+ * A Durable Object that keeps a part of the keys of `durableObjectStore`. Export it from the Worker's module, under the
+ * name that the configuration has. It needs SQLite: `new_sqlite_classes`.
+ */
+export class StoreObject {
+  readonly #sql: ObjectSql
+  #cleanUpAt = 0
+
+  constructor(state: ObjectState) {
+    this.#sql = state.storage.sql
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS store_key (
+        key TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        claim TEXT NOT NULL,
+        done INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+      ) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS store_key_expires_at ON store_key (expires_at);
+    `)
+  }
+
+  /** Called by `durableObjectStore`. Each step is synchronous, so no other one comes in between. */
+  fetch(request: Request): Promise<Response> {
+    return answerAsObject(request, () => ({
+      claim: (input: ClaimInput) => this.#claim(input),
+      renew: (input: LeaseInput) => this.#hold(input, 0),
+      complete: (input: LeaseInput) => this.#complete(input),
+      release: (input: KeyInput) => this.#release(input),
+    }))
+  }
+
+  #claim(input: ClaimInput): Claim {
+    this.#removeExpired()
+    const held = this.#get(input.key)
+    const lasts = held !== undefined && held.expires_at > Date.now()
+    if (lasts && held.done === 1) return 'done'
+    if (lasts && held.claim !== input.claim) return 'in-progress'
+    if (!lasts) this.#put(input, 0)
+    return 'claimed'
+  }
+
+  #complete(input: LeaseInput): boolean {
+    const held = this.#get(input.key)
+    // It has completed the key before.
+    if (held?.done === 1) return held.owner === input.owner
+    return this.#hold(input, 1)
+  }
+
+  /** Keeps a key for its owner, unless another one holds it or it is finished. */
+  #hold(input: LeaseInput, done: 0 | 1): boolean {
+    const held = this.#get(input.key)
+    if (held !== undefined && (held.done === 1 || held.owner !== input.owner)) return false
+    this.#put({ claim: held?.claim ?? '', ...input }, done)
+    return true
+  }
+
+  #release({ key, owner }: KeyInput): boolean {
+    const held = this.#get(key)
+    if (held === undefined || held.done === 1 || held.owner !== owner) return false
+    this.#sql.exec('DELETE FROM store_key WHERE key = ?', stored(key))
+    return true
+  }
+
+  #get(key: string): KeyRow | undefined {
+    const query = 'SELECT owner, claim, done, expires_at FROM store_key WHERE key = ?'
+    return this.#sql.exec(query, stored(key)).toArray()[0] as unknown as KeyRow | undefined
+  }
+
+  #put({ key, owner, claim, leaseMs }: ClaimInput, done: 0 | 1): void {
+    const expiresAt = Date.now() + leaseMs
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO store_key VALUES (?, ?, ?, ?, ?)',
+      stored(key),
+      owner,
+      claim,
+      done,
+      expiresAt,
+    )
+  }
+
+  /** Removes some expired keys. Their owners may still renew them: a key that nobody has is as good. */
+  #removeExpired(): void {
+    const now = Date.now()
+    if (now < this.#cleanUpAt) return
+    this.#cleanUpAt = now + cleanUp.pauseMs
+    const expired = `SELECT key FROM store_key WHERE expires_at < ? ORDER BY expires_at LIMIT ${cleanUp.keys}`
+    this.#sql.exec(`DELETE FROM store_key WHERE key IN (${expired})`, now)
+  }
+}
+
+/** The JSON of a key, since lone surrogates would all become one character. */
+const stored = (key: string): string => JSON.stringify(key)
