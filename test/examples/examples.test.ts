@@ -32,6 +32,8 @@ const workerd = findRuntime('workerd')
 
 const examples = [
   { name: 'express', start: () => startServer('express'), sign: withToken },
+  { name: 'fastify', start: () => startServer('fastify'), sign: withToken },
+  { name: 'koa', start: () => startServer('koa'), sign: withToken },
   { name: 'hono-node', start: () => startServer('hono-node'), sign: withSignature },
   {
     name: 'workers',
@@ -66,14 +68,19 @@ describe.each(examples)('the example for $name', ({ start, sign }) => {
   })
 })
 
-test.each(['express', 'hono-node'])('the example for %s closes once it is asked to end', async (name) => {
-  const program = await startServer(name)
-  expect(await program.stop('SIGTERM')).toBe(0)
-  expect(program.output()).not.toContain('not handled')
-})
+test.each(['express', 'fastify', 'koa', 'hono-node'])(
+  'the example for %s closes once it is asked to end',
+  async (name) => {
+    const program = await startServer(name)
+    expect(await program.stop('SIGTERM')).toBe(0)
+    expect(program.output()).not.toContain('not handled')
+  },
+)
 
 const sources = [
   ['express', 'server.ts'],
+  ['fastify', 'server.ts'],
+  ['koa', 'server.ts'],
   ['hono-node', 'server.ts'],
   ['bullmq', 'server.ts'],
   ['postgres', 'server.ts'],

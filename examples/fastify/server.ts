@@ -1,0 +1,27 @@
+import fastify from 'fastify'
+import { createReceiver, urlToken } from 'media-webhooks'
+import { fastifyReceiver } from 'media-webhooks/fastify'
+
+const { WEBHOOK_TOKEN = '', PORT = '3000' } = process.env
+
+const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }) })
+
+receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
+  console.log(`publish ${mediaId} in ${qualities.join(', ')}`)
+})
+receiver.on('encoding.failed', async ({ mediaId, title }) => {
+  console.log(`tell the owner that ${title ?? mediaId} failed`)
+})
+
+// By default, Fastify answers 503 while it closes, and some senders never send such a delivery again.
+const app = fastify({ return503OnClosing: false })
+app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
+
+const address = await app.listen({ port: Number(PORT), host: '0.0.0.0' })
+console.log(`listening on ${new URL(address).port}`)
+
+process.once('SIGTERM', async () => {
+  // Answers the deliveries in flight, and then waits up to 10 s for the handlers of accepted events.
+  await app.close()
+  process.exit()
+})
