@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
-import { type ReachRedis, redisReach } from '../internal/reach-redis.ts'
+import { type ReachRedis, redisReach, redisReachOverHttp } from '../internal/reach-redis.ts'
+import { requestsEndWork } from '../internal/requests.ts'
 
 /** The part of an ioredis client that is used, of one server or of a cluster. */
 export interface IoredisClient {
@@ -17,11 +18,20 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
+/** The part of a client that sends each command over HTTP, such as `Redis` of `@upstash/redis`. */
+export interface HttpRedisClient {
+  /** Runs a Lua script. */
+  eval(script: string, keys: string[], parameters: string[]): Promise<unknown>
+}
+
 /** The shortest time between two reconnections, in ms: a server can stay a replica. */
 const reconnectMs = 250
 
-/** A connected client of the user's. The store never closes it. */
-export type RedisClient = IoredisClient | NodeRedisClient
+/** A client with a connection of its own. */
+type SocketClient = IoredisClient | NodeRedisClient
+
+/** A client of the user's, which is connected if it has a connection. The store never closes it. */
+export type RedisClient = SocketClient | HttpRedisClient
 
 /**
  * Runs a script on one key, by which a cluster finds the node. The script can run twice, when its answer is lost.
@@ -35,12 +45,21 @@ export type RunScript = (
 ) => Promise<unknown>
 
 /**
- * Makes a function that runs scripts on either kind of client, within {@link redisReach}.
+ * Makes a function that runs scripts on each kind of client, within {@link redisReach}.
  * @throws WebhookError `invalid_option`
  */
 export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript {
-  if (typeof client?.eval !== 'function' || !('status' in client || 'isReady' in client))
-    throw new WebhookError('invalid_option', 'redisStore: client has to be a client of ioredis or of node-redis')
+  if (typeof client?.eval !== 'function') {
+    throw invalidClient('client has to be a client of ioredis, node-redis or @upstash/redis')
+  }
+  if (!('status' in client || 'isReady' in client)) {
+    const reach = redisReachOverHttp(timeoutMs)
+    return (script, key, parameters, late) => reach(() => client.eval(script, [key], [...parameters]), late)
+  }
+  if (requestsEndWork) {
+    const reason = 'its connection ends with the request that opened it'
+    throw invalidClient(`on Workers client cannot be one of ioredis or node-redis, since ${reason}: use @upstash/redis`)
+  }
   const reach = reachOf(client, timeoutMs)
   if ('status' in client)
     return (script, key, parameters, late) => reach(() => client.eval(script, 1, key, ...parameters), late)
@@ -48,7 +67,9 @@ export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript 
     reach(() => client.eval(script, { keys: [key], arguments: [...parameters] }), late)
 }
 
-function reachOf(client: RedisClient, timeoutMs: number): ReachRedis {
+const invalidClient = (message: string) => new WebhookError('invalid_option', `redisStore: ${message}`)
+
+function reachOf(client: SocketClient, timeoutMs: number): ReachRedis {
   const isReady =
     'status' in client
       ? // One that connects lazily waits for its first command.

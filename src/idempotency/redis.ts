@@ -4,11 +4,14 @@ import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'
 
-export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts'
+export type { HttpRedisClient, IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts'
 
 /** The options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** A client of ioredis or node-redis, of one server or of a cluster. The store does not close it. */
+  /**
+   * A client of ioredis or node-redis, of one server or of a cluster, or one that speaks HTTP, such as that of
+   * `@upstash/redis`. On Workers only the last works. The store does not close it.
+   */
   readonly client: RedisClient
   /**
    * The prefix of every key in Redis. Receivers that share it share their events.
@@ -62,6 +65,11 @@ return redis.call('DEL', KEYS[1])`
  * import { Redis } from 'ioredis'
  * const inbox = memoryInbox({ store: redisStore({ client: new Redis(process.env.REDIS_URL!) }) })
  * ```
+ * On Workers, give it a client that speaks HTTP:
+ * ```ts
+ * import { Redis } from '@upstash/redis/cloudflare'
+ * const store = redisStore({ client: Redis.fromEnv(env) })
+ * ```
  * Its steps wait up to `timeoutMs` for a Redis that is disconnected, and reject with a WebhookError `unavailable` then.
  * @throws WebhookError `invalid_option`
  */
@@ -71,7 +79,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   checkNumbers('redisStore', { ttlMs, timeoutMs })
   if (typeof prefix !== 'string') throw new WebhookError('invalid_option', 'redisStore: prefix has to be a string')
   const run = scriptRunner(client, timeoutMs)
-  // ioredis can be told to write numbers as strings.
+  // ioredis can be told to write numbers as strings, and clients over HTTP can read strings as numbers.
   const decide = async (script: string, key: string, ...parameters: string[]) =>
     Number(await run(script, prefix + key, parameters)) === 1
   let claims = 0

@@ -43,19 +43,42 @@ export function redisReach(options: ReachOptions): ReachRedis {
   return async (step, late) => {
     const turn = new Turn()
     const answered = tries(step, turn, line, options)
-    if (late !== undefined)
-      answered.then(
-        (answer) => turn.isOver && late(answer),
-        () => {},
-      )
-    try {
-      return await within(timeoutMs, answered, tooLate)
-    } catch (error) {
-      throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(error) })
-    } finally {
+    return inTime(answered, timeoutMs, tooLate, late).finally(() => {
       turn.isOver = true
       line.leave(turn)
-    }
+    })
+  }
+}
+
+/**
+ * Limits how long a step may take that a client sends over HTTP. It repeats nothing, since such clients do so themselves.
+ * Nor does a step wait for others: on Workers, those of another request may never end.
+ */
+export function redisReachOverHttp(timeoutMs: number): ReachRedis {
+  const tooLate = (): never => {
+    throw new Error(`no answer from Redis within ${timeoutMs} ms`)
+  }
+  return async (step, late) => inTime(step(), timeoutMs, tooLate, late)
+}
+
+async function inTime<T>(
+  answered: Promise<T>,
+  timeoutMs: number,
+  tooLate: () => never,
+  late: ((answer: T) => void) | undefined,
+): Promise<T> {
+  let isOver = false
+  if (late !== undefined)
+    answered.then(
+      (answer) => isOver && late(answer),
+      () => {},
+    )
+  try {
+    return await within(timeoutMs, answered, tooLate)
+  } catch (error) {
+    throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(error) })
+  } finally {
+    isOver = true
   }
 }
 

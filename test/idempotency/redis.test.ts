@@ -13,7 +13,8 @@ import { TcpProxy } from '../tcp-proxy.ts'
 
 const lease = 5_000
 
-const isReady = (client: RedisClient) => ('status' in client ? client.status === 'ready' : client.isReady)
+const isReady = (client: RedisClient) =>
+  'status' in client ? client.status === 'ready' : 'isReady' in client && client.isReady
 
 describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s', (_, connect) => {
   let server: RedisServer
