@@ -30,6 +30,7 @@ const besides = [
   '@hono/node-server',
   'bullmq',
   'ioredis',
+  '@upstash/redis',
   'pg',
   '@types/pg',
   'drizzle-orm',
