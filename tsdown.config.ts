@@ -6,6 +6,7 @@ const library = entries(
   'src/index',
   'src/verify/crypto-node',
   'src/verify/crypto-web',
+  'src/cloudflare',
   'src/idempotency/redis',
   'src/inbox/sqlite',
   'src/inbox/bullmq',

@@ -143,6 +143,12 @@ const bundles: Record<string, Bundled> = {
       receiver.handle('no message').then(({ status }) => console.log(status))`,
     prints: 'dead',
   },
+  './cloudflare': {
+    program: `
+      import { durableObjectInbox } from 'media-webhooks/cloudflare'
+      try { durableObjectInbox({}) } catch ({ name, code }) { console.log(name, code) }`,
+    prints: 'WebhookError invalid_option',
+  },
   './idempotency/redis': {
     program: `
       import { redisStore } from 'media-webhooks/idempotency/redis'

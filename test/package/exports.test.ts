@@ -47,6 +47,12 @@ test('the exported names grow only where somebody has looked at them', () => {
         "createClient",
         "registerWebhook",
       ],
+      "/cloudflare": [
+        "StoreObject",
+        "durableObjectInbox",
+        "durableObjectStore",
+        "inboxObject",
+      ],
       "/emulator": [
         "createEmulator",
       ],

@@ -22,21 +22,25 @@ async function moduleGraph(entry: string) {
   return { modules, external: imports.filter(({ external }) => external) }
 }
 
-test.each(['media-webhooks', 'media-webhooks/fetch', 'media-webhooks/client', 'media-webhooks/idempotency/redis'])(
-  '%s runs without Node: it reaches no built-in',
-  async (entry) => {
-    const { external } = await moduleGraph(entry)
-    // lru-cache tries to import node:diagnostics_channel, and goes without where that fails.
-    const needed = external.filter(
-      ({ by, kind }) => !(by.includes('node_modules/lru-cache/') && kind === 'dynamic-import'),
-    )
-    expect(needed).toEqual([])
-  },
-)
+test.each([
+  'media-webhooks',
+  'media-webhooks/fetch',
+  'media-webhooks/cloudflare',
+  'media-webhooks/client',
+  'media-webhooks/idempotency/redis',
+])('%s runs without Node: it reaches no built-in', async (entry) => {
+  const { external } = await moduleGraph(entry)
+  // lru-cache tries to import node:diagnostics_channel, and goes without where that fails.
+  const needed = external.filter(
+    ({ by, kind }) => !(by.includes('node_modules/lru-cache/') && kind === 'dynamic-import'),
+  )
+  expect(needed).toEqual([])
+})
 
 test.each([
   'media-webhooks',
   'media-webhooks/fetch',
+  'media-webhooks/cloudflare',
   'media-webhooks/testing',
   'media-webhooks/client',
   'media-webhooks/idempotency/redis',
