@@ -71,6 +71,15 @@ export const setups = {
     order: 'yes',
     test: 'examples/frameworks/nextjs.test.ts',
   },
+  'aws-lambda queue': {
+    platform: 'AWS Lambda',
+    inbox: 'queueInbox (SQS)',
+    ack: 'accepted',
+    nothingLost: 'yes',
+    handledOnce: unlessCutOff,
+    order: 'with a FIFO queue',
+    test: 'platforms/aws-lambda.test.ts',
+  },
 } as const satisfies Record<string, Setup>
 
 export type SetupName = keyof typeof setups
