@@ -80,6 +80,15 @@ export const setups = {
     order: 'with a FIFO queue',
     test: 'platforms/aws-lambda.test.ts',
   },
+  'cloudflare durable-object': {
+    platform: 'Cloudflare Workers',
+    inbox: 'durableObjectInbox',
+    ack: 'accepted',
+    nothingLost: 'yes',
+    handledOnce: unlessCutOff,
+    order: 'yes',
+    test: 'platforms/cloudflare.test.ts',
+  },
 } as const satisfies Record<string, Setup>
 
 export type SetupName = keyof typeof setups
