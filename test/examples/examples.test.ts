@@ -87,6 +87,7 @@ const sources = [
   ['postgres', 'video.ts'],
   ['postgres', 'kysely-on.ts'],
   ['workers', 'worker.ts'],
+  ['workers-durable', 'worker.ts'],
 ] as const
 
 test('the examples type-check', async () => {

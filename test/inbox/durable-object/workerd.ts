@@ -17,7 +17,12 @@ export interface WorkerSetup {
   readonly classes: readonly ObjectClass[]
   /** The number of isolates that share the objects. Each listens on a port of its own. */
   readonly isolates?: number
+  /** `true` if it imports the installed package instead of the source. */
+  readonly isInstalled?: boolean
 }
+
+/** Which the source has for Workers: its package.json names the file that is built of it. */
+const cryptoOfWeb = fileURLToPath(new URL('../../../src/verify/crypto-web.ts', import.meta.url))
 
 /** A worker on a disk: the storage of its objects outlives the workerd that runs it. */
 export class WorkerOnDisk {
@@ -41,7 +46,7 @@ export class WorkerOnDisk {
       bundle: true,
       format: 'esm',
       conditions: ['workerd', 'worker', 'browser'],
-      alias: { '#crypto': fileURLToPath(new URL('../../../src/verify/crypto-web.ts', import.meta.url)) },
+      alias: setup.isInstalled === true ? {} : { '#crypto': cryptoOfWeb },
     })
     return new WorkerOnDisk(binary, setup, folder)
   }
