@@ -248,10 +248,21 @@ class SqliteInbox implements Inbox {
     return this.#closing.start(options)
   }
 
+  /** Takes up an event of which a commit that seemed to fail left no job. It is reported as unfinished then. */
+  #lookOnce(): void {
+    if (!this.#commits.isOwner()) return
+    try {
+      this.#takeUp.all()
+    } catch {
+      // The next process that opens the file finds it.
+    }
+  }
+
   /** Finishes what runs. Waiting events are safe in the file. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     // The events of these commits wait too.
     await this.#commits.settle()
+    this.#lookOnce()
     const unfinished: UnfinishedEvent[] = []
     this.#stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)

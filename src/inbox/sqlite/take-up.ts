@@ -30,20 +30,24 @@ export class TakeUp {
     this.#options = options
   }
 
-  /** Takes up every event, when the file is opened. Throws when one cannot be read. */
+  /** Takes up every event that is not in memory, when the file is opened or closed. Throws when one cannot be read. */
   all(): void {
-    for (const row of this.#options.file.events.rows()) this.#takeUp(row)
+    for (const row of this.#missingRows()) this.#takeUp(row)
+  }
+
+  #missingRows(): number[] {
+    const { file, jobs } = this.#options
+    const held = new Set(Array.from(jobs, ({ row }) => row))
+    return file.events.rows().filter((row) => !held.has(row))
   }
 
   /** Takes up the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
   async missing(): Promise<void> {
-    const { file, jobs, logger, hasStopped, lookAgain } = this.#options
+    const { logger, hasStopped, lookAgain } = this.#options
     if (this.#isReading) return lookAgain()
     this.#isReading = true
     try {
-      const held = new Set(Array.from(jobs, ({ row }) => row))
-      const rows = file.events.rows().filter((row) => !held.has(row))
-      for (const [index, row] of rows.entries()) {
+      for (const [index, row] of this.#missingRows().entries()) {
         if (index % perTurn === perTurn - 1) await new Promise<void>((resolve) => later(resolve))
         if (hasStopped()) return
         this.#takeUp(row)

@@ -82,7 +82,8 @@ test('a retry that could not be recorded is recorded as soon as it can be', asyn
   file.close()
 })
 
-test('an event is handled once if its commit seemed to fail and succeeded', async () => {
+/** Opens an inbox that has an event of whose commit it was told that it had failed. */
+async function withSecretEvent() {
   const database = openDatabase(await freshPath())
   let isLost = false
   const exec = (sql: string) => {
@@ -90,11 +91,22 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
     if (isLost && sql === 'COMMIT') throw new Error('disk I/O error')
   }
   const prepare = (sql: string) => database.prepare(sql)
-  const { inbox, calls } = started({ database: { exec, prepare, close: () => database.close() } })
+  const opened = started({ database: { exec, prepare, close: () => database.close() } })
   isLost = true
-  await expect(inbox.accept(eventOf('one'))).rejects.toThrow('disk I/O error')
+  await expect(opened.inbox.accept(eventOf('one'))).rejects.toThrow('disk I/O error')
   isLost = false
-  expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  expect(await opened.inbox.accept(eventOf('one'))).toBe('duplicate')
+  return opened
+}
+
+test('an event whose commit seemed to fail and succeeded is unfinished if the inbox closes now', async () => {
+  const { inbox } = await withSecretEvent()
+  const { unfinished } = await inbox.close()
+  expect(unfinished).toMatchObject([{ event: { key: 'one' }, state: 'waiting' }])
+})
+
+test('an event is handled once if its commit seemed to fail and succeeded', async () => {
+  const { inbox, calls } = await withSecretEvent()
   expect((await calls.next()).event.key).toBe('one')
   expect(await inbox.accept(eventOf('two'))).toBe('accepted')
   expect((await calls.next()).event.key).toBe('two')
