@@ -28,6 +28,9 @@ export interface Simulated {
 /** How long everything may take to be handled once nothing fails any more, in ms. */
 const recoveryMs = 1_800_000
 
+/** Longer than the longest pause of a process, in ms. */
+const longestPauseMs = 16_000
+
 /** Plays a run: what happens in it, and when, is decided by the seed alone. */
 export async function simulate(seed: number, setups: readonly Setup[]): Promise<Simulated> {
   const random = new Random(seed)
@@ -89,6 +92,8 @@ async function play(plan: Plan, world: World, journal: Journal, servers: readonl
   await world.run(plan.faultsUntil)
   if (!(await world.run(plan.faultsUntil + recoveryMs, () => sender.isDone)))
     journal.violations.push('the sender hangs')
+  // A process that was paused still answers what had arrived, and an inbox looks for events that it was not told of.
+  await world.run(world.now + longestPauseMs)
   const nudges = plan.nudges.values()
   for (const until = world.now + recoveryMs; !(await isIdle(world, servers)); ) {
     if (world.now > until) return void journal.violations.push('events stay in the inbox for ever')
