@@ -213,7 +213,8 @@ export interface Inbox {
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**
-   * Handles an event that a queue delivers. Present if the inbox hands its events over to one. Never rejects.
+   * Handles an event that a queue delivers. Present if the inbox hands its events over to one. Rejects
+   * only for an invalid attempt.
    * @param message what the inbox gave the queue: the object, or its JSON as text or bytes
    */
   handleMessage?(message: unknown, options?: MessageOptions): Promise<MessageResult>
