@@ -9,27 +9,36 @@ import type { ObjectLimits } from './object-inbox.ts'
 const pauseMs = 10_000
 
 /**
- * Removes expired keys and dead letters beyond their limit, a slice with a delivery. An object without deliveries does not
- * grow, and is not woken for it.
+ * Removes expired keys and dead letters beyond their limit, a slice at a time while there is other work. An object without
+ * any does not grow, and is not woken for it.
  */
 export class ObjectCleanUp {
   readonly #cleanUp: SqliteCleanUp
   readonly #deadLetters: SqliteDeadLetters
+  readonly #commits: ObjectCommits
   readonly #maxDeadLetters: number
   readonly #logger: Logger
   #nextAt = 0
 
-  constructor(database: SqliteDatabase, deadLetters: SqliteDeadLetters, limits: ObjectLimits, logger: Logger) {
+  constructor(
+    database: SqliteDatabase,
+    deadLetters: SqliteDeadLetters,
+    commits: ObjectCommits,
+    limits: ObjectLimits,
+    logger: Logger,
+  ) {
     this.#cleanUp = new SqliteCleanUp(database, limits.ttlMs)
     this.#deadLetters = deadLetters
+    this.#commits = commits
     this.#maxDeadLetters = limits.maxDeadLetters
     this.#logger = logger
   }
 
-  turn(commits: ObjectCommits): void {
+  /** Called with each delivery and each end of an event. */
+  turn(): void {
     if (Date.now() < this.#nextAt && !this.#deadLetters.hasGrown) return
     try {
-      const goesOn = commits.now(() => this.#trim() || this.#cleanUp.slice())
+      const goesOn = this.#commits.now(() => this.#trim() || this.#cleanUp.slice())
       this.#nextAt = goesOn ? 0 : Date.now() + pauseMs
     } catch (error) {
       this.#nextAt = Date.now() + pauseMs

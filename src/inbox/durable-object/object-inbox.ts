@@ -63,10 +63,10 @@ export class ObjectInbox implements Inbox {
     this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
     this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
     const file = { events, deadLetters, owner: crashes }
-    this.#ledger = new ObjectLedger(this.#commits, file, logger, () => this.#jobs.size === 0 && this.#alarm.clear())
+    this.#ledger = new ObjectLedger(this.#commits, file, logger, () => this.#ended())
     const { concurrency } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    this.#cleanUp = new ObjectCleanUp(database, deadLetters, limits, logger)
+    this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
     const takeUp = new TakeUp({
       file,
       jobs: this.#jobs,
@@ -115,8 +115,14 @@ export class ObjectInbox implements Inbox {
     const job = new SqliteJob(accepted, row, this.#transactions)
     this.#jobs.add(job)
     this.#handling.add(job)
-    this.#cleanUp.turn(this.#commits)
+    this.#cleanUp.turn()
     return 'accepted'
+  }
+
+  /** Called when an event has been handled, or is a dead letter. */
+  #ended(): void {
+    if (this.#jobs.size === 0) this.#alarm.clear()
+    this.#cleanUp.turn()
   }
 
   #isFull(): boolean {
@@ -132,7 +138,7 @@ export class ObjectInbox implements Inbox {
       .replaceAll('/', '_')
       .slice(0, 22)
     this.#commits.now(() => this.#storage.deadLetters.addUnreadable(unreadable, text))
-    this.#cleanUp.turn(this.#commits)
+    this.#cleanUp.turn()
   }
 
   stats(): InboxStats {
