@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { freePort } from '../../free-port.ts'
+import { startProgram } from '../../package/program.ts'
+import type { Deployment } from '../../platforms/prove-platform.ts'
+
+/** A worker with a queue, both in one workerd. */
+export interface QueueWorker extends Deployment {
+  /** Kills workerd and starts it again on the same storage. */
+  kill(): Promise<void>
+}
+
+/** Collects the lines that handlers post. */
+async function evidence() {
+  const lines: string[] = []
+  const server = createServer(async (request, response) => {
+    let line = ''
+    for await (const chunk of request) line += chunk
+    lines.push(line)
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, lines, close: () => server.close() }
+}
+
+/** Deploys worker.ts in workerd, with workerd's own Queues Worker as the broker: it keeps messages on the disk. */
+export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
+  const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-queues-'))
+  await mkdir(join(folder, 'storage'))
+  const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+  await build({
+    entryPoints: [file('worker.ts')],
+    outfile: join(folder, 'worker.js'),
+    bundle: true,
+    format: 'esm',
+    conditions: ['workerd', 'worker', 'browser'],
+    alias: { '#crypto': file('../../../src/verify/crypto-web.ts') },
+  })
+  const { url: evidenceUrl, lines, close } = await evidence()
+  const port = await freePort()
+  const configuration = await readFile(file('workerd.capnp'), 'utf8')
+  await writeFile(
+    join(folder, 'workerd.capnp'),
+    configuration.replace('EVIDENCE_URL', evidenceUrl).replace('127.0.0.1:0', `127.0.0.1:${port}`),
+  )
+  const start = () =>
+    startProgram(
+      workerd,
+      ['serve', 'workerd.capnp', '--experimental', '--control-fd=1'],
+      { cwd: folder },
+      /"event":"listen".*"port":(\d+)/,
+    )
+  await copyFile(file('consumers.json'), join(folder, 'consumers.json'))
+  let program = await start()
+  const restart = async (signal: NodeJS.Signals) => {
+    await program.stop(signal)
+    program = await start()
+  }
+  return {
+    url: `http://127.0.0.1:${port}/webhooks/media`,
+    handled: async () => [...lines],
+    restart: () => restart('SIGTERM'),
+    kill: () => restart('SIGKILL'),
+    async stop() {
+      await program.stop()
+      close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
