@@ -16,6 +16,7 @@ const guides = [
       page('Choose an inbox', '/inboxes'),
       page('Exactly once', '/exactly-once'),
       page('Platforms', '/platforms'),
+      page('Cloudflare Workers', '/cloudflare'),
       page('Operate it', '/operate'),
     ],
   },

@@ -4,6 +4,7 @@ import { PostgresServer } from '../postgres/postgres-server.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { ofBullmqInbox, ofPostgresInbox, ofSqliteInbox } from './defaults/durable.ts'
+import { ofDurableObjectInbox, ofDurableObjectStore, ofInboxObject } from './defaults/durable-objects.ts'
 import type { Observations } from './defaults/elapsed.ts'
 import { ofLruStore, ofMemoryInbox, ofRedisStore } from './defaults/memory.ts'
 import { ofClient, ofEmulator, ofHmacSignature, ofTimestamp } from './defaults/others.ts'
@@ -34,6 +35,9 @@ const observations: Readonly<Record<string, Observations>> = {
   postgresInbox: ofPostgresInbox(() => postgres),
   bullmqInbox: ofBullmqInbox(() => redis),
   redisStore: ofRedisStore,
+  durableObjectInbox: ofDurableObjectInbox,
+  inboxObject: ofInboxObject,
+  durableObjectStore: ofDurableObjectStore,
   createClient: ofClient,
   createEmulator: ofEmulator,
   hmacSignature: ofHmacSignature,

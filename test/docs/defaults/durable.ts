@@ -15,10 +15,13 @@ const hour = 3_600_000
 const minute = 60_000
 
 /** The ages of keys, in ms: a minute more and a minute less than each number of hours. */
-const ages = Array.from({ length: 100 }, (_, hours) => [hours * hour + minute, hours * hour + 59 * minute]).flat()
+export const ages = Array.from({ length: 100 }, (_, hours) => [
+  hours * hour + minute,
+  hours * hour + 59 * minute,
+]).flat()
 
 /** The time between the oldest key that was kept and the next one. */
-const ttlFrom = (kept: number): number => ((ages[kept - 1] as number) + (ages[kept] as number)) / 2
+export const ttlFrom = (kept: number): number => ((ages[kept - 1] as number) + (ages[kept] as number)) / 2
 
 /** Rounds a time that is left to the one that was given, at most 2 s ago. */
 const given = (leftMs: number): number => Math.ceil(leftMs / 2_000) * 2_000

@@ -1,0 +1,87 @@
+import { durableObjectInbox, durableObjectStore, inboxObject, type ObjectNamespace } from '../../../src/cloudflare.ts'
+import type { Inbox, InboxDefinition } from '../../../src/index.ts'
+import type { ObjectStorage } from '../../../src/internal/durable-objects.ts'
+import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { storageInNode } from '../../inbox/durable-object/storage-in-node.ts'
+import { ages, ttlFrom } from './durable.ts'
+import { elapsed, never, type Observations, required } from './elapsed.ts'
+import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
+
+/** Objects that give every step the same answer. Returns the names of those that were asked, and the last input too. */
+function objects(result: unknown) {
+  const names = new Set<string>()
+  let input: unknown
+  const namespace: ObjectNamespace = {
+    idFromName(name) {
+      names.add(name)
+      return {}
+    },
+    get: () => ({
+      async fetch(_url, { body }) {
+        ;({ input } = JSON.parse(body))
+        return { json: async () => ({ result }) }
+      },
+    }),
+  }
+  return { namespace, names, input: () => input }
+}
+
+const silentObjects: ObjectNamespace = { idFromName: () => ({}), get: () => ({ fetch: never }) }
+
+export const ofDurableObjectInbox: Observations = {
+  namespace: () => required(() => durableObjectInbox({} as never)),
+  async shards() {
+    const { namespace, names } = objects({})
+    await openInbox(durableObjectInbox({ namespace })).inbox.stats()
+    return names.size
+  },
+  timeoutMs: () =>
+    elapsed(async () => openInbox(durableObjectInbox({ namespace: silentObjects })).inbox.accept(eventOf('one'))),
+}
+
+export const ofDurableObjectStore: Observations = {
+  namespace: () => required(() => durableObjectStore({} as never)),
+  async shards() {
+    const { namespace, names } = objects('claimed')
+    const store = durableObjectStore({ namespace })
+    for (let i = 0; i < 500; i++) await store.claim(`${i}`, 'a', 1)
+    return names.size
+  },
+  async ttlMs() {
+    const { namespace, input } = objects(true)
+    await durableObjectStore({ namespace }).complete('key', 'a')
+    return (input() as { leaseMs: number }).leaseMs
+  },
+  timeoutMs: () => elapsed(async () => durableObjectStore({ namespace: silentObjects }).claim('key', 'a', 1)),
+}
+
+/** The inbox of an object with the default options. */
+const inObject = (storage: ObjectStorage = storageInNode()): InboxDefinition => ({
+  name: 'inboxObject',
+  open(host) {
+    let inbox: Inbox | undefined
+    const MediaInbox = inboxObject((_env, definition) => {
+      inbox = definition.open(host)
+      return { inbox }
+    })
+    new MediaInbox({ storage }, {})
+    return inbox as Inbox
+  },
+})
+
+export const ofInboxObject: Observations = {
+  concurrency: () => concurrencyOf(inObject()),
+  maxWaiting: () => maxWaitingOf(inObject()),
+  maxDeadLetters: () => maxDeadLettersOf(inObject()),
+  ttlMs() {
+    const storage = storageInNode()
+    const { sql } = storage
+    return withOpen(inObject(storage), async ({ inbox }) => {
+      for (const age of ages)
+        sql.exec('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?)', `${age}`, Date.now() - age)
+      await inbox.accept(eventOf('one'))
+      const [row] = sql.exec('SELECT count(*) AS count FROM inbox_key WHERE hash <> \'"one"\'').toArray()
+      return ttlFrom(row?.['count'] as number)
+    })
+  },
+}
