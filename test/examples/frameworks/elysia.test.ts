@@ -1,0 +1,14 @@
+import { describe } from 'vitest'
+import { findRuntime } from '../../runtimes/find-runtime.ts'
+import { proveExample } from './prove-example.ts'
+
+const bun = findRuntime('bun')
+
+describe.skipIf(bun === undefined)('on Bun', () => {
+  proveExample('elysia sqlite', {
+    name: 'elysia',
+    handlers: 'handlers.ts',
+    command: bun as string,
+    args: ['server.ts'],
+  })
+})

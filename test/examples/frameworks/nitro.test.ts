@@ -1,0 +1,10 @@
+import { proveExample } from './prove-example.ts'
+
+proveExample('nitro sqlite', {
+  name: 'nitro',
+  handlers: 'server/utils/handlers.ts',
+  built: '.output/server/index.mjs',
+  args: ['.output/server/index.mjs'],
+  env: { HOST: '127.0.0.1' },
+  listening: /Listening on (.+)/,
+})

@@ -1,0 +1,90 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { provePlatform } from '../../platforms/prove-platform.ts'
+import { serverDeployment } from '../../platforms/server-deployment.ts'
+import type { SetupName } from '../../platforms/setups.ts'
+import { type InstalledExample, installExample } from './install-example.ts'
+
+const token = 'a-token-of-the-test'
+
+/** How to run an example that is a server with a SQLite inbox at `INBOX_PATH` and a token in `WEBHOOK_TOKEN`. */
+export interface ServerExample {
+  /** Its folder in examples/. */
+  readonly name: string
+  /** The module with its handlers. */
+  readonly handlers: string
+  /** What its script `build` writes, if it has one. */
+  readonly built?: string
+  /** @defaultValue Node */
+  readonly command?: string
+  /** The arguments that its script `start` gives to the command. */
+  readonly args: readonly string[]
+  readonly env?: Record<string, string>
+  readonly listening?: RegExp
+}
+
+/** Installs and builds an example, proves its row of the table of platforms, and ends it with slow handlers. */
+export function proveExample(setup: SetupName, { name, handlers, built, ...server }: ServerExample): void {
+  let example: InstalledExample
+  const files = mkdtempSync(join(tmpdir(), `inboxes-of-${name}-`))
+  afterAll(() => rmSync(files, { recursive: true }))
+
+  beforeAll(async () => {
+    example = await installExample(name, { handlers })
+    if (built !== undefined) await example.script('build')
+  })
+
+  const start = (env: Record<string, string> = {}) =>
+    serverDeployment({
+      command: process.execPath,
+      ...server,
+      cwd: example.folder,
+      env: { WEBHOOK_TOKEN: token, INBOX_PATH: join(files, `${crypto.randomUUID()}.db`), ...server.env, ...env },
+      path: `/webhooks/media?token=${token}`,
+    })
+
+  if (built !== undefined) {
+    test('the build needs no secret and opens no file', () => {
+      expect(existsSync(join(example.folder, built))).toBe(true)
+      expect(existsSync(join(example.folder, 'inbox.db'))).toBe(false)
+    })
+  }
+
+  test('a forged delivery is rejected', async () => {
+    const deployment = await start()
+    onTestFinished(() => deployment.stop())
+    expect((await post(deployment.url.replace(token, 'a-guess'), { type: 'file.received' })).status).toBe(401)
+  })
+
+  provePlatform(setup, () => start())
+
+  test('SIGTERM lets a slow handler finish, and loses no event that waits', async () => {
+    const deployment = await start({ HANDLER_MS: '1500' })
+    onTestFinished(() => deployment.stop())
+    const ids = Array.from({ length: 4 }, () => crypto.randomUUID())
+    for (const media_id of ids) {
+      const response = await post(deployment.url, { type: 'encoding.finished', media_id })
+      expect([response.status, await response.json()]).toEqual([200, { status: 'accepted' }])
+    }
+    await deployment.restart()
+    const lines = ids.map((id) => `encoding.finished ${id} `)
+    // It has begun before the others arrived. If it had been cut off, it would only begin again now.
+    expect(await deployment.handled()).toContain(lines[0])
+    await expect.poll(async () => (await deployment.handled()).toSorted()).toEqual(lines.toSorted())
+    const again = await post(deployment.url, { type: 'encoding.finished', media_id: ids[0] })
+    expect(await again.json()).toEqual({ status: 'duplicate' })
+  })
+
+  test('an event that a killed server has left is handled when the next one starts, before any delivery', async () => {
+    const deployment = await start({ HANDLER_MS: '1500' })
+    onTestFinished(() => deployment.stop())
+    await post(deployment.url, { type: 'encoding.finished', media_id: 'left' })
+    await deployment.restart('SIGKILL')
+    await expect.poll(() => deployment.handled()).toEqual(['encoding.finished left '])
+  })
+}
+
+const post = (url: string, payload: object) =>
+  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(payload) })

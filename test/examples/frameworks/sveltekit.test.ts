@@ -1,0 +1,10 @@
+import { proveExample } from './prove-example.ts'
+
+proveExample('sveltekit sqlite', {
+  name: 'sveltekit',
+  handlers: 'src/lib/server/handlers.ts',
+  built: 'build/index.js',
+  args: ['build'],
+  env: { HOST: '127.0.0.1' },
+  listening: /Listening on (.+)/,
+})
