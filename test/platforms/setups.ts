@@ -134,6 +134,15 @@ export const setups = {
     order: 'no',
     test: 'platforms/cloudflare-queues.test.ts',
   },
+  'cloudflare queue': {
+    platform: 'Cloudflare Workers',
+    inbox: 'queueInbox (Cloudflare Queues)',
+    ack: 'accepted',
+    nothingLost: 'yes',
+    handledOnce: unlessCutOff,
+    order: 'no',
+    test: 'platforms/cloudflare-queues.test.ts',
+  },
 } as const satisfies Record<string, Setup>
 
 export type SetupName = keyof typeof setups

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { freePort } from '../../free-port.ts'
@@ -16,17 +17,33 @@ export interface QueueWorker extends Deployment {
   kill(): Promise<void>
 }
 
+/** The time in which a run whose line was taken is recorded, in ms. */
+const recordingMs = 300
+
 /** Collects the lines that handlers post. */
 async function evidence() {
   const lines: string[] = []
+  let isClosed = false
   const server = createServer(async (request, response) => {
     let line = ''
     for await (const chunk of request) line += chunk
+    if (isClosed) return response.destroy()
     lines.push(line)
     response.end()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, lines, close: () => server.close() }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    lines,
+    close: () => server.close(),
+    /** Takes no line while `run` runs, and lets the runs whose lines were taken end before: none is cut off. */
+    async closedDuring(run: () => Promise<void>) {
+      isClosed = true
+      await sleep(recordingMs)
+      await run()
+      isClosed = false
+    },
+  }
 }
 
 /** Deploys worker.ts in workerd, with workerd's own Queues Worker as the broker: it keeps messages on the disk. */
@@ -42,7 +59,7 @@ export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
     conditions: ['workerd', 'worker', 'browser'],
     alias: { '#crypto': file('../../../src/verify/crypto-web.ts') },
   })
-  const { url: evidenceUrl, lines, close } = await evidence()
+  const { url: evidenceUrl, lines, close, closedDuring } = await evidence()
   const port = await freePort()
   const configuration = await readFile(file('workerd.capnp'), 'utf8')
   await writeFile(
@@ -65,7 +82,8 @@ export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
   return {
     url: `http://127.0.0.1:${port}/webhooks/media`,
     handled: async () => [...lines],
-    restart: () => restart('SIGTERM'),
+    // Cloudflare lets the runs of an earlier version end.
+    restart: () => closedDuring(() => restart('SIGTERM')),
     kill: () => restart('SIGKILL'),
     async stop() {
       await program.stop()
