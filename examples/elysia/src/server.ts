@@ -1,18 +1,9 @@
 import { Elysia } from 'elysia'
-import { createReceiver, urlToken } from 'media-webhooks'
-import { fetchHandler } from 'media-webhooks/fetch'
-import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
-import { handlers } from './handlers.ts'
+import { receiver } from './receiver.ts'
+import { webhooks } from './webhooks.ts'
 
-const { WEBHOOK_TOKEN = '', PORT = '3000', INBOX_PATH = 'inbox.db' } = process.env
-
-const inbox = sqliteInbox({ path: INBOX_PATH })
-const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox, handlers })
 await receiver.ready()
-
-const handler = fetchHandler(receiver)
-// Without `parse: 'none'`, Elysia would read the body first.
-const app = new Elysia().all('/webhooks/media', ({ request }) => handler(request), { parse: 'none' }).listen(PORT)
+const app = new Elysia().use(webhooks).listen(process.env.PORT ?? 3000)
 console.log(`listening on ${app.server?.port}`)
 
 process.once('SIGTERM', async () => {

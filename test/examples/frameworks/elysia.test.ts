@@ -7,8 +7,8 @@ const bun = findRuntime('bun')
 describe.skipIf(bun === undefined)('on Bun', () => {
   proveExample('elysia sqlite', {
     name: 'elysia',
-    handlers: 'handlers.ts',
+    handlers: 'src/handlers.ts',
     command: bun as string,
-    args: ['server.ts'],
+    args: ['src/server.ts'],
   })
 })
