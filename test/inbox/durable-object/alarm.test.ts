@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ObjectAlarm } from '../../../src/inbox/durable-object/alarm.ts'
+import type { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
+import { silent } from '../../conformance/subject.ts'
+import { storageInNode } from './storage-in-node.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+type Left = Pick<SqliteJob, 'state' | 'dueAt'>
+
+/** An alarm over these events, and when it is set. */
+function alarmOver(left: Set<Left>, setAlarm?: () => Promise<void>) {
+  let at: number | undefined
+  const storage = {
+    ...storageInNode(),
+    async setAlarm(time: number) {
+      if (setAlarm !== undefined) await setAlarm()
+      at = time
+    },
+    async deleteAlarm() {
+      at = undefined
+    },
+  }
+  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, silent)
+  return { alarm, inMs: () => at && at - Date.now() }
+}
+
+const retryIn = (ms: number): Left => ({ state: 'retrying', dueAt: performance.now() + ms })
+const running: Left = { state: 'running', dueAt: 0 }
+const always = () => false
+
+test('the alarm is set once for many events, and deleted once none is left', async () => {
+  const { alarm, inMs } = alarmOver(new Set())
+  alarm.guard()
+  expect(inMs()).toBe(5_000)
+  await vi.advanceTimersByTimeAsync(1_000)
+  alarm.guard()
+  expect(inMs()).toBe(4_000)
+  alarm.clear()
+  expect(inMs()).toBe(undefined)
+})
+
+test('it is set for the first retry if nothing else is left', async () => {
+  const { alarm, inMs } = alarmOver(new Set([retryIn(3_600_000), retryIn(60_000)]))
+  alarm.update()
+  expect(inMs()).toBe(60_000)
+})
+
+test('it guards events that run or are due soon', () => {
+  for (const due of [running, retryIn(500)]) {
+    const { alarm, inMs } = alarmOver(new Set([retryIn(60_000), due]))
+    alarm.update()
+    expect(inMs()).toBe(5_000)
+  }
+})
+
+test('when it rings it is set again first, waits for what is due, and is then set for the rest', async () => {
+  const job: Left = { ...running }
+  const { alarm, inMs } = alarmOver(new Set([job]))
+  let hasEnded = false
+  const rung = alarm.ring(always).then(() => {
+    hasEnded = true
+  })
+  expect(inMs()).toBe(5_000)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(hasEnded).toBe(false)
+  Object.assign(job, retryIn(90_000))
+  await vi.advanceTimersByTimeAsync(200)
+  await rung
+  expect(inMs()).toBeGreaterThan(89_000)
+})
+
+test('it ends before the time that the platform gives it, and rings again', async () => {
+  const { alarm, inMs } = alarmOver(new Set([running]))
+  const rung = alarm.ring(always)
+  await vi.advanceTimersByTimeAsync(601_000)
+  await rung
+  expect(inMs()).toBeGreaterThan(0)
+})
+
+test('it is set again after it could not be set', async () => {
+  let isBroken = true
+  const { alarm, inMs } = alarmOver(new Set(), async () => {
+    if (isBroken) throw new Error('storage')
+  })
+  alarm.guard()
+  await vi.advanceTimersByTimeAsync(0)
+  isBroken = false
+  alarm.guard()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(inMs()).toBe(5_000)
+})
