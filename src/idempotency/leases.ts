@@ -2,6 +2,7 @@ import { WebhookError } from '../errors.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { requestsEndWork } from '../internal/requests.ts'
 import { type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 
@@ -9,6 +10,9 @@ interface Lease {
   readonly owner: string
   /** Set once the key's handlers are done; called once the store has recorded that. */
   recorded: (() => void) | undefined
+  /** On Workers, the time of the last renewal, in ms of `performance.now`, and the timer of the next one. */
+  renewedAt?: number
+  timer?: Timer
 }
 
 /**
@@ -24,6 +28,8 @@ export class Leases implements Claims {
   readonly #held = new ChurnMap<string, Lease>()
   /** The keys whose renewal the store has not answered yet. */
   readonly #renewing = new Set<string>()
+  /** On Workers, the owner of each claim that the store has not answered yet. */
+  readonly #pending = new Map<string, string>()
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
@@ -41,7 +47,9 @@ export class Leases implements Claims {
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
       if (!isPromise(answer)) return this.#keep(key, owner, answer)
+      if (requestsEndWork) this.#pending.set(key, owner)
       return this.#inTime(answer)
+        .finally(() => this.#answered(key, owner))
         .then((claim) => this.#keep(key, owner, claim))
         .catch((error) => {
           // If the store carries out the claim after all, the claim is given back then.
@@ -56,6 +64,13 @@ export class Leases implements Claims {
     }
   }
 
+  /** Rejects if the claim was given back before it was answered. */
+  #answered(key: string, owner: string): void {
+    if (!requestsEndWork) return
+    if (this.#pending.get(key) !== owner) throw new Error('another request has claimed the key since')
+    this.#pending.delete(key)
+  }
+
   async #inTime<T>(answer: MaybePromise<T>): Promise<T> {
     const startedAt = performance.now()
     const late = (): never => {
@@ -68,8 +83,10 @@ export class Leases implements Claims {
 
   #keep(key: string, owner: string, claim: Claim): Claim {
     if (claim === 'claimed') {
-      this.#held.set(key, { owner, recorded: undefined })
-      this.#renewLater()
+      const lease = { owner, recorded: undefined }
+      this.#held.set(key, lease)
+      if (requestsEndWork) this.#renewHere(key, lease)
+      else this.#renewLater()
     } else if (claim !== 'in-progress' && claim !== 'done') {
       throw new TypeError('claim has to return claimed, in-progress or done')
     }
@@ -113,10 +130,41 @@ export class Leases implements Claims {
 
   /** If giving it back fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
-    const lease = this.#held.get(key)
-    if (lease === undefined) return
+    const owner = this.#held.get(key)?.owner ?? this.#pending.get(key)
+    if (owner === undefined) return
     this.#held.delete(key)
-    await this.#giveBack(key, lease.owner)
+    this.#pending.delete(key)
+    await this.#giveBack(key, owner)
+  }
+
+  renewed(key: string): Promise<undefined> | undefined {
+    const lease = this.#held.get(key)
+    if (!requestsEndWork || lease === undefined) return undefined
+    if (this.#isOverdue(lease)) return this.#beat(key, lease)
+    this.#renewHere(key, lease)
+    return undefined
+  }
+
+  takeOver(): void {
+    for (const [key, lease] of this.#held)
+      if (lease.recorded !== undefined && this.#isOverdue(lease)) void this.#beat(key, lease)
+  }
+
+  #isOverdue({ renewedAt = 0 }: Lease): boolean {
+    return performance.now() - renewedAt > this.#leaseMs / 3
+  }
+
+  /** Renews a claim in the current request from now on: on Workers, the timer of another may never fire. */
+  #renewHere(key: string, lease: Lease): void {
+    clearTimeout(lease.timer)
+    lease.renewedAt = performance.now()
+    lease.timer = setTimeout(() => this.#beat(key, lease), this.#leaseMs / 3)
+  }
+
+  async #beat(key: string, lease: Lease): Promise<undefined> {
+    if (this.#held.get(key) !== lease) return
+    this.#renewHere(key, lease)
+    await (lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease))
   }
 
   async #giveBack(key: string, owner: string): Promise<void> {

@@ -68,6 +68,13 @@ export interface Claims {
   complete(key: string, recorded: () => void): void
   /** Gives a claim back, so that the key can be claimed again immediately. */
   release(key: string): Promise<void>
+  /**
+   * Called before each attempt at an event: the claim is renewed in the current request from now on. Resolves once it is
+   * renewed, or lost, if its renewals had stopped. Only on Workers, where they stop with the request that began them.
+   */
+  renewed?(key: string): Promise<undefined> | undefined
+  /** Called with each delivery on Workers: makes the completions again that have ended with their requests. */
+  takeOver?(): void
   /** Stops renewing the claims, so that each runs out after the time of a lease. */
   stop(): void
 }

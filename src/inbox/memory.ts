@@ -5,6 +5,8 @@ import { checkNumbers, checkUnknown, largestCache } from '../internal/check-opti
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { requestLifeMs, requestsEndWork } from '../internal/requests.ts'
+import { within } from '../internal/timers.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -81,6 +83,9 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   })
 }
 
+/** On Workers, how long a delivery waits for the claim of another one that may have ended, in ms. */
+const claimWaitMs = 1_000
+
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
@@ -105,19 +110,42 @@ class MemoryInbox implements Inbox {
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
 
-  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
-    this.#handling.takeOver()
+  accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
+    if (requestsEndWork) this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
     // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too.
-    if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
+    if (held?.claim !== undefined)
+      return requestsEndWork ? this.#claimAgain(held, options) : held.claim.then(duplicateOf)
+    if (held !== undefined) return 'duplicate'
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
-    const claim = this.#claim(job, waitUntil)
+    const claim = this.#claim(job, options.waitUntil)
     return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
   }
 
-  async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
+  /** Claims the event of a claim that is not answered in time: its request, and with it the claim, may have ended. */
+  async #claimAgain(held: Job, options: AcceptOptions): Promise<Acceptance> {
+    const claim = await within(claimWaitMs, held.claim as Promise<Claim>, () => undefined)
+    if (claim !== undefined) return duplicateOf(claim)
+    if (!held.hasEnded) await this.#giveUpClaim(held)
+    return this.accept(held.accepted, options)
+  }
+
+  async #giveUpClaim(job: Job): Promise<void> {
+    this.#jobs.end(job, 'failed')
+    await this.#claims.release(job.key)
+  }
+
+  /** Takes over what requests of Workers have left that have ended. */
+  #takeOver(): void {
+    this.#claims.takeOver?.()
+    for (const job of this.#jobs)
+      if (job.state === 'claiming' && job.aliveUntil <= performance.now()) void this.#giveUpClaim(job)
     this.#handling.takeOver()
+  }
+
+  async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
+    if (requestsEndWork) this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
     const job = held ?? this.#admit(accepted, true, this.#ledger.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
@@ -135,6 +163,7 @@ class MemoryInbox implements Inbox {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
+    if (requestsEndWork) job.aliveUntil = performance.now() + requestLifeMs
     this.#jobs.add(job)
     return job
   }

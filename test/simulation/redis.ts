@@ -1,4 +1,4 @@
-import type { IoredisClient } from '../../src/idempotency/redis-client.ts'
+import type { HttpRedisClient, IoredisClient } from '../../src/idempotency/redis-client.ts'
 import { runScript } from './lua.ts'
 import { currentScope, type Scope, type World } from './world.ts'
 
@@ -95,5 +95,35 @@ export class RedisLink implements IoredisClient {
   #break(): never {
     this.#disconnectedUntil = this.#options.world.now + reconnectionMs
     throw new Error('Connection is closed.')
+  }
+}
+
+/** The pause before a client sends a command over HTTP again, in ms. */
+const resendMs = 50
+
+/** A client as that of Upstash is one: it sends each command over HTTP, again if that fails. It works on Workers. */
+export class HttpRedisLink implements HttpRedisClient {
+  readonly #options: RedisLinkOptions
+
+  constructor(options: RedisLinkOptions) {
+    this.#options = options
+  }
+
+  async eval(script: string, keys: string[], parameters: string[]): Promise<unknown> {
+    const { world, server, fault: drawFault, latencyMs } = this.#options
+    const scope = currentScope() as Scope
+    for (;;) {
+      const fault = drawFault()
+      const { random } = scope.process
+      await world.sleep(scope, random.between(0, latencyMs))
+      if (fault !== 'lost') {
+        const answer = server.eval(script, keys, parameters)
+        if (fault === 'hung') await world.sleep(scope, 20_000)
+        // The answer is lost if the request that asked has ended meanwhile.
+        await world.sleep(scope, random.between(0, latencyMs))
+        if (fault === undefined || fault === 'hung') return answer
+      }
+      await world.sleep(scope, resendMs)
+    }
   }
 }

@@ -6,9 +6,10 @@ import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { requestsEndWork } from '../../src/internal/requests.ts'
 import { type Plan, ttlMs } from './plan.ts'
 import { PostgresLink, type PostgresServer } from './postgres.ts'
-import { RedisLink, type RedisServer } from './redis.ts'
+import { HttpRedisLink, RedisLink, type RedisServer } from './redis.ts'
 import { UnreliableDatabase } from './sqlite.ts'
 import type { Process } from './world.ts'
 
@@ -40,7 +41,9 @@ export function redisStorage(plan: Plan, server: RedisServer, draw: DrawFault): 
   const { concurrency, maxWaiting, leaseMs, networkLatencyMs: latencyMs } = plan
   return {
     inboxFor(process) {
-      const client = new RedisLink({ world: process.world, server, latencyMs, fault: () => draw(process, redisFaults) })
+      // On Workers no connection outlives a request.
+      const Link = requestsEndWork ? HttpRedisLink : RedisLink
+      const client = new Link({ world: process.world, server, latencyMs, fault: () => draw(process, redisFaults) })
       const store = redisStore({ client, ttlMs, timeoutMs: Math.min(2_000, leaseMs) })
       return memoryInbox({ concurrency, maxWaiting, leaseMs, store })
     },

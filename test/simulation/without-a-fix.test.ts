@@ -23,6 +23,20 @@ const faults: Readonly<Record<string, Fault>> = {
     workers: true,
     finding: /events stay in the inbox/,
   },
+  'on Workers the claim of a shared store is no longer renewed once the request has ended that began to': {
+    file: 'src/idempotency/leases.ts',
+    fix: 'if (requestsEndWork) this.#renewHere(key, lease)',
+    without: 'if (!requestsEndWork) this.#renewHere(key, lease)',
+    workers: true,
+    finding: /answered event \d+ with accepted again|succeeded twice|stay in the inbox/,
+  },
+  'on Workers a completion that ends with its request keeps its event in the inbox': {
+    file: 'src/inbox/memory.ts',
+    fix: 'this.#claims.takeOver?.()',
+    without: '',
+    workers: true,
+    finding: /stay in the inbox/,
+  },
   'a claim in Redis whose answer is lost blocks itself': {
     file: 'src/idempotency/redis.ts',
     fix: 'if not held or held == mine then',

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
+import { requestsEndWork } from '../../internal/requests.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
@@ -23,6 +24,10 @@ export class MemoryLedger implements Ledger {
     return this.#failed?.get(key)
   }
 
+  start({ key }: Job): Promise<undefined> | undefined {
+    return this.#claims.renewed?.(key)
+  }
+
   complete(job: Job, recorded: () => void): void {
     this.#failed?.delete(job.key)
     this.#claims.complete(job.key, recorded)
@@ -36,6 +41,9 @@ export class MemoryLedger implements Ledger {
   giveBack({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })
     this.#failed.set(key, { attempts: number, completed })
-    void this.#claims.release(key).then(recorded)
+    const released = this.#claims.release(key)
+    // On Workers the request may end before the store answers, and the lease runs out by itself.
+    if (requestsEndWork) recorded()
+    else void released.then(recorded)
   }
 }

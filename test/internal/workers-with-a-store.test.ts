@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { defineStore as Define } from '../../src/idempotency/define-store.ts'
+import type { StoreSteps } from '../../src/idempotency/store.ts'
+import type { memoryInbox as Memory, MemoryInboxOptions } from '../../src/inbox/memory.ts'
+import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
+
+// What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
+
+const never = () => new Promise<never>(() => {})
+const waitUntil = () => {}
+
+let memoryInbox: typeof Memory
+let defineStore: typeof Define
+beforeEach(async () => {
+  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] })
+  vi.resetModules()
+  memoryInbox = (await import('../../src/inbox/memory.ts')).memoryInbox
+  defineStore = (await import('../../src/idempotency/define-store.ts')).defineStore
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+/** Opens an inbox over a store in another place, whose steps can be replaced for one call. */
+function opened(options: Omit<MemoryInboxOptions, 'store'> = {}) {
+  const owners = new Map<string, string>()
+  const steps = {
+    claim: vi.fn<StoreSteps['claim']>(async (key, owner) => {
+      if (owners.has(key)) return owners.get(key) === 'done' ? 'done' : 'in-progress'
+      owners.set(key, owner)
+      return 'claimed'
+    }),
+    renew: vi.fn<StoreSteps['renew']>(async (key, owner) => owners.get(key) === owner),
+    complete: vi.fn<StoreSteps['complete']>(async (key, owner) => {
+      if (owners.get(key) !== owner) return false
+      owners.set(key, 'done')
+      return true
+    }),
+    release: vi.fn<StoreSteps['release']>(async (key, owner) => owners.get(key) === owner && owners.delete(key)),
+  }
+  return { ...openInbox(memoryInbox({ ...options, store: defineStore(steps) })), owners, steps }
+}
+
+const passing = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+/** Ends every request: none of its timers fires. */
+async function endRequests(): Promise<void> {
+  vi.clearAllTimers()
+  await passing(31_000)
+}
+
+describe('on Workers, with a shared store', () => {
+  test.each([
+    ['never arrived', never],
+    ['was carried out', 'carried out'],
+  ])('the duplicate of a delivery claims again if the first claim ended with its request and %s', async (_, first) => {
+    const { inbox, calls, owners, steps } = opened()
+    const lost = (key: string, owner: string) => {
+      if (first === 'carried out') owners.set(key, owner)
+      return never()
+    }
+    steps.claim.mockImplementationOnce(lost)
+    void inbox.accept(eventOf('one'), { waitUntil })
+    vi.clearAllTimers()
+    const again = inbox.accept(eventOf('one'), { waitUntil })
+    await passing(1_100)
+    expect(await again).toBe('accepted')
+    await passing(5)
+    expect((await calls.next()).event.key).toBe('one')
+  })
+
+  test('of several duplicates that waited for such a claim, one claims again', async () => {
+    const { inbox, steps } = opened()
+    steps.claim.mockImplementationOnce(never)
+    void inbox.accept(eventOf('one'))
+    const duplicates = [1, 2, 3].map(() => inbox.accept(eventOf('one'), { waitUntil }))
+    await passing(2_500)
+    expect((await Promise.all(duplicates)).toSorted()).toEqual(['accepted', 'duplicate', 'duplicate'])
+    expect(steps.claim).toHaveBeenCalledTimes(2)
+  })
+
+  test('a claim that was only slow does not disturb the one that replaced it', async () => {
+    const { inbox, owners, steps } = opened()
+    let answer = (_: 'claimed') => {}
+    steps.claim.mockImplementationOnce(
+      () =>
+        new Promise((resolve) => {
+          answer = resolve
+        }),
+    )
+    const slow = expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
+    const again = inbox.accept(eventOf('one'), { waitUntil })
+    await passing(1_100)
+    expect(await again).toBe('accepted')
+    const owner = owners.get('one')
+    answer('claimed')
+    await slow
+    await passing(5_000)
+    expect(owners.get('one')).toBe(owner)
+    expect(steps.renew.mock.calls.map(([, by]) => by)).toEqual(
+      [owner, owner, owner].slice(0, steps.renew.mock.calls.length),
+    )
+    expect(steps.renew).toHaveBeenCalled()
+  })
+
+  test('a claim that ended with its request gives its place back', async () => {
+    const { inbox, steps } = opened({ maxWaiting: 1 })
+    steps.claim.mockImplementationOnce(never)
+    void inbox.accept(eventOf('lost'))
+    await endRequests()
+    expect(await inbox.accept(eventOf('next'), { waitUntil })).toBe('accepted')
+  })
+
+  test('each request renews the claim of its own event, whatever requests end', async () => {
+    const { inbox, calls, steps } = opened({ leaseMs: 3_000 })
+    await inbox.accept(eventOf('ended'))
+    // Its heartbeat ends with it.
+    vi.clearAllTimers()
+    await inbox.accept(eventOf('one', 'another media'), { waitUntil })
+    await passing(10)
+    await calls.next()
+    steps.renew.mockClear()
+    await passing(9_000)
+    expect(steps.renew.mock.calls.filter(([key]) => key === 'one').length).toBeGreaterThanOrEqual(8)
+  })
+
+  test('an event is handled in another request only once its claim is renewed', async () => {
+    const { inbox, calls, steps } = opened()
+    await inbox.accept(eventOf('one'))
+    await endRequests()
+    let renewed = (_: boolean) => {}
+    steps.renew.mockImplementation(
+      () =>
+        new Promise((resolve) => {
+          renewed = resolve
+        }),
+    )
+    await inbox.accept(eventOf('two', 'another media'), { waitUntil })
+    await passing(10)
+    expect((await calls.next()).event.key).toBe('two')
+    expect(inbox.stats()).toMatchObject({ running: 2 })
+    renewed(true)
+    await passing(10)
+    expect((await calls.next()).event.key).toBe('one')
+  })
+
+  test('an event that another isolate has claimed meanwhile is left to it', async () => {
+    const { inbox, calls, owners } = opened()
+    await inbox.accept(eventOf('one'))
+    await endRequests()
+    owners.set('one', 'another isolate')
+    await inbox.accept(eventOf('two', 'another media'), { waitUntil })
+    await passing(10)
+    expect((await calls.next()).event.key).toBe('two')
+    await passing(100)
+    expect(inbox.stats()).toMatchObject({ running: 1, waiting: 0 })
+  })
+
+  test('a completion that ended with its request is made again with the next delivery', async () => {
+    const { inbox, calls, owners, steps } = opened()
+    await inbox.accept(eventOf('one'), { waitUntil })
+    await passing(5)
+    steps.complete.mockImplementationOnce(never)
+    ;(await calls.next()).finish()
+    await passing(5)
+    await endRequests()
+    expect(owners.get('one')).not.toBe('done')
+    await inbox.accept(eventOf('two'), { waitUntil })
+    await passing(5)
+    expect(owners.get('one')).toBe('done')
+    expect(inbox.stats()).toMatchObject({ running: 1 })
+  })
+})
