@@ -20,6 +20,15 @@ export function fixInNode(request: IncomingMessage): string {
   return 'previewData' in request ? inNextPages : inNode
 }
 
+/** For a request that a hook of another plugin of Fastify has read. */
+export const fixInFastify =
+  'in Fastify, register the plugin that reads it where it does not reach the receiver, or let it keep request.rawBody, ' +
+  'as fastify-raw-body does'
+
+/** For a request that a body parser of Koa has read. */
+export const fixInKoa =
+  'in Koa, add its route before the body parser, or use a parser that keeps ctx.request.rawBody, as @koa/bodyparser does'
+
 /** For a `Request` of the web. */
 export const fixInWeb =
   'call the handler before the code that reads the body, or let that code read a copy: await request.clone().text()'

@@ -4,6 +4,7 @@ import type { Receiver } from '../src/index.ts'
 import { acknowledge, isStillSending } from './acknowledge.ts'
 import { afterParsers } from './after-parsers.ts'
 import { checkReceiver } from './check-receiver.ts'
+import { fixInFastify } from './consumed-body.ts'
 import { closeIdleConnections } from './idle-connections.ts'
 import { toDelivery } from './node.ts'
 
@@ -19,10 +20,6 @@ export interface FastifyReceiverOptions {
    */
   readonly closeTimeoutMs?: number
 }
-
-const fix =
-  'in Fastify, register the plugin that reads it where it does not reach the receiver, or let it keep request.rawBody, ' +
-  'as fastify-raw-body does'
 
 const onClosing =
   'fastifyReceiver: Fastify answers 503 to deliveries that arrive while it closes, and some senders never send them ' +
@@ -56,7 +53,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
 
   scope.all(url, async (request, reply) => {
     const { raw } = request
-    const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fix))
+    const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
     if (isStillSending(acknowledgement, raw)) {
       // Fastify ends a response with its body, and the connection with it.
       return acknowledge(acknowledgement, raw, reply.hijack().raw)

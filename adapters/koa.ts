@@ -3,6 +3,7 @@ import type { Receiver } from '../src/index.ts'
 import { acknowledge, isStillSending } from './acknowledge.ts'
 import { afterParsers } from './after-parsers.ts'
 import { checkReceiver } from './check-receiver.ts'
+import { fixInKoa } from './consumed-body.ts'
 import { toDelivery } from './node.ts'
 
 /** The members of Koa's context that `koaHandler` uses. The contexts of Koa 2 and 3 fit. */
@@ -16,9 +17,6 @@ export interface KoaContext {
   body: unknown
   set(fields: { [name: string]: string }): void
 }
-
-const fix =
-  'in Koa, add its route before the body parser, or use a parser that keeps ctx.request.rawBody, as @koa/bodyparser does'
 
 /**
  * Mounts a receiver in Koa 3 or 2: on a route of `@koa/router`, or with `app.use` behind a check of the path.
@@ -36,7 +34,7 @@ export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaCo
   checkReceiver('koaHandler', receiver)
   return async (context) => {
     const { req, res, request } = context
-    const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fix))
+    const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fixInKoa))
     if (isStillSending(acknowledgement, req)) {
       // Koa ends a response with its body, and the connection with it.
       context.respond = false

@@ -66,6 +66,18 @@ describe.each([
       .expect('x-status', '401')
   })
 
+  test('before a parser, sees the bytes, and leaves bodies of other routes to it', async () => {
+    const { receiver, handled } = watchedReceiver(bytes)
+    const app = new create()
+    app.use(new Router().post(path, koaHandler(receiver)).routes()).use(parse)
+    app.use((context) => {
+      context.body = (context.request as { body?: unknown }).body
+    })
+    await post(app.callback(), await signed(bytes)).expect(200, accepted)
+    await request(app.callback()).post('/echo').send({ a: 1 }).expect(200, { a: 1 })
+    await expect.poll(() => handled.length).toBe(1)
+  })
+
   test('takes the bytes that @koa/bodyparser has kept', async () => {
     const { app, handled } = appBehind(create, bytes, bodyParser())
     await post(app, await signed(bytes)).expect(200, accepted)
