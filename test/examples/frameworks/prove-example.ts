@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { provePlatform } from '../../platforms/prove-platform.ts'
-import { serverDeployment } from '../../platforms/server-deployment.ts'
+import { type ServerDeployment, serverDeployment } from '../../platforms/server-deployment.ts'
 import type { SetupName } from '../../platforms/setups.ts'
 import { type InstalledExample, installExample } from './install-example.ts'
 
-const token = 'a-token-of-the-test'
+/** The value of `WEBHOOK_TOKEN`. */
+export const token = 'a-token-of-the-test'
 
 /** How to run an example that is a server with a SQLite inbox at `INBOX_PATH` and a token in `WEBHOOK_TOKEN`. */
 export interface ServerExample {
@@ -15,6 +16,8 @@ export interface ServerExample {
   readonly name: string
   /** The module with its handlers. */
   readonly handlers: string
+  /** A folder of `fixtures/`, whose files are added to it. */
+  readonly besides?: string
   /** What its script `build` writes, if it has one. */
   readonly built?: string
   /** @defaultValue Node */
@@ -25,14 +28,20 @@ export interface ServerExample {
   readonly listening?: RegExp
 }
 
-/** Installs and builds an example, proves its row of the table of platforms, and ends it with slow handlers. */
-export function proveExample(setup: SetupName, { name, handlers, built, ...server }: ServerExample): void {
+/**
+ * Installs and builds an example, proves its row of the table of platforms, and ends it with slow handlers.
+ * @returns starts it, for tests of its own
+ */
+export function proveExample(
+  setup: SetupName,
+  { name, built, handlers, besides, ...server }: ServerExample,
+): () => Promise<ServerDeployment> {
   let example: InstalledExample
   const files = mkdtempSync(join(tmpdir(), `inboxes-of-${name}-`))
   afterAll(() => rmSync(files, { recursive: true }))
 
   beforeAll(async () => {
-    example = await installExample(name, { handlers })
+    example = await installExample(name, { handlers, ...(besides && { besides }) })
     if (built !== undefined) await example.script('build')
   })
 
@@ -84,7 +93,10 @@ export function proveExample(setup: SetupName, { name, handlers, built, ...serve
     await deployment.restart('SIGKILL')
     await expect.poll(() => deployment.handled()).toEqual(['encoding.finished left '])
   })
+
+  return () => start()
 }
 
-const post = (url: string, payload: object) =>
+/** Posts a payload to a URL. */
+export const post = (url: string, payload: object) =>
   fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(payload) })
