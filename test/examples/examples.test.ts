@@ -88,6 +88,8 @@ const sources = [
   ['postgres', 'kysely-on.ts'],
   ['workers', 'worker.ts'],
   ['workers-durable', 'worker.ts'],
+  ['aws-lambda-sqs', 'functions.ts'],
+  ['cloudflare-queues', 'worker.ts'],
 ] as const
 
 test('the examples type-check', async () => {

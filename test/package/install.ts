@@ -31,6 +31,8 @@ const besides = [
   'bullmq',
   'ioredis',
   '@upstash/redis',
+  '@aws-sdk/client-sqs',
+  '@cloudflare/workers-types',
   'pg',
   '@types/pg',
   'drizzle-orm',

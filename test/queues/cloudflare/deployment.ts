@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 import { freePort } from '../../free-port.ts'
 import { startProgram } from '../../package/program.ts'
 import type { Deployment } from '../../platforms/prove-platform.ts'
@@ -15,7 +15,11 @@ import type { Deployment } from '../../platforms/prove-platform.ts'
 export interface QueueWorker extends Deployment {
   /** Kills workerd and starts it again on the same storage. */
   kill(): Promise<void>
+  /** What workerd has written since it was started. */
+  output(): string
 }
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /** The time in which a run whose line was taken is recorded, in ms. */
 const recordingMs = 300
@@ -46,18 +50,25 @@ async function evidence() {
   }
 }
 
-/** Deploys worker.ts in workerd, with workerd's own Queues Worker as the broker: it keeps messages on the disk. */
-export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
+/** The worker of this folder, and what it imports. */
+const ownWorker: BuildOptions = {
+  entryPoints: [file('worker.ts')],
+  alias: { '#crypto': file('../../../src/verify/crypto-web.ts') },
+}
+
+/**
+ * Deploys a worker in workerd, with workerd's own Queues Worker as the broker: it keeps messages on the disk.
+ * @param source how it is bundled
+ */
+export async function deployQueueWorker(workerd: string, source = ownWorker): Promise<QueueWorker> {
   const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-queues-'))
   await mkdir(join(folder, 'storage'))
-  const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
   await build({
-    entryPoints: [file('worker.ts')],
+    ...source,
     outfile: join(folder, 'worker.js'),
     bundle: true,
     format: 'esm',
     conditions: ['workerd', 'worker', 'browser'],
-    alias: { '#crypto': file('../../../src/verify/crypto-web.ts') },
   })
   const { url: evidenceUrl, lines, close, closedDuring } = await evidence()
   const port = await freePort()
@@ -69,7 +80,7 @@ export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
   const start = () =>
     startProgram(
       workerd,
-      ['serve', 'workerd.capnp', '--experimental', '--control-fd=1'],
+      ['serve', 'workerd.capnp', '--experimental', '--verbose', '--control-fd=1'],
       { cwd: folder },
       /"event":"listen".*"port":(\d+)/,
     )
@@ -85,6 +96,7 @@ export async function deployQueueWorker(workerd: string): Promise<QueueWorker> {
     // Cloudflare lets the runs of an earlier version end.
     restart: () => closedDuring(() => restart('SIGTERM')),
     kill: () => restart('SIGKILL'),
+    output: () => program.output(),
     async stop() {
       await program.stop()
       close()

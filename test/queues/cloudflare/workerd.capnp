@@ -15,6 +15,7 @@ const main :Workerd.Worker = (
   modules = [ (name = "worker.js", esModule = embed "worker.js") ],
   bindings = [
     (name = "EVIDENCE", text = "EVIDENCE_URL"),
+    (name = "WEBHOOK_TOKEN", text = "a-secret"),
     (name = "EVENTS", queue = (name = "queues", props = (json = "{\"queue\": \"events\"}"))),
     (name = "MEDIA_KEYS", durableObjectNamespace = "StoreObject"),
   ],
