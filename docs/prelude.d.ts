@@ -1,5 +1,7 @@
 // The names that the code of the pages uses without declaring them, so that a page shows what it is about.
 
+/// <reference path="./vendors.d.ts" />
+
 import type { Server } from 'node:http'
 import type { MediaEvent, Receiver, Verifier } from 'media-webhooks'
 import type { Client } from 'media-webhooks/client'

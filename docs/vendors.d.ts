@@ -1,0 +1,18 @@
+// The parts of vendors' SDKs that the pages use and that are too large to install for them.
+
+declare module '@google-cloud/pubsub' {
+  export class PubSub {
+    topic(name: string, options?: { messageOrdering?: boolean }): Topic
+  }
+  export interface Topic {
+    publishMessage(message: { json: object; orderingKey?: string }): Promise<string>
+  }
+}
+
+declare module 'google-auth-library' {
+  export class OAuth2Client {
+    verifyIdToken(options: { idToken: string; audience: string }): Promise<{
+      getPayload(): { email?: string | undefined; email_verified?: boolean | undefined } | undefined
+    }>
+  }
+}
