@@ -38,7 +38,7 @@ export interface DurableObjectInboxOptions {
  * const makeReceiver = (env: Env, inbox: InboxDefinition) =>
  *   createReceiver({ verify: urlToken({ secret: env.WEBHOOK_TOKEN }), inbox }).on('encoding.finished', publish)
  *
- * export const MediaInbox = inboxObject(makeReceiver)
+ * export class MediaInbox extends inboxObject(makeReceiver) {}
  * export default {
  *   fetch: fetchHandler((env: Env) => makeReceiver(env, durableObjectInbox({ namespace: env.MEDIA_INBOX }))),
  * }

@@ -30,6 +30,8 @@ const cleanUp = { pauseMs: 1_000, keys: 1_000 }
  * name that the configuration has. It needs SQLite: `new_sqlite_classes`.
  */
 export class StoreObject {
+  /** Never set: the types of Cloudflare require it of the class that a `DurableObjectNamespace` names. */
+  declare readonly __DURABLE_OBJECT_BRAND: never
   readonly #sql: ObjectSql
   #cleanUpAt = 0
 

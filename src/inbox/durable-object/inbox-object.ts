@@ -35,6 +35,8 @@ export interface InboxObjectOptions {
 
 /** A Durable Object that is an inbox. The platform calls its methods. */
 export interface InboxObject {
+  /** Never set: the types of Cloudflare require it of the class that a `DurableObjectNamespace` names. */
+  readonly __DURABLE_OBJECT_BRAND: never
   fetch(request: Request): Promise<Response>
   alarm(): Promise<void>
 }
@@ -47,9 +49,9 @@ const brokenMs = 60_000
  * the name that the configuration has.
  *
  * ```ts
- * export const MediaInbox = inboxObject((env: Env, inbox) =>
+ * export class MediaInbox extends inboxObject((env: Env, inbox) =>
  *   createReceiver({ verify: urlToken({ secret: env.WEBHOOK_TOKEN }), inbox }).on('encoding.finished', publish),
- * )
+ * ) {}
  * ```
  * @param makeReceiver makes the receiver with the inbox that it is given. Its handlers run in the object
  * @typeParam Env the type of the Worker's bindings
@@ -70,6 +72,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
     throw new WebhookError('invalid_option', 'inboxObject: give it a function that makes a receiver')
 
   return class {
+    declare readonly __DURABLE_OBJECT_BRAND: never
     readonly #state: ObjectState
     readonly #opened: ObjectInbox | WebhookError
 
