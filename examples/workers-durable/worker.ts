@@ -22,7 +22,7 @@ function makeReceiver({ WEBHOOK_TOKEN }: Env, inbox: InboxDefinition<ObjectTrans
 }
 
 /** The class of the objects, by the name that wrangler.jsonc has. */
-export const MediaInbox = inboxObject(makeReceiver)
+export class MediaInbox extends inboxObject(makeReceiver) {}
 
 const handle = fetchHandler((env: Env) => makeReceiver(env, durableObjectInbox({ namespace: env.MEDIA_INBOX })))
 

@@ -33,6 +33,16 @@ test('the bindings and the state of a Worker fit', () => {
   memoryInbox({ store: durableObjectStore({ namespace: env.MEDIA_KEYS }) })
 })
 
+test('the class can be named in the type of the binding, as `wrangler types` does', () => {
+  class MediaInbox extends inboxObject((_: unknown, inbox) => createReceiver({ verify: unverified(), inbox })) {}
+  const bindings = {} as {
+    readonly inbox: DurableObjectNamespace<MediaInbox>
+    readonly keys: DurableObjectNamespace<StoreObject>
+  }
+  durableObjectInbox({ namespace: bindings.inbox })
+  durableObjectStore({ namespace: bindings.keys })
+})
+
 test('handlers can have the type that the vendor gives the storage', () => {
   inboxObject((_: Env, inbox: InboxDefinition<ObjectTransactional<SqlStorage>>) =>
     createReceiver({ verify: unverified(), inbox }).onAny((_, { transaction }) =>
