@@ -28,8 +28,6 @@ export class Leases implements Claims {
   readonly #held = new ChurnMap<string, Lease>()
   /** The keys whose renewal the store has not answered yet. */
   readonly #renewing = new Set<string>()
-  /** On Workers, the owner of each claim that the store has not answered yet. */
-  readonly #pending = new Map<string, string>()
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
@@ -47,9 +45,7 @@ export class Leases implements Claims {
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
       if (!isPromise(answer)) return this.#keep(key, owner, answer)
-      if (requestsEndWork) this.#pending.set(key, owner)
       return this.#inTime(answer)
-        .finally(() => this.#answered(key, owner))
         .then((claim) => this.#keep(key, owner, claim))
         .catch((error) => {
           // If the store carries out the claim after all, the claim is given back then.
@@ -62,13 +58,6 @@ export class Leases implements Claims {
     } catch (error) {
       return this.#claimFailed(key, owner, error)
     }
-  }
-
-  /** Rejects if the claim was given back before it was answered. */
-  #answered(key: string, owner: string): void {
-    if (!requestsEndWork) return
-    if (this.#pending.get(key) !== owner) throw new Error('another request has claimed the key since')
-    this.#pending.delete(key)
   }
 
   async #inTime<T>(answer: MaybePromise<T>): Promise<T> {
@@ -130,11 +119,10 @@ export class Leases implements Claims {
 
   /** If giving it back fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
-    const owner = this.#held.get(key)?.owner ?? this.#pending.get(key)
-    if (owner === undefined) return
+    const lease = this.#held.get(key)
+    if (lease === undefined) return
     this.#held.delete(key)
-    this.#pending.delete(key)
-    await this.#giveBack(key, owner)
+    await this.#giveBack(key, lease.owner)
   }
 
   renewed(key: string): Promise<undefined> | undefined {

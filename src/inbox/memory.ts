@@ -5,7 +5,7 @@ import { checkNumbers, checkUnknown, largestCache } from '../internal/check-opti
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { requestLifeMs, requestsEndWork } from '../internal/requests.ts'
+import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
 import type {
   Acceptance,
@@ -83,12 +83,13 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   })
 }
 
-/** On Workers, how long a delivery waits for the claim of another one that may have ended, in ms. */
+/** On Workers, how long a delivery waits for the claim of another one, in ms. */
 const claimWaitMs = 1_000
 
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly #maxWaiting: number
+  readonly #leaseMs: number
   readonly #logger: Logger
   readonly #jobs = new Jobs()
   readonly #claims: Claims
@@ -99,6 +100,7 @@ class MemoryInbox implements Inbox {
   constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
+    this.#leaseMs = leaseMs
     this.#logger = logger
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
@@ -110,42 +112,29 @@ class MemoryInbox implements Inbox {
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
   }
 
-  accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
-    if (requestsEndWork) this.#takeOver()
+  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
+    this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
-    // While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too.
-    if (held?.claim !== undefined)
-      return requestsEndWork ? this.#claimAgain(held, options) : held.claim.then(duplicateOf)
-    if (held !== undefined) return 'duplicate'
+    if (held !== undefined) return held.claim === undefined ? 'duplicate' : this.#answerOf(held.claim).then(duplicateOf)
     const job = this.#admit(accepted, false)
     if (job === undefined) return 'overloaded'
-    const claim = this.#claim(job, options.waitUntil)
+    const claim = this.#claim(job, waitUntil)
     return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
   }
 
-  /** Claims the event of a claim that is not answered in time: its request, and with it the claim, may have ended. */
-  async #claimAgain(held: Job, options: AcceptOptions): Promise<Acceptance> {
-    const claim = await within(claimWaitMs, held.claim as Promise<Claim>, () => undefined)
-    if (claim !== undefined) return duplicateOf(claim)
-    if (!held.hasEnded) await this.#giveUpClaim(held)
-    return this.accept(held.accepted, options)
+  /** While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too. */
+  #answerOf(claim: Promise<Claim>): Promise<Claim> {
+    // On Workers the first delivery's request may have ended, and its claim will never be answered.
+    return requestsEndWork ? within(claimWaitMs, claim, () => 'in-progress') : claim
   }
 
-  async #giveUpClaim(job: Job): Promise<void> {
-    this.#jobs.end(job, 'failed')
-    await this.#claims.release(job.key)
-  }
-
-  /** Takes over what requests of Workers have left that have ended. */
   #takeOver(): void {
     this.#claims.takeOver?.()
-    for (const job of this.#jobs)
-      if (job.state === 'claiming' && job.aliveUntil <= performance.now()) void this.#giveUpClaim(job)
     this.#handling.takeOver()
   }
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
-    if (requestsEndWork) this.#takeOver()
+    this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
     const job = held ?? this.#admit(accepted, true, this.#ledger.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
@@ -163,7 +152,8 @@ class MemoryInbox implements Inbox {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
-    if (requestsEndWork) job.aliveUntil = performance.now() + requestLifeMs
+    // A claim that is not answered by then has ended with its request, and its lease has run out.
+    job.aliveUntil = performance.now() + this.#leaseMs
     this.#jobs.add(job)
     return job
   }

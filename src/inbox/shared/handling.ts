@@ -95,6 +95,7 @@ export class Handling<EachJob extends Job> {
     const now = performance.now()
     for (const job of this.#jobs) {
       if (job.aliveUntil > now) continue
+      if (job.state === 'claiming') this.#jobs.end(job, 'failed')
       if (job.state === 'retrying') {
         clearTimeout(job.retryTimer)
         this.add(job)
