@@ -16,6 +16,8 @@ const guides = [
       page('Choose an inbox', '/inboxes'),
       page('Exactly once', '/exactly-once'),
       page('Platforms', '/platforms'),
+      page('Queues', '/queues'),
+      page('AWS Lambda', '/aws-lambda'),
       page('Cloudflare Workers', '/cloudflare'),
       page('Operate it', '/operate'),
     ],

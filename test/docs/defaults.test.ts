@@ -8,6 +8,7 @@ import { ofDurableObjectInbox, ofDurableObjectStore, ofInboxObject } from './def
 import type { Observations } from './defaults/elapsed.ts'
 import { ofLruStore, ofMemoryInbox, ofRedisStore } from './defaults/memory.ts'
 import { ofClient, ofEmulator, ofHmacSignature, ofTimestamp } from './defaults/others.ts'
+import { ofQueueInbox } from './defaults/queue.ts'
 import { ofClose, ofReceiver } from './defaults/receiver.ts'
 import { defaultTables } from './defaults/tables.ts'
 
@@ -34,6 +35,7 @@ const observations: Readonly<Record<string, Observations>> = {
   sqliteInbox: ofSqliteInbox,
   postgresInbox: ofPostgresInbox(() => postgres),
   bullmqInbox: ofBullmqInbox(() => redis),
+  queueInbox: ofQueueInbox,
   redisStore: ofRedisStore,
   durableObjectInbox: ofDurableObjectInbox,
   inboxObject: ofInboxObject,

@@ -14,6 +14,7 @@ const interfaces: Readonly<Record<string, readonly [path: string, name: string]>
   sqliteInbox: ['src/inbox/sqlite.ts', 'SqliteInboxOptions'],
   postgresInbox: ['src/inbox/postgres.ts', 'PostgresInboxOptions'],
   bullmqInbox: ['src/inbox/bullmq.ts', 'BullmqInboxOptions'],
+  queueInbox: ['src/inbox/queue.ts', 'QueueInboxOptions'],
   redisStore: ['src/idempotency/redis.ts', 'RedisStoreOptions'],
   createClient: ['src/client/options.ts', 'ClientOptions'],
   createEmulator: ['src/emulator/service/options.ts', 'EmulatorOptions'],
