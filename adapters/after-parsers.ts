@@ -1,6 +1,6 @@
 import type { Delivery } from '../src/index.ts'
 
-/** What body parsers leave on the request object of a framework, which is not Node's. */
+/** What body parsers leave on a request: Node's, or that of a framework. */
 export interface ParsedRequest {
   readonly rawBody?: unknown
   readonly body?: unknown
@@ -13,12 +13,13 @@ export interface ParsedRequest {
  */
 export function afterParsers(delivery: Delivery, request: ParsedRequest, fix: string): Delivery {
   if (typeof delivery.body === 'function' || delivery.body instanceof Uint8Array) return delivery
-  const { rawBody, body } = request
-  return { ...delivery, body: toBytes(rawBody) ?? toBytes(body) ?? { parsed: body, fix } }
+  return { ...delivery, body: keptBytes(request) ?? { parsed: request.body, fix } }
 }
 
-/** The bytes that a parser has kept: as they are, or decoded to text. */
-export function toBytes(body: unknown): Uint8Array | undefined {
+/** Returns the bytes that a parser has kept, as they were or as text. */
+export const keptBytes = ({ rawBody, body }: ParsedRequest): Uint8Array | undefined => toBytes(rawBody) ?? toBytes(body)
+
+function toBytes(body: unknown): Uint8Array | undefined {
   if (body instanceof Uint8Array) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }

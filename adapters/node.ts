@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
 import { acknowledge } from './acknowledge.ts'
-import { toBytes } from './after-parsers.ts'
+import { keptBytes, type ParsedRequest } from './after-parsers.ts'
 import { Bytes } from './bytes.ts'
 import { checkReceiver } from './check-receiver.ts'
 import { fixInNode } from './consumed-body.ts'
@@ -31,12 +31,8 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
   }
 }
 
-/** The properties that body parsers and routers of node:http frameworks add to a request. */
-interface ParsedRequest extends IncomingMessage {
-  originalUrl?: string
-  rawBody?: unknown
-  body?: unknown
-}
+/** A request with the properties that body parsers and routers of node:http frameworks add to it. */
+type RoutedRequest = IncomingMessage & ParsedRequest & { readonly originalUrl?: string }
 
 /**
  * Makes the delivery of a `node:http` request, even of one that a framework has read or rewritten. Use it to mount a
@@ -47,7 +43,7 @@ interface ParsedRequest extends IncomingMessage {
  * ```
  */
 export function toDelivery(request: IncomingMessage): Delivery {
-  const { method = '', originalUrl, url = '' } = request as ParsedRequest
+  const { method = '', originalUrl, url = '' } = request as RoutedRequest
   return { method, url: originalUrl ?? url, headers: new RawHeaders(request), body: bodyOf(request) }
 }
 
@@ -72,13 +68,12 @@ class RawHeaders implements DeliveryHeaders {
   }
 }
 
-function bodyOf(request: ParsedRequest): Delivery['body'] {
-  const { rawBody, body } = request
-  const bytes = toBytes(rawBody) ?? toBytes(body)
+function bodyOf(request: RoutedRequest): Delivery['body'] {
+  const bytes = keptBytes(request)
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   const wasRead = request.readableDidRead || request.readableEnded
-  return wasRead ? { parsed: body, fix: fixInNode(request) } : (limit) => readStream(request, limit)
+  return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readStream(request, limit)
 }
 
 function readStream(request: IncomingMessage, limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
