@@ -1,6 +1,6 @@
 import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { Receiver } from '../src/index.ts'
+import { type Receiver, WebhookError } from '../src/index.ts'
 import { acknowledge, isStillSending } from './acknowledge.ts'
 import { afterParsers } from './after-parsers.ts'
 import { checkReceiver } from './check-receiver.ts'
@@ -37,11 +37,13 @@ const onClosing =
  * stay as they are, and do not apply to it. `app.close()` stops listening, lets the requests in flight be answered, and
  * then closes the receiver. Without `return503OnClosing: false`, Fastify itself answers 503 to deliveries that arrive over
  * open connections meanwhile, and some senders never send those again; the receiver's log says so at the start.
- * @throws WebhookError `invalid_option` when it is given no receiver; `app.ready()` rejects with it
+ * @throws WebhookError `invalid_option`; `app.ready()` rejects with it
  */
 export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
   const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
   checkReceiver('fastifyReceiver', receiver)
+  if (typeof url !== 'string') throw invalid("url is the path of the webhook, such as '/webhooks/media'")
+  if (!(timeoutMs >= 0)) throw invalid('closeTimeoutMs has to be 0 or more')
   if (answers503OnClosing(scope)) receiver.setup?.logger.warn({ url }, onClosing)
 
   scope.removeAllContentTypeParsers()
@@ -79,6 +81,8 @@ Object.assign(fastifyReceiver, {
   [Symbol.for('fastify.display-name')]: 'media-webhooks',
   [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
 })
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `fastifyReceiver: ${message}`)
 
 /** Says whether Fastify rejects requests while it closes: its default, which only its private options tell. */
 function answers503OnClosing(scope: FastifyInstance): boolean {

@@ -125,10 +125,16 @@ describe.each<[string, Create]>([
     expect(handled).toHaveLength(0)
   })
 
-  test('is not registered without a receiver', async () => {
+  test.each([
+    ['receiver', { url: path }, 'give it a receiver'],
+    ['url', { receiver: watchedReceiver(bytes).receiver, path }, 'url is the path of the webhook'],
+    ['closeTimeoutMs', { receiver: watchedReceiver(bytes).receiver, url: path, closeTimeoutMs: -1 }, '0 or more'],
+  ])('is not registered with a wrong %s', async (_, options, message) => {
     const app = closedWithTest(create())
-    app.register(fastifyReceiver, { url: path } as never)
-    await expect(app.ready()).rejects.toMatchObject({ code: 'invalid_option' })
+    app.register(fastifyReceiver, options as never)
+    const error = { code: 'invalid_option', message: expect.stringContaining(`fastifyReceiver: `) }
+    await expect(app.ready()).rejects.toMatchObject(error)
+    await expect(app.ready()).rejects.toThrow(message)
   })
 
   test('says at the start that Fastify would reject deliveries while it closes, and how to avoid it', async () => {
