@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { post, proveExample, token } from './prove-example.ts'
 
-const start = proveExample('nextjs sqlite', {
+const { start } = proveExample('nextjs sqlite', {
   name: 'nextjs',
   handlers: 'lib/handlers.ts',
   besides: 'nextjs-pages',

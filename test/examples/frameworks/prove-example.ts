@@ -30,12 +30,12 @@ export interface ServerExample {
 
 /**
  * Installs and builds an example, proves its row of the table of platforms, and ends it with slow handlers.
- * @returns starts it, for tests of its own
+ * @returns its folder once it is installed, and what starts it, for tests of its own
  */
 export function proveExample(
   setup: SetupName,
   { name, built, handlers, besides, ...server }: ServerExample,
-): () => Promise<ServerDeployment> {
+): { folder(): string; start(): Promise<ServerDeployment> } {
   let example: InstalledExample
   const files = mkdtempSync(join(tmpdir(), `inboxes-of-${name}-`))
   afterAll(() => rmSync(files, { recursive: true }))
@@ -94,7 +94,7 @@ export function proveExample(
     await expect.poll(() => deployment.handled()).toEqual(['encoding.finished left '])
   })
 
-  return () => start()
+  return { folder: () => example.folder, start: () => start() }
 }
 
 /** Posts a payload to a URL. */
