@@ -19,6 +19,7 @@ export interface Setup extends Promises {
 
 const unlessKilled = 'unless it is killed'
 const inOneProcess = 'in one process, until it ends'
+const untilEvicted = 'unless the isolate is evicted'
 const unlessCutOff = 'unless a run is cut off'
 
 /**
@@ -116,6 +117,24 @@ export const setups = {
     order: 'yes',
     test: 'examples/frameworks/elysia.test.ts',
   },
+  'cloudflare memory': {
+    platform: 'Cloudflare Workers',
+    inbox: 'memoryInbox',
+    ack: 'accepted',
+    nothingLost: untilEvicted,
+    handledOnce: 'in one isolate, until it is evicted',
+    order: 'in one isolate',
+    test: 'platforms/workers.test.ts',
+  },
+  'cloudflare memory and redis': {
+    platform: 'Cloudflare Workers',
+    inbox: 'memoryInbox({ store: redisStore })',
+    ack: 'accepted',
+    nothingLost: untilEvicted,
+    handledOnce: unlessCutOff,
+    order: 'in one isolate',
+    test: 'platforms/workers.test.ts',
+  },
   'cloudflare durable-object': {
     platform: 'Cloudflare Workers',
     inbox: 'durableObjectInbox',
@@ -124,15 +143,6 @@ export const setups = {
     handledOnce: unlessCutOff,
     order: 'yes',
     test: 'platforms/cloudflare.test.ts',
-  },
-  'cloudflare queue': {
-    platform: 'Cloudflare Workers',
-    inbox: 'queueInbox (Cloudflare Queues)',
-    ack: 'accepted',
-    nothingLost: 'yes',
-    handledOnce: unlessCutOff,
-    order: 'no',
-    test: 'platforms/cloudflare-queues.test.ts',
   },
   'cloudflare queue': {
     platform: 'Cloudflare Workers',
