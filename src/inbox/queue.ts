@@ -4,6 +4,7 @@ import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { requestsEndWork } from '../internal/requests.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import type {
   AcceptedEvent,
@@ -142,20 +143,22 @@ class QueueInbox implements Inbox {
     if (accepted === undefined) return this.#unreadable()
     const { key } = accepted.event
     if (this.#closing.hasStarted) return { status: 'retry', delayMs: 0 }
-    // Another delivery of the message is running here.
-    if (this.#running.has(key)) return this.#afterLease
     const attempt = new MessageAttempt(accepted, number)
-    this.#running.set(key, attempt)
+    if (!this.#running.has(key)) this.#running.set(key, attempt)
+    // On Workers the request of another delivery may have ended. Then the store gives its claim away.
+    else if (!requestsEndWork) return this.#afterLease
     try {
       const claim = await this.#claims.claim(key)
       if (claim === 'done') return { status: 'done' }
-      return claim === 'claimed' ? await this.#attempt(attempt) : this.#afterLease
+      if (claim !== 'claimed') return this.#afterLease
+      this.#running.set(key, attempt)
+      return await this.#attempt(attempt)
     } catch (err) {
       // The claims cannot be reached. Those that were carried out all the same are given back, or run out.
       this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
       return this.#afterLease
     } finally {
-      this.#running.delete(key)
+      if (this.#running.get(key) === attempt) this.#running.delete(key)
       if (this.#running.size === 0) this.#onIdle?.()
     }
   }
