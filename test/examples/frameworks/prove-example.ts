@@ -20,6 +20,8 @@ export interface ServerExample {
   readonly besides?: string
   /** What its script `build` writes, if it has one. */
   readonly built?: string
+  /** `true` if it has a script `types`, where the build does not check them. */
+  readonly typed?: boolean
   /** @defaultValue Node */
   readonly command?: string
   /** The arguments that its script `start` gives to the command. */
@@ -34,7 +36,7 @@ export interface ServerExample {
  */
 export function proveExample(
   setup: SetupName,
-  { name, built, handlers, besides, ...server }: ServerExample,
+  { name, built, typed, handlers, besides, ...server }: ServerExample,
 ): { folder(): string; start(): Promise<ServerDeployment> } {
   let example: InstalledExample
   const files = mkdtempSync(join(tmpdir(), `inboxes-of-${name}-`))
@@ -60,6 +62,8 @@ export function proveExample(
       expect(existsSync(join(example.folder, 'inbox.db'))).toBe(false)
     })
   }
+
+  if (typed) test('its types are right', () => example.script('types'))
 
   test('a forged delivery is rejected', async () => {
     const deployment = await start()
