@@ -60,7 +60,9 @@ async function main(options: Arguments): Promise<void> {
 
   const client = createClient(emulator.credentials, { baseUrl: emulator.url })
   const url = withToken(server.url, secret)
-  const { webhook } = await registerWebhook(client, receiver, { url, name: 'npm start' })
+  const {
+    data: { webhook },
+  } = await registerWebhook(client, receiver, { url, name: 'npm start' })
   print.columnNames()
   // The file may hold events of an earlier run, which do not count in this one.
   await inboxEmpty(receiver.inbox)

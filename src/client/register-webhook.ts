@@ -24,8 +24,8 @@ export interface Registration {
 export interface RegistrationReport {
   /** What was done to the webhook. */
   readonly action: 'created' | 'updated' | 'unchanged'
-  /** The webhook as it is now. */
-  readonly webhook: Webhook
+  /** The webhook as it is now, in the place where `webhook.create` returns it too. */
+  readonly data: { readonly webhook: Webhook }
   /**
    * Other webhooks with the same URL or the same name. They are left as they are. Those with the same URL receive every
    * event too: delete what is yours.
@@ -59,24 +59,22 @@ export async function registerWebhook(
     ...fields.readOptions('registerWebhook', schema, registration),
     ...subscriptionsOf(receiver),
   }
-  try {
-    return await register(api, wanted, options)
-  } catch (error) {
+  const { webhook, ...report } = await register(api, wanted, options).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
     // Someone else has deleted the webhook meanwhile: a human, or a server that had created a second one.
     return register(api, wanted, options)
-  }
+  })
+  return { ...report, data: { webhook } }
 }
+
+/** The result of a registration, flat. */
+type Registered = Omit<RegistrationReport, 'data'> & RegistrationReport['data']
 
 const schema = fields.params({ url: fields.httpUrl, name: fields.name.optional() })
 
 type Wanted = Registration & Readonly<Record<keyof Subscriptions, boolean>>
 
-async function register(
-  api: Client['webhook'],
-  wanted: Wanted,
-  options: CallOptions | undefined,
-): Promise<RegistrationReport> {
+async function register(api: Client['webhook'], wanted: Wanted, options: CallOptions | undefined): Promise<Registered> {
   const [found, ...others] = matching(await oldestFirst(api, options), wanted)
   if (found !== undefined) return adjust(api, wanted, { webhook: found, duplicates: others }, options)
 
@@ -147,9 +145,9 @@ const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href 
 async function adjust(
   api: Client['webhook'],
   wanted: Wanted,
-  { webhook, duplicates }: Omit<RegistrationReport, 'action'>,
+  { webhook, duplicates }: Omit<Registered, 'action'>,
   options?: CallOptions,
-): Promise<RegistrationReport> {
+): Promise<Registered> {
   // A second webhook of one name could not be told from the first.
   const nameIsTaken = duplicates.some((each) => hasName(each, wanted))
   const changes = changesOf(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)

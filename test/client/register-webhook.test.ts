@@ -34,14 +34,16 @@ describe('registerWebhook', () => {
   test('creates a webhook for the events that have handlers', async () => {
     const { client, all } = await start()
     const report = await registerWebhook(client, handling('encoding.finished', 'partial.finished'), { url, name })
-    expect(report).toEqual({ action: 'created', webhook: expect.any(Object), duplicates: [] })
-    expect(report.webhook).toMatchObject({ ...none, url, name, encodingFinished: true, partialFinished: true })
-    expect(await all()).toEqual([report.webhook])
+    expect(report).toEqual({ action: 'created', data: { webhook: expect.any(Object) }, duplicates: [] })
+    expect(report.data.webhook).toMatchObject({ ...none, url, name, encodingFinished: true, partialFinished: true })
+    expect(await all()).toEqual([report.data.webhook])
   })
 
   test('asks for all five events with onAny', async () => {
     const { client } = await start()
-    const { webhook } = await registerWebhook(
+    const {
+      data: { webhook },
+    } = await registerWebhook(
       client,
       receiverWith().onAny(() => {}),
       { url },
@@ -59,17 +61,19 @@ describe('registerWebhook', () => {
       { url: url.replace('com/', 'com:443/') },
     ]) {
       const report = await registerWebhook(client, handling('encoding.finished'), registration)
-      expect(report).toEqual({ action: 'unchanged', webhook: first.webhook, duplicates: [] })
+      expect(report).toEqual({ action: 'unchanged', data: first.data, duplicates: [] })
     }
-    expect(await all()).toEqual([first.webhook])
+    expect(await all()).toEqual([first.data.webhook])
   })
 
   test('changes the events and the name of the webhook with the URL', async () => {
     const { client, all } = await start()
-    const { webhook } = await registerWebhook(client, handling('encoding.finished', 'file.received'), { url })
+    const {
+      data: { webhook },
+    } = await registerWebhook(client, handling('encoding.finished', 'file.received'), { url })
     const report = await registerWebhook(client, handling('encoding.failed', 'file.received'), { url, name })
     expect(report.action).toBe('updated')
-    expect(report.webhook).toMatchObject({
+    expect(report.data.webhook).toMatchObject({
       ...none,
       id: webhook.id,
       url,
@@ -77,15 +81,17 @@ describe('registerWebhook', () => {
       fileReceived: true,
       encodingFailed: true,
     })
-    expect(await all()).toEqual([report.webhook])
+    expect(await all()).toEqual([report.data.webhook])
   })
 
   test('changes the URL of the webhook with the name', async () => {
     const { client, all } = await start()
-    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url, name })
+    const {
+      data: { webhook },
+    } = await registerWebhook(client, handling('encoding.finished'), { url, name })
     const moved = await registerWebhook(client, handling('encoding.finished'), { url: `${url}-new`, name })
-    expect(moved).toMatchObject({ action: 'updated', webhook: { id: webhook.id, url: `${url}-new` } })
-    expect(await all()).toEqual([moved.webhook])
+    expect(moved).toMatchObject({ action: 'updated', data: { webhook: { id: webhook.id, url: `${url}-new` } } })
+    expect(await all()).toEqual([moved.data.webhook])
   })
 
   test('prefers the webhook with the URL to the one with the name', async () => {
@@ -93,7 +99,10 @@ describe('registerWebhook', () => {
     await client.webhook.create({ url: 'https://other.example.com', name, encodingFinished: true })
     const { data } = await client.webhook.create({ url, name: 'another', encodingFinished: true })
     const report = await registerWebhook(client, handling('encoding.failed'), { url, name })
-    expect(report).toMatchObject({ action: 'updated', webhook: { id: data.webhook.id, encodingFailed: true } })
+    expect(report).toMatchObject({
+      action: 'updated',
+      data: { webhook: { id: data.webhook.id, encodingFailed: true } },
+    })
   })
 
   test('leaves no two webhooks with one name, renames nobody else, and reports both', async () => {
@@ -104,7 +113,7 @@ describe('registerWebhook', () => {
       const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
       expect(report).toEqual({
         action: 'unchanged',
-        webhook: other.data.webhook,
+        data: other.data,
         duplicates: [named.data.webhook],
       })
     }
@@ -116,7 +125,7 @@ describe('registerWebhook', () => {
     const older = await client.webhook.create({ url, name: 'another', encodingFinished: true })
     const { data } = await client.webhook.create({ url, name, encodingFinished: true })
     const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
-    expect(report).toEqual({ action: 'unchanged', webhook: data.webhook, duplicates: [older.data.webhook] })
+    expect(report).toEqual({ action: 'unchanged', data, duplicates: [older.data.webhook] })
     expect((await all()).map((webhook) => webhook.name)).toEqual(['another', name])
   })
 
@@ -128,7 +137,7 @@ describe('registerWebhook', () => {
     const report = await registerWebhook(client, handling('encoding.finished'), { url, name })
     expect(report).toMatchObject({
       action: 'updated',
-      webhook: { url, name },
+      data: { webhook: { url, name } },
       duplicates: [{ url: 'https://example.com/b', name }],
     })
   })
@@ -145,7 +154,7 @@ describe('registerWebhook', () => {
     const report = await registerWebhook({ webhook: watched }, handling('encoding.finished'), { url, name })
     expect(report).toMatchObject({
       action: 'created',
-      webhook: { url, name },
+      data: { webhook: { url, name } },
       duplicates: [{ url: `${url}-of-another-server`, name }],
     })
   })
@@ -155,10 +164,12 @@ describe('registerWebhook', () => {
     for (let index = 0; index < 120; index++) {
       await client.webhook.create({ url: `https://example.com/${index}`, fileReceived: true })
     }
-    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url })
+    const {
+      data: { webhook },
+    } = await registerWebhook(client, handling('encoding.finished'), { url })
     expect(await registerWebhook(client, handling('encoding.finished'), { url })).toMatchObject({
       action: 'unchanged',
-      webhook,
+      data: { webhook },
     })
   })
 
@@ -169,7 +180,7 @@ describe('registerWebhook', () => {
     const report = await registerWebhook(client, handling('encoding.finished'), { url })
     expect(report).toMatchObject({
       action: 'updated',
-      webhook: { id: a?.id, encodingFinished: true },
+      data: { webhook: { id: a?.id, encodingFinished: true } },
       duplicates: [b, c],
     })
     expect(await all()).toHaveLength(3)
@@ -190,7 +201,9 @@ describe('registerWebhook', () => {
 
   test('starts over, once, if the webhook it found is deleted before it can be changed', async () => {
     const { client, all } = await start()
-    const { webhook } = await registerWebhook(client, handling('encoding.finished'), { url })
+    const {
+      data: { webhook },
+    } = await registerWebhook(client, handling('encoding.finished'), { url })
     const watched: Client['webhook'] = {
       ...client.webhook,
       async update(id, params, options) {
@@ -199,9 +212,9 @@ describe('registerWebhook', () => {
       },
     }
     const report = await registerWebhook({ webhook: watched }, handling('encoding.failed'), { url })
-    expect(report).toMatchObject({ action: 'created', webhook: { ...none, encodingFailed: true } })
-    expect(report.webhook.id).not.toBe(webhook.id)
-    expect(await all()).toEqual([report.webhook])
+    expect(report).toMatchObject({ action: 'created', data: { webhook: { ...none, encodingFailed: true } } })
+    expect(report.data.webhook.id).not.toBe(webhook.id)
+    expect(await all()).toEqual([report.data.webhook])
 
     const { client: lost, requests } = await serve({ status: 404 })
     await failureOf('not_found', registerWebhook(lost, handling('encoding.failed'), { url }))
@@ -259,7 +272,7 @@ describe('Several servers that start at once', () => {
     const reports = await Promise.all(Array.from({ length: 5 }, () => registerWebhook(client, receiver, { url, name })))
     const [left, ...others] = await all()
     expect(others).toEqual([])
-    expect(reports.map(({ webhook }) => webhook.id)).toEqual(reports.map(() => left?.id))
+    expect(reports.map(({ data }) => data.webhook.id)).toEqual(reports.map(() => left?.id))
     expect(reports.filter(({ action }) => action === 'created')).toHaveLength(1)
   })
 
@@ -272,7 +285,7 @@ describe('Several servers that start at once', () => {
           Promise.all([1, 2, 3].map(() => registerWebhook({ webhook: service.api }, receiver, { url, name }))),
         )
         expect(service.webhooks).toHaveLength(1)
-        for (const { webhook } of reports) expect(webhook.id).toBe(service.webhooks[0]?.id)
+        for (const { data } of reports) expect(data.webhook.id).toBe(service.webhooks[0]?.id)
       }),
     )
   })
@@ -299,8 +312,11 @@ describe('Several servers that start at once', () => {
     }
     const report = await registerWebhook({ webhook: watched }, receiver, { url, name })
     expect(deleted).toEqual([created[1]])
-    expect(report).toMatchObject({ action: 'updated', webhook: { id: created[0], name, encodingFinished: true } })
-    expect(await all()).toEqual([report.webhook])
+    expect(report).toMatchObject({
+      action: 'updated',
+      data: { webhook: { id: created[0], name, encodingFinished: true } },
+    })
+    expect(await all()).toEqual([report.data.webhook])
   })
 })
 

@@ -38,8 +38,8 @@ describe.each(Object.keys(mounts) as AdapterName[])('through the %s adapter', (a
       )
 
       const client = createClient(emulator.credentials, { baseUrl: emulator.url })
-      const { webhook } = await registerWebhook(client, receiver, { url: `${mounted.url}?token=${token}` })
-      if (fault !== undefined) emulator.behave(webhook.id, { fault })
+      const { data } = await registerWebhook(client, receiver, { url: `${mounted.url}?token=${token}` })
+      if (fault !== undefined) emulator.behave(data.webhook.id, { fault })
       emulator.addMedia(media)
       await emulator.settled()
       await receiver.close()
