@@ -21,7 +21,7 @@ export const emulate = defineCommand({
     secretKey: text('<key>', 'the secret part of the API key', 'MEDIA_WEBHOOKS_SECRET_KEY'),
     accessToken: text('<token>', 'the bearer token', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
   },
-  json: 'print one JSON object: url, api, page, profile, and the generated credentials',
+  json: 'print one JSON object: url, api, page, profile, and the two arguments of createClient, credentials (those generated) and options',
   exitCodes: servingExitCodes,
   serves: true,
   examples: ['emulate', 'emulate --port 0 --profile observed --time-scale 0.1'],
@@ -38,7 +38,7 @@ export const emulate = defineCommand({
     const generated: Partial<typeof credentials> = Object.fromEntries(
       Object.entries(credentials).filter(([name]) => given[name as keyof typeof given] === undefined),
     )
-    if (json) screen.json({ ...addresses, profile, credentials: generated })
+    if (json) screen.json({ ...addresses, profile, credentials: generated, options: { baseUrl: url } })
     else {
       const asGiven = '(as given)'
       const rows = [
