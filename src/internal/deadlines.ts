@@ -18,21 +18,19 @@ const mostInRequestMs = requestLifeMs - 5_000
  */
 export class Deadlines {
   readonly #timeoutMs: number
-  readonly #outlivesRequests: boolean
   /** The runs in the order of their start, which is the order of their deadlines. */
   readonly #runs = new ChurnMap<Timed, true>()
   #timer: Timer | undefined
 
-  /** @param outlivesRequests `true` if the runs, and timers, go on between requests */
+  /** @param outlivesRequests `true` if the runs go on between requests */
   constructor(timeoutMs: number, outlivesRequests = !requestsEndWork) {
-    this.#outlivesRequests = outlivesRequests
     this.#timeoutMs = outlivesRequests ? timeoutMs : Math.min(timeoutMs, mostInRequestMs)
   }
 
   add(run: Timed): void {
     this.#runs.set(run, true)
     // The timer of one request cannot serve the runs of others.
-    if (this.#timer === undefined || !this.#outlivesRequests) this.#wait(this.#timeoutMs)
+    if (this.#timer === undefined || requestsEndWork) this.#wait(this.#timeoutMs)
   }
 
   remove(run: Timed): void {

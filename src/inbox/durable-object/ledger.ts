@@ -2,7 +2,7 @@ import type { DeadResult } from '../shared/handling.ts'
 import type { SqliteJob } from '../sqlite/job.ts'
 import { SqliteLedger } from '../sqlite/ledger.ts'
 
-/** The SQLite inbox's ledger, which says when an event has ended. */
+/** The SQLite inbox's ledger, which says when an event has ended, and tells jobs when they are due. */
 export class ObjectLedger extends SqliteLedger {
   readonly #onEnded: () => void
 
@@ -17,6 +17,11 @@ export class ObjectLedger extends SqliteLedger {
 
   override bury(job: SqliteJob, dead: DeadResult, recorded: () => void): void {
     super.bury(job, dead, this.#andThen(recorded))
+  }
+
+  override postpone(job: SqliteJob, dueAt: number): void {
+    job.dueAt = performance.now() + dueAt - Date.now()
+    super.postpone(job, dueAt)
   }
 
   #andThen(recorded: () => void): () => void {

@@ -74,8 +74,7 @@ export class Handling<EachJob extends Job> {
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
-    job.dueAt = performance.now() + delayMs
-    job.aliveUntil = job.dueAt + retrySlackMs
+    job.aliveUntil = performance.now() + delayMs + retrySlackMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 

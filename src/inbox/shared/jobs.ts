@@ -23,8 +23,6 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   inItsRequest: boolean
   startInRequest: (() => void) | undefined
   aliveUntil = 0
-  /** When the attempt that it waits for is due, in ms of `performance.now`. */
-  dueAt = 0
   run: number | undefined
   readonly accepted: AcceptedEvent
   readonly once: boolean

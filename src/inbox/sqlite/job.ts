@@ -12,17 +12,20 @@ export class SqliteJob extends Job implements Attempt {
   readonly row: number
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
+  /** When its next attempt is due, in ms of `performance.now`, where it waits for one. */
+  dueAt: number
   readonly #transactions: Transactions
 
   constructor(
     accepted: AcceptedEvent,
     row: number,
     transactions: Transactions,
-    earlier?: EarlierAttempts & { readonly crashes: number },
+    earlier?: EarlierAttempts & { readonly crashes: number; readonly dueInMs?: number },
   ) {
     super(accepted, earlier)
     this.row = row
     this.crashes = earlier?.crashes ?? 0
+    this.dueAt = performance.now() + (earlier?.dueInMs ?? 0)
     this.#transactions = transactions
   }
 

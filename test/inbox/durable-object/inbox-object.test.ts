@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   durableObjectInbox,
   durableObjectStore,
+  type InboxObject,
   type InboxObjectOptions,
   inboxObject,
 } from '../../../src/cloudflare.ts'
@@ -23,10 +24,12 @@ function objectWith(handler: Handler, { parts = here, receiver = {}, limits = {}
     limits,
   )
   const object = new MediaInbox({ storage: storageInNode() }, {})
-  return async (step: string, input?: unknown) => {
-    const request = new Request('https://object/', { method: 'POST', body: JSON.stringify({ step, input }) })
-    return (await object.fetch(request)).json()
-  }
+  return (step: string, input?: unknown) => post(object, step, input)
+}
+
+async function post(object: InboxObject, step: string, input?: unknown) {
+  const request = new Request('https://object/', { method: 'POST', body: JSON.stringify({ step, input }) })
+  return (await object.fetch(request)).json()
 }
 
 const never = () => new Promise(() => {})
@@ -40,6 +43,39 @@ test('an object that is full says so, and an object of another version too', asy
   expect(await ask('forget')).toMatchObject({
     error: { code: 'unavailable', message: expect.stringMatching('forget') },
   })
+})
+
+test('an object whose last event waits for its retry has its alarm at that time', async () => {
+  let at = 0
+  const storage = {
+    ...storageInNode(),
+    async setAlarm(time: number) {
+      at = time
+    },
+  }
+  const minute = 60_000
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  const retry = { baseMs: 20 * minute, maxMs: 20 * minute }
+  const fails = async () => {
+    throw new Error('as asked')
+  }
+  const open = () => {
+    const MediaInbox = inboxObject((_env, inbox) =>
+      createReceiver({ verify: unverified(), logger: silent, inbox, retry }).onAny(fails),
+    )
+    return new MediaInbox({ storage }, {})
+  }
+  const object = open()
+  await post(object, 'accept', eventOf('one'))
+  await expect.poll(() => post(object, 'stats')).toMatchObject({ result: { retrying: 1 } })
+  await object.alarm()
+  expect(at - Date.now()).toBeGreaterThan(9 * minute)
+  expect(at - Date.now()).toBeLessThanOrEqual(10 * minute)
+  // Another instance finds it in the storage.
+  at = 0
+  open()
+  expect(at - Date.now()).toBeGreaterThan(9 * minute)
+  vi.restoreAllMocks()
 })
 
 test('a receiver with another inbox than the given one is an error that every step answers', async () => {
