@@ -30,7 +30,7 @@ export interface ClaimRequest {
  * lease is over claims nothing.
  */
 export async function claim(database: Database, owner: Owner, request: ClaimRequest): Promise<Claimed> {
-  const results = await database.batch(claimStatements(database.schema, owner.id, request))
+  const results = await database.batch(claimStatements(database.schema, owner, request))
   const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string | null }[]]
   const wait = next?.wait
   return {
@@ -39,7 +39,11 @@ export async function claim(database: Database, owner: Owner, request: ClaimRequ
   }
 }
 
-function claimStatements(schema: string, owner: string, { limit, withSuspect, crowded }: ClaimRequest): string {
+function claimStatements(
+  schema: string,
+  { id: owner, mayClaim }: Pick<Owner, 'id' | 'mayClaim'>,
+  { limit, withSuspect, crowded }: ClaimRequest,
+): string {
   // Without statistics, Postgres takes these queries for expensive: it would read all the events, and compile the query.
   const settings = 'SET LOCAL synchronous_commit = off; SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
   // Subqueries with a limit are answered from the index, one event at a time. The events of a media that are claimed come
@@ -67,7 +71,7 @@ function claimStatements(schema: string, owner: string, { limit, withSuspect, cr
     claimed AS (
       UPDATE ${schema}.event SET owner = '${owner}', due_at = NULL
       WHERE id IN (SELECT id FROM picked) AND (${isAfterUnclaimed}) IS NULL
-        AND EXISTS (SELECT FROM ${schema}.owner WHERE owner.id = '${owner}' AND NOT is_dead)
+        AND ${mayClaim}
       RETURNING *
     )
     SELECT ${claimedColumns} FROM claimed ORDER BY id;

@@ -206,21 +206,19 @@ export class PostgresHandling {
     clearTimeout(this.#timer)
     this.#handling.stop(() => {})
     await this.#claiming
-    const ids = Array.from(this.#jobs, (job) => job.id)
+    const held = Array.from(this.#jobs, (job) => job.id)
     this.#jobs.giveUp(['claiming', 'waiting'])
     await this.#jobs.idle(timeoutMs)
     const unfinished = this.#jobs.giveUp()
     // Where Postgres is away, the lease runs out.
-    await within(releaseMs, this.#release(ids), () => {}).catch(() => {})
+    await within(releaseMs, this.#release(held), () => {}).catch(() => {})
     return unfinished
   }
 
-  async #release(ids: readonly string[]): Promise<void> {
+  async #release(held: readonly string[]): Promise<void> {
     await this.#lease.stop()
     await this.#ledger.settle()
-    await this.#owner.giveBack(ids, this.#options.channel)
-    // Events that it does not know are taken over when the lease has run out.
-    if (!this.#isUnsure) await this.#owner.release()
+    await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : held)
   }
 
   /** Counts the claimed events of each media. */

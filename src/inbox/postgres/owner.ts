@@ -14,6 +14,7 @@ export class Owner {
   readonly #leaseMs: number
   readonly #suspects: number
   #id: string = randomUUID()
+  #generation = 0
 
   /** @param suspects the number of claimed events that are suspects when this process crashes */
   constructor(database: Database, leaseMs: number, suspects: number) {
@@ -26,9 +27,17 @@ export class Owner {
     return this.#id
   }
 
+  /** The condition of a claim: this process holds its lease, and has not given up the claim. */
+  get mayClaim(): string {
+    const { schema } = this.#database
+    return `EXISTS (SELECT FROM ${schema}.owner
+      WHERE owner.id = '${this.#id}' AND NOT is_dead AND generation = ${this.#generation})`
+  }
+
   /** Begins a lease of its own, with a new id. */
   async register(): Promise<void> {
     this.#id = randomUUID()
+    this.#generation = 0
     await this.#database.query(
       `INSERT INTO ${this.#database.schema}.owner (id, expires_at, suspects)
        VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)`,
@@ -74,31 +83,44 @@ export class Owner {
     )
   }
 
-  /** Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. */
+  /**
+   * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. A claim
+   * that Postgres carries out later claims nothing, since it is of an earlier generation. So is a repetition of this step.
+   */
   async giveUpOthers(held: readonly string[]): Promise<void> {
     const { schema } = this.#database
+    const generation = ++this.#generation
     await this.#database.batch(
-      `UPDATE ${schema}.event SET owner = NULL WHERE owner = '${this.#id}' AND id <> ALL ('{${held}}'::bigint[])`,
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       ${claimLock(schema)};
+       WITH current AS (
+         UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.#id}' AND generation < ${generation}
+         RETURNING id
+       )
+       UPDATE ${schema}.event SET owner = NULL FROM current
+       WHERE event.owner = current.id AND event.id <> ALL ('{${held}}'::bigint[]);
+       COMMIT`,
       lookMs,
     )
   }
 
   /**
-   * Gives the events to the next process at once.
+   * Gives the lease back, and every event to the next process at once.
    * @param channel the one on which the others hear of them
+   * @param held the events that this process owns; `undefined` if it may own others, for which all events are looked through
    */
-  async giveBack(ids: readonly string[], channel: string): Promise<void> {
-    await this.#database.query(
-      `WITH given AS (
-         UPDATE ${this.#database.schema}.event SET owner = NULL WHERE id = ANY ($1::bigint[]) AND owner = $2 RETURNING 1
-       ) SELECT pg_notify($3, '') FROM given LIMIT 1`,
-      [ids, this.#id, channel],
+  async release(channel: string, held: readonly string[] | undefined): Promise<void> {
+    const { schema } = this.#database
+    const isHeld = held === undefined ? 'true' : `id = ANY ('{${held}}'::bigint[])`
+    await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       ${claimLock(schema)};
+       WITH given AS (UPDATE ${schema}.event SET owner = NULL WHERE ${isHeld} AND owner = '${this.#id}' RETURNING 1)
+       SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
+       DELETE FROM ${schema}.owner WHERE id = '${this.#id}';
+       COMMIT`,
+      lookMs,
     )
-  }
-
-  /** Gives the lease back. */
-  async release(): Promise<void> {
-    await this.#database.query(`DELETE FROM ${this.#database.schema}.owner WHERE id = $1`, [this.#id])
   }
 }
 

@@ -55,6 +55,7 @@ CREATE TABLE ${schema}.owner (
   id uuid PRIMARY KEY,
   expires_at timestamptz NOT NULL,
   suspects integer NOT NULL,
+  generation integer NOT NULL DEFAULT 0,
   is_dead boolean NOT NULL DEFAULT false
 );
 

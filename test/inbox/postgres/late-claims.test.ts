@@ -1,0 +1,53 @@
+import { describe, expect, test, vi } from 'vitest'
+import { findPostgres } from '../../postgres/find-postgres.ts'
+import { accept, postgresTests } from './fixture.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+describe.skipIf(!findPostgres())('a claim that Postgres carries out after the process gave it up', () => {
+  const postgres = postgresTests()
+
+  /**
+   * Opens a receiver whose first claim waits in Postgres for so long that the process gives it up and asks again, which
+   * waits behind it. Both are carried out then.
+   */
+  async function withLateClaim() {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    const { rows } = await postgres.pool.query<{ key: number }>(`SELECT hashtext('claim "${postgres.schema}"') AS key`)
+    const blocker = await postgres.pool.connect()
+    await blocker.query('SELECT pg_advisory_lock(1835361385, $1)', [rows[0]?.key])
+    await accept(accepting, 'media')
+    const handled = vi.fn()
+    // Without LISTEN, Postgres does not end a statement that the process has given up.
+    const receiver = postgres.receiver({ timeoutMs: 300, listen: false }).onAny(({ mediaId }) => handled(mediaId))
+    const waiting = async () => {
+      const [row] = await postgres.query<{ count: number }>(
+        "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'advisory'",
+      )
+      return row?.count ?? 0
+    }
+    await receiver.ready()
+    try {
+      await vi.waitFor(async () => expect(await waiting()).toBe(2), 15_000)
+    } finally {
+      await blocker.query('SELECT pg_advisory_unlock_all()')
+      blocker.release()
+    }
+    return { receiver, handled }
+  }
+
+  test('claims nothing, so that the event is handled', async () => {
+    const { handled } = await withLateClaim()
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 15_000)
+  })
+
+  test('leaves no event behind that no process has', async () => {
+    const { receiver } = await withLateClaim()
+    await receiver.close()
+    const orphans = await postgres.query(
+      'SELECT id FROM $schema.event WHERE owner IS NOT NULL AND owner NOT IN (SELECT id FROM $schema.owner)',
+    )
+    expect(orphans).toEqual([])
+  })
+})
