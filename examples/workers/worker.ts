@@ -9,21 +9,20 @@ interface Context {
   waitUntil(promise: Promise<unknown>): void
 }
 
-let handle: ReturnType<typeof fetchHandler> | undefined
-
-/** Creates the isolate's receiver at the first delivery, because the secrets are not available earlier. */
-function createHandler({ WEBHOOK_TOKEN }: Env) {
+/** Called at the isolate's first delivery, because the secrets are not available earlier. */
+function makeReceiver({ WEBHOOK_TOKEN }: Env) {
   const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }) })
   receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
     console.log(`publish ${mediaId} in ${qualities.join(', ')}`)
   })
-  return fetchHandler(receiver)
+  return receiver
 }
+
+const handle = fetchHandler(makeReceiver)
 
 export default {
   async fetch(request: Request, env: Env, context: Context): Promise<Response> {
     if (new URL(request.url).pathname !== '/webhooks/media') return new Response('not found', { status: 404 })
-    handle ??= createHandler(env)
     // The context lets the receiver handle the event after the answer.
     return handle(request, env, context)
   },

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { lruStore } from '../../src/idempotency/lru.ts'
-import { type IoredisClient, type NodeRedisClient, type RedisClient, redisStore } from '../../src/idempotency/redis.ts'
+import { type IoredisClient, type NodeRedisClient, redisStore } from '../../src/idempotency/redis.ts'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
 import { clients } from '../redis/clients.ts'
 import { findRedis } from '../redis/find-redis.ts'
@@ -21,7 +21,7 @@ function lruSubject(max = 100) {
 }
 
 /** Makes a client whose commands can be sent twice. */
-function repeatable(client: RedisClient) {
+function repeatable(client: IoredisClient | NodeRedisClient) {
   let isRepeated = false
   const send = async (run: () => Promise<unknown>) => {
     const answer = await run()

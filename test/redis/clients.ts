@@ -1,14 +1,14 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import type { RedisClient } from '../../src/idempotency/redis.ts'
+import type { IoredisClient, NodeRedisClient, RedisClient } from '../../src/idempotency/redis.ts'
 
 /** A server, or a proxy in front of it. */
 export interface RedisAddress {
   readonly port: number
 }
 
-export interface ConnectedClient {
-  readonly client: RedisClient
+export interface ConnectedClient<Client extends RedisClient = IoredisClient | NodeRedisClient> {
+  readonly client: Client
   end(): void
 }
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { redisStore } from '../../src/idempotency/redis.ts'
+import { type RedisClient, redisStore } from '../../src/idempotency/redis.ts'
 import type { StoreSubject } from '../../src/testing/contract/store.ts'
 import type { ConnectedClient } from './clients.ts'
 import type { RedisServer } from './redis-server.ts'
@@ -9,7 +9,7 @@ let subjects = 0
 /** Makes a store with its own key prefix. `advance` shortens the time to live of its keys. */
 export async function redisSubject(
   server: RedisServer,
-  connect: (server: RedisServer) => Promise<ConnectedClient>,
+  connect: (server: RedisServer) => Promise<ConnectedClient<RedisClient>>,
 ): Promise<StoreSubject> {
   const { client, end } = await connect(server)
   const admin = new Redis(server.port)
