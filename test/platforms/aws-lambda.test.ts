@@ -44,7 +44,7 @@ describe('a memory inbox in sandboxes that are frozen after each answer', () => 
   })
 
   test('loses what it has acknowledged, were it not for that error', async () => {
-    const { deployed, handled, deliver } = deploy({ CHECK: 'off', HANDLER_MS: '200' })
+    const { deployed, handled, deliver } = deploy({ CHECK: 'off', HANDLER_MS: '2000' })
     for (const number of numbers) expect((await deliver(number)).statusCode).toBe(200)
     await deployed.killFrozen()
     expect(deployed.started).toBe(1)
