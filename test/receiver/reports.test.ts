@@ -76,7 +76,10 @@ describe('the reason of a rejected delivery', () => {
     const { lines, options } = listening()
     await scenarios.body_consumed.run(options)
     expect(lines).toHaveLength(1)
-    expect(lines[0]).toMatchObject({ level: 'error', message: expect.stringMatching(/hmacSignature.*mount the receiver before it/) })
+    expect(lines[0]).toMatchObject({
+      level: 'error',
+      message: expect.stringMatching(/hmacSignature.*mount the receiver before it/),
+    })
   })
 
   test('says that a parser left no body', async () => {
