@@ -33,7 +33,7 @@ export default defineConfig({
           name: 'installed',
           include: installed,
           // They have a run of their own: `npm run test:examples`.
-          exclude: [...configDefaults.exclude, 'test/examples/frameworks/**'],
+          exclude: [...configDefaults.exclude, 'test/examples/frameworks/**', 'test/runtimes/inboxes.test.ts'],
           globalSetup: 'test/package/install.ts',
           testTimeout: 30_000,
           hookTimeout: 30_000,

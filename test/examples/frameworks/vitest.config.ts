@@ -3,12 +3,13 @@ import { defineConfig } from 'vitest/config'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-// The examples whose frameworks are too large for every `npm ci`. They are installed and built one after another.
+// The examples whose frameworks are too large for every `npm ci`, which are installed and built one after another, and every
+// inbox on the other runtimes.
 export default defineConfig({
   root,
   resolve: { alias: { '#crypto': `${root}src/verify/crypto-node.ts` } },
   test: {
-    include: ['test/examples/frameworks/*.test.ts'],
+    include: ['test/examples/frameworks/*.test.ts', 'test/runtimes/inboxes.test.ts'],
     globalSetup: 'test/package/install.ts',
     fileParallelism: false,
     testTimeout: 60_000,

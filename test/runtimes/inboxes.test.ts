@@ -1,0 +1,55 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, inject } from 'vitest'
+import { type Deployment, provePlatform } from '../platforms/prove-platform.ts'
+import { serverDeployment } from '../platforms/server-deployment.ts'
+import { findPostgres } from '../postgres/find-postgres.ts'
+import { PostgresServer } from '../postgres/postgres-server.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+import { findRuntime } from './find-runtime.ts'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+const runs = { bun: ['run'], deno: ['run', '--allow-all'] }
+
+type Inbox = 'memory' | 'sqlite' | 'postgres' | 'bullmq'
+
+let postgres: PostgresServer | undefined
+let redis: RedisServer | undefined
+beforeAll(async () => {
+  await cp(join(here, 'inbox-server.js'), join(inject('userFolder'), 'inbox-server.js'))
+  if (findPostgres()) postgres = await PostgresServer.start()
+  if (findRedis()) redis = await RedisServer.start()
+})
+afterAll(async () => {
+  await postgres?.remove()
+  await redis?.remove()
+})
+
+/** Deploys the server of `inbox-server.js` on a runtime. */
+const on = (runtime: 'bun' | 'deno', inbox: Inbox) => (): Promise<Deployment> => {
+  const storage = { memory: '', sqlite: '', postgres: postgres?.url, bullmq: `${redis?.port}` }[inbox] ?? ''
+  return serverDeployment({
+    command: findRuntime(runtime) as string,
+    args: [...runs[runtime], 'inbox-server.js'],
+    cwd: inject('userFolder'),
+    env: { INBOX: inbox, STORAGE: storage, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
+    path: '/',
+  })
+}
+
+describe.skipIf(findRuntime('bun') === undefined)('on Bun', () => {
+  provePlatform('bun memory', on('bun', 'memory'))
+  provePlatform('bun sqlite', on('bun', 'sqlite'))
+  describe.skipIf(!findPostgres())('Postgres', () => provePlatform('bun postgres', on('bun', 'postgres')))
+  describe.skipIf(!findRedis())('Redis', () => provePlatform('bun bullmq', on('bun', 'bullmq')))
+})
+
+describe.skipIf(findRuntime('deno') === undefined)('on Deno', () => {
+  provePlatform('deno memory', on('deno', 'memory'))
+  provePlatform('deno sqlite', on('deno', 'sqlite'))
+  describe.skipIf(!findPostgres())('Postgres', () => provePlatform('deno postgres', on('deno', 'postgres')))
+  describe.skipIf(!findRedis())('Redis', () => provePlatform('deno bullmq', on('deno', 'bullmq')))
+})
