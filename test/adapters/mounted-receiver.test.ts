@@ -146,6 +146,14 @@ describe('on Workers', () => {
     expect(lines).toEqual([{ level: 'warn', message: expect.stringMatching(/durableObjectInbox, or queueInbox/) }])
   })
 
+  test('a memory inbox is an error where an application does not pass the context on', async () => {
+    const { receiver } = watchedReceiver(bytes)
+    const handler = (await onWorkers())(receiver)
+    expect((await handler(await signed(), env)).status).toBe(500)
+    expect(logged.mock.calls[0]?.[1].message).toMatch(/memoryInbox loses events it has acknowledged/)
+    expect((await handler(await signed(), env, { waitUntil() {} })).status).toBe(200)
+  })
+
   test('a delivery does not wait for a receiver that is made in a request that has ended', async () => {
     const { receiver } = watchedReceiver(bytes)
     const make = vi.fn(async () => receiver).mockImplementationOnce(() => new Promise(() => {}))
