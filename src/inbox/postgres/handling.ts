@@ -129,11 +129,12 @@ export class PostgresHandling {
   /** Returns the time until the next look, in ms. */
   async #claimSome(): Promise<number> {
     const { database, pollMs } = this.#options
-    const { id } = this.#owner
     if (this.#isUnsure) await this.#owner.giveUpOthers(Array.from(this.#jobs, (job) => job.id))
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    // Read now: the process may have begun a new lease while it gave up events.
+    const { id } = this.#owner
     const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, {
       limit: batch,
       withSuspect: !hasSuspect,

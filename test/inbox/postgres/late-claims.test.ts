@@ -10,8 +10,9 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
   /**
    * Opens a receiver whose first claim waits in Postgres for so long that the process gives it up and asks again, which
    * waits behind it. Both are carried out then.
+   * @param meanwhile what happens while they wait
    */
-  async function withLateClaim() {
+  async function withLateClaim(meanwhile = async () => {}) {
     const accepting = postgres.receiver({ handles: false }).onAny(() => {})
     await accepting.ready()
     const { rows } = await postgres.pool.query<{ key: number }>(`SELECT hashtext('claim "${postgres.schema}"') AS key`)
@@ -20,7 +21,7 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
     await accept(accepting, 'media')
     const handled = vi.fn()
     // Without LISTEN, Postgres does not end a statement that the process has given up.
-    const receiver = postgres.receiver({ timeoutMs: 300, listen: false }).onAny(({ mediaId }) => handled(mediaId))
+    const receiver = postgres.receiver({ timeoutMs: 300, leaseMs: 600, listen: false }).onAny(({ mediaId }) => handled(mediaId))
     const waiting = async () => {
       const [row] = await postgres.query<{ count: number }>(
         "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'advisory'",
@@ -30,6 +31,7 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
     await receiver.ready()
     try {
       await vi.waitFor(async () => expect(await waiting()).toBe(2), 15_000)
+      await meanwhile()
     } finally {
       await blocker.query('SELECT pg_advisory_unlock_all()')
       blocker.release()
@@ -40,6 +42,20 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
   test('claims nothing, so that the event is handled', async () => {
     const { handled } = await withLateClaim()
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 15_000)
+  })
+
+  test('lets the event be recorded as handled, if the process has begun a new lease since', async () => {
+    const owners = () => postgres.query<{ id: string }>('SELECT id FROM $schema.owner WHERE NOT is_dead')
+    const { handled } = await withLateClaim(async () => {
+      const [before] = await owners()
+      await postgres.query('UPDATE $schema.owner SET is_dead = true')
+      await vi.waitFor(async () => {
+        const [now] = await owners()
+        expect(now?.id ?? before?.id).not.toBe(before?.id)
+      }, 5_000)
+    })
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 15_000)
+    await vi.waitFor(async () => expect(await postgres.query('SELECT id FROM $schema.event')).toEqual([]), 5_000)
   })
 
   test('leaves no event behind that no process has', async () => {
