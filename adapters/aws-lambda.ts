@@ -1,5 +1,5 @@
 import { type LambdaHttpEvent, type LambdaHttpResponse, toDelivery, toResponse } from './aws-lambda/http-events.ts'
-import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
 
 export type { HttpApiEvent, LambdaHttpEvent, LambdaHttpResponse, RestApiEvent } from './aws-lambda/http-events.ts'
 export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from './aws-lambda/sqs.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Receiver } from '../src/index.ts'
-import { checkReceiver } from './check-receiver.ts'
 import { nodeHandler } from './node.ts'
+import { checkReceiver } from './shared/check-receiver.ts'
 
 /**
  * Mounts a receiver in Express 5 or 4, with `app.post`, `app.use` or under a router.

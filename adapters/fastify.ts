@@ -1,12 +1,12 @@
 import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type Receiver, WebhookError } from '../src/index.ts'
-import { acknowledge, isStillSending } from './acknowledge.ts'
-import { afterParsers } from './after-parsers.ts'
-import { checkReceiver } from './check-receiver.ts'
-import { fixInFastify } from './consumed-body.ts'
-import { closeIdleConnections } from './idle-connections.ts'
 import { toDelivery } from './node.ts'
+import { acknowledge, isStillSending } from './shared/acknowledge.ts'
+import { afterParsers } from './shared/after-parsers.ts'
+import { checkReceiver } from './shared/check-receiver.ts'
+import { fixInFastify } from './shared/consumed-body.ts'
+import { closeIdleConnections } from './shared/idle-connections.ts'
 
 /** The options of `fastifyReceiver`. */
 export interface FastifyReceiverOptions {

@@ -1,6 +1,6 @@
 import { type Delivery, WebhookError } from '../src/index.ts'
-import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
-import { findWaitUntil, unreadBody } from './web.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
+import { findWaitUntil, unreadBody } from './shared/web.ts'
 
 /** The options of `fetchHandler`. */
 export interface FetchHandlerOptions {

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Env as HonoEnv } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery } from '../src/index.ts'
-import { fixInHono } from './consumed-body.ts'
-import { MountedReceiver, noReceiver, type ReceiverSource } from './mounted-receiver.ts'
 import { toDelivery } from './node.ts'
-import { findWaitUntil, unreadBody } from './web.ts'
+import { fixInHono } from './shared/consumed-body.ts'
+import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
+import { findWaitUntil, unreadBody } from './shared/web.ts'
 
 /**
  * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all` or `app.use`, also under

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Receiver } from '../src/index.ts'
-import { acknowledge, isStillSending } from './acknowledge.ts'
-import { afterParsers } from './after-parsers.ts'
-import { checkReceiver } from './check-receiver.ts'
-import { fixInKoa } from './consumed-body.ts'
 import { toDelivery } from './node.ts'
+import { acknowledge, isStillSending } from './shared/acknowledge.ts'
+import { afterParsers } from './shared/after-parsers.ts'
+import { checkReceiver } from './shared/check-receiver.ts'
+import { fixInKoa } from './shared/consumed-body.ts'
 
 /** The members of Koa's context that `koaHandler` uses. The contexts of Koa 2 and 3 fit. */
 export interface KoaContext {

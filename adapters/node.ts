@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
-import { acknowledge } from './acknowledge.ts'
-import { keptBytes, type ParsedRequest } from './after-parsers.ts'
-import { Bytes } from './bytes.ts'
-import { checkReceiver } from './check-receiver.ts'
-import { fixInNode } from './consumed-body.ts'
+import { acknowledge } from './shared/acknowledge.ts'
+import { keptBytes, type ParsedRequest } from './shared/after-parsers.ts'
+import { Bytes } from './shared/bytes.ts'
+import { checkReceiver } from './shared/check-receiver.ts'
+import { fixInNode } from './shared/consumed-body.ts'
 
-export { type CloseServerOptions, closeServer } from './close-server.ts'
+export { type CloseServerOptions, closeServer } from './node/close-server.ts'
 
 /**
  * Mounts a receiver in a `node:http` or `node:http2` server, or in anything that passes on their requests and

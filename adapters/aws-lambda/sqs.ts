@@ -1,5 +1,5 @@
 import { type MaybePromise, type Receiver, WebhookError } from '../../src/index.ts'
-import { checkPlatform } from '../platform.ts'
+import { checkPlatform } from '../shared/platform.ts'
 
 /** A message as SQS passes it to a function. */
 export interface SqsRecord {

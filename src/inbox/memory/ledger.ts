@@ -10,6 +10,8 @@ const maxFailed = 10_000
 
 /** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
 export class MemoryLedger implements Ledger {
+  /** On Workers, where renewals end with the request that began them. */
+  readonly start = requestsEndWork ? ({ key }: Job) => this.#claims.renewed?.(key) : undefined
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
@@ -22,10 +24,6 @@ export class MemoryLedger implements Ledger {
   /** Returns the earlier attempts of `handleNow`, so that the sender's retry skips the handlers that succeeded. */
   earlierAttempts(key: string): EarlierAttempts | undefined {
     return this.#failed?.get(key)
-  }
-
-  start({ key }: Job): Promise<undefined> | undefined {
-    return this.#claims.renewed?.(key)
   }
 
   complete(job: Job, recorded: () => void): void {

@@ -21,7 +21,9 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
     await accept(accepting, 'media')
     const handled = vi.fn()
     // Without LISTEN, Postgres does not end a statement that the process has given up.
-    const receiver = postgres.receiver({ timeoutMs: 300, leaseMs: 600, listen: false }).onAny(({ mediaId }) => handled(mediaId))
+    const receiver = postgres
+      .receiver({ timeoutMs: 300, leaseMs: 600, listen: false })
+      .onAny(({ mediaId }) => handled(mediaId))
     const waiting = async () => {
       const [row] = await postgres.query<{ count: number }>(
         "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'advisory'",

@@ -1,4 +1,4 @@
-import type { Delivery } from '../src/index.ts'
+import type { Delivery } from '../../src/index.ts'
 import { Bytes } from './bytes.ts'
 import { fixInWeb } from './consumed-body.ts'
 

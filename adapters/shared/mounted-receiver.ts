@@ -1,4 +1,4 @@
-import { createReceiver, type MaybePromise, type Receiver } from '../src/index.ts'
+import { createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
 import { checkReceiver } from './check-receiver.ts'
 import { checkPlatform, type Platform } from './platform.ts'
 

@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vitest'
-import { fetchHandler } from '../../adapters/fetch.ts'
-import { honoHandler } from '../../adapters/hono.ts'
-import type { ReceiverSource } from '../../adapters/mounted-receiver.ts'
-import { bytes, signedRequest, watchedReceiver } from './receivers.ts'
+import { fetchHandler } from '../../../adapters/fetch.ts'
+import { honoHandler } from '../../../adapters/hono.ts'
+import type { ReceiverSource } from '../../../adapters/shared/mounted-receiver.ts'
+import { bytes, signedRequest, watchedReceiver } from '../receivers.ts'
 
 const target = 'https://example.com/webhooks/media'
 const env = { SECRET: 'a secret' }
@@ -136,7 +136,7 @@ describe('on Workers', () => {
   const onWorkers = async () => {
     vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
     vi.resetModules()
-    return (await import('../../adapters/fetch.ts')).fetchHandler
+    return (await import('../../../adapters/fetch.ts')).fetchHandler
   }
 
   test('a memory inbox is a warning, once, that names the inboxes which keep events', async () => {

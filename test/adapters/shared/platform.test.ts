@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { checkPlatform, type Platform } from '../../adapters/platform.ts'
-import type { InboxDefinition } from '../../src/index.ts'
+import { checkPlatform, type Platform } from '../../../adapters/shared/platform.ts'
+import type { InboxDefinition } from '../../../src/index.ts'
 
 type Definition = Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
 

@@ -1,4 +1,4 @@
-import { type Receiver, type ReceiverSetup, WebhookError } from '../src/index.ts'
+import { type Receiver, type ReceiverSetup, WebhookError } from '../../src/index.ts'
 
 /** What a platform does with the processes that it runs functions in. */
 interface PlatformRules {

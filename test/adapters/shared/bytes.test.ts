@@ -1,9 +1,9 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { toDelivery } from '../../adapters/node.ts'
-import { unreadBody } from '../../adapters/web.ts'
-import type { Delivery } from '../../src/index.ts'
+import { toDelivery } from '../../../adapters/node.ts'
+import { unreadBody } from '../../../adapters/shared/web.ts'
+import type { Delivery } from '../../../src/index.ts'
 
 const limit = 65_536
 const body = Uint8Array.from({ length: limit }, (_, index) => index % 251)

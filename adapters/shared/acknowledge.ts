@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Acknowledgement } from '../src/index.ts'
+import type { Acknowledgement } from '../../src/index.ts'
 
 /** The time that a sender may go on sending a body that was rejected, in ms. After that, the connection ends. */
 const lingerMs = 500

@@ -1,4 +1,4 @@
-import type { Delivery } from '../src/index.ts'
+import type { Delivery } from '../../src/index.ts'
 
 /** What body parsers leave on a request: Node's, or that of a framework. */
 export interface ParsedRequest {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
-import type { CloseReport, Receiver } from '../src/index.ts'
-import { closeIdleConnections } from './idle-connections.ts'
+import type { CloseReport, Receiver } from '../../src/index.ts'
+import { closeIdleConnections } from '../shared/idle-connections.ts'
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {

@@ -1,4 +1,4 @@
-import { type Receiver, WebhookError } from '../src/index.ts'
+import { type Receiver, WebhookError } from '../../src/index.ts'
 
 /**
  * Checks the receiver of an adapter when it is mounted: without this check, a missing receiver would show only at the
