@@ -95,8 +95,14 @@ const onWorkers = (globalThis as { navigator?: { userAgent?: string } }).navigat
 /** Says on which platform for functions this runs, if on one. */
 function currentPlatform(): Platform | undefined {
   if (onWorkers) return 'Cloudflare Workers'
-  const { process, Netlify } = globalThis as { process?: { env?: Record<string, unknown> }; Netlify?: unknown }
-  if (process?.env?.VERCEL !== undefined) return 'Vercel'
-  if (Netlify !== undefined || process?.env?.NETLIFY !== undefined) return 'Netlify'
-  return process?.env?.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : 'AWS Lambda'
+  if ('Netlify' in globalThis) return 'Netlify'
+  try {
+    const { env = {} } = (globalThis as { process?: { env?: Record<string, unknown> } }).process ?? {}
+    if (env.VERCEL !== undefined) return 'Vercel'
+    if (env.NETLIFY !== undefined) return 'Netlify'
+    return env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : 'AWS Lambda'
+  } catch {
+    // Deno, without the permission to read the environment.
+    return undefined
+  }
 }

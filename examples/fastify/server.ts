@@ -17,11 +17,11 @@ receiver.on('encoding.failed', async ({ mediaId, title }) => {
 const app = fastify({ return503OnClosing: false })
 app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
 
-const address = await app.listen({ port: Number(PORT), host: '0.0.0.0' })
-console.log(`listening on ${new URL(address).port}`)
-
 process.once('SIGTERM', async () => {
   // Answers the deliveries in flight, and then waits up to 10 s for the handlers of accepted events.
   await app.close()
   process.exit()
 })
+
+const address = await app.listen({ port: Number(PORT) })
+console.log(`listening on ${new URL(address).port}`)
