@@ -30,6 +30,7 @@ const besides = [
   '@hono/node-server',
   'bullmq',
   'ioredis',
+  'libsql',
   '@upstash/redis',
   '@aws-sdk/client-sqs',
   '@cloudflare/workers-types',

@@ -12,7 +12,9 @@ import { findRuntime } from './find-runtime.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-const runs = { bun: ['run'], deno: ['run', '--allow-all'] }
+const runs = { node: [], bun: ['run'], deno: ['run', '--allow-all'] }
+
+type Runtime = keyof typeof runs
 
 type Inbox = 'memory' | 'sqlite' | 'postgres' | 'bullmq'
 
@@ -29,16 +31,23 @@ afterAll(async () => {
 })
 
 /** Deploys the server of `inbox-server.js` on a runtime. */
-const on = (runtime: 'bun' | 'deno', inbox: Inbox) => (): Promise<Deployment> => {
+const on = (runtime: Runtime, inbox: Inbox) => (): Promise<Deployment> => {
   const storage = { memory: '', sqlite: '', postgres: postgres?.url, bullmq: `${redis?.port}` }[inbox] ?? ''
   return serverDeployment({
-    command: findRuntime(runtime) as string,
+    command: runtime === 'node' ? process.execPath : (findRuntime(runtime) as string),
     args: [...runs[runtime], 'inbox-server.js'],
     cwd: inject('userFolder'),
     env: { INBOX: inbox, STORAGE: storage, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
     path: '/',
   })
 }
+
+describe('on Node', () => {
+  provePlatform('node memory', on('node', 'memory'))
+  provePlatform('node sqlite', on('node', 'sqlite'))
+  describe.skipIf(!findPostgres())('Postgres', () => provePlatform('node postgres', on('node', 'postgres')))
+  describe.skipIf(!findRedis())('Redis', () => provePlatform('node bullmq', on('node', 'bullmq')))
+})
 
 describe.skipIf(findRuntime('bun') === undefined)('on Bun', () => {
   provePlatform('bun memory', on('bun', 'memory'))

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 // The examples whose frameworks are too large for every `npm ci`, which are installed and built one after another, and every
-// inbox on the other runtimes.
+// inbox on each runtime.
 export default defineConfig({
   root,
   resolve: { alias: { '#crypto': `${root}src/verify/crypto-node.ts` } },
