@@ -84,6 +84,7 @@ export class ObjectInbox implements Inbox {
         this.#alarm.guard()
       },
     })
+    events.bringForward()
     takeUp.all()
     this.#alarm.update()
     this.#investigate()

@@ -75,6 +75,11 @@ test('an object whose last event waits for its retry has its alarm at that time'
   at = 0
   open()
   expect(at - Date.now()).toBeGreaterThan(9 * minute)
+  // One whose clock is not a month ahead, as the first one's was, waits no longer.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 30 * 24 * 60 * minute })
+  open()
+  expect(at - Date.now()).toBeLessThanOrEqual(10 * minute)
+  vi.useRealTimers()
   vi.restoreAllMocks()
 })
 
