@@ -61,6 +61,7 @@ export class PostgresHandling {
   #renewedAt = performance.now()
   /** `true` if the last renewal was late, and left the other processes the time to renew theirs. */
   #gaveTime = false
+  #takingOver: Promise<void> | undefined
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -182,11 +183,19 @@ export class PostgresHandling {
     const givesTime = isLate && !this.#gaveTime
     this.#gaveTime = givesTime
     this.#renewedAt = performance.now()
-    if (hasDead && !givesTime) {
+    // Not awaited: it looks through many events, and would keep this process from renewing its own lease.
+    if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
+    return this.#options.leaseMs / 3
+  }
+
+  async #takeOver(): Promise<void> {
+    try {
       await this.#owner.takeOver()
       this.wake()
+    } catch (error) {
+      if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
     }
-    return this.#options.leaseMs / 3
+    this.#takingOver = undefined
   }
 
   async #lost(): Promise<void> {
@@ -218,6 +227,7 @@ export class PostgresHandling {
 
   async #release(held: readonly string[]): Promise<void> {
     await this.#lease.stop()
+    await this.#takingOver
     await this.#ledger.settle()
     await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : held)
   }

@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
+import { lockClass } from '../../../src/inbox/postgres/schema.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import {
   createReceiver,
@@ -72,6 +73,24 @@ export function postgresTests() {
         proxy.close()
       })
       return { proxy, pool: through }
+    },
+    /** Holds up the claims and takeovers of every process, until the test says so or ends. */
+    async claimsHeldUp() {
+      const blocker = await pool.connect()
+      let isHeld = true
+      const goOn = async () => {
+        if (isHeld) await blocker.query('SELECT pg_advisory_unlock_all()')
+        if (isHeld) blocker.release()
+        isHeld = false
+      }
+      onTestFinished(goOn)
+      await blocker.query(`SELECT pg_advisory_lock(${lockClass}, hashtext($1))`, [`claim "${fixture.schema}"`])
+      /** The number of sessions that wait. */
+      const waiting = async () => {
+        const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'")
+        return rows.length
+      }
+      return { waiting, goOn }
     },
     /** Runs a query in which `$schema` is the schema of the test. */
     async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {

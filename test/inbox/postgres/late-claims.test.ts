@@ -15,29 +15,17 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
   async function withLateClaim(meanwhile = async () => {}) {
     const accepting = postgres.receiver({ handles: false }).onAny(() => {})
     await accepting.ready()
-    const { rows } = await postgres.pool.query<{ key: number }>(`SELECT hashtext('claim "${postgres.schema}"') AS key`)
-    const blocker = await postgres.pool.connect()
-    await blocker.query('SELECT pg_advisory_lock(1835361385, $1)', [rows[0]?.key])
+    const claims = await postgres.claimsHeldUp()
     await accept(accepting, 'media')
     const handled = vi.fn()
     // Without LISTEN, Postgres does not end a statement that the process has given up.
     const receiver = postgres
       .receiver({ timeoutMs: 300, leaseMs: 600, listen: false })
       .onAny(({ mediaId }) => handled(mediaId))
-    const waiting = async () => {
-      const [row] = await postgres.query<{ count: number }>(
-        "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'advisory'",
-      )
-      return row?.count ?? 0
-    }
     await receiver.ready()
-    try {
-      await vi.waitFor(async () => expect(await waiting()).toBe(2), 15_000)
-      await meanwhile()
-    } finally {
-      await blocker.query('SELECT pg_advisory_unlock_all()')
-      blocker.release()
-    }
+    await vi.waitFor(async () => expect(await claims.waiting()).toBe(2), 15_000)
+    await meanwhile()
+    await claims.goOn()
     return { receiver, handled }
   }
 

@@ -81,6 +81,29 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await vi.waitFor(() => expect(results.length).toBe(1), 5_000)
   })
 
+  test('does not lose it while it waits to take over the events of others', async () => {
+    const resume = signalled()
+    const signals: AbortSignal[] = []
+    const receiver = postgres.receiver({ leaseMs: 600 }).onAny(async (_, { signal }) => {
+      signals.push(signal)
+      await resume.promise
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(() => expect(signals).toHaveLength(1))
+    const claims = await postgres.claimsHeldUp()
+    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, suspects)
+      VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 0)`)
+    await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0), 10_000)
+    const alive = () => postgres.query("SELECT id FROM $schema.owner WHERE expires_at > now() + interval '300 ms'")
+    // Twice the time of a lease, by the timers that renew it.
+    for (let i = 0; i < 12; i++) await new Promise((settle) => setTimeout(settle, 100))
+    await vi.waitFor(async () => expect(await alive()).toHaveLength(1), 5_000)
+    expect(signals[0]?.aborted).toBe(false)
+    await claims.goOn()
+    resume.resolve()
+  })
+
   test('claims nothing before it notices, so that no event stays with a process that is thought dead', async () => {
     const { second, handled, resume } = await takenOver(180_000)
     await second.close()
