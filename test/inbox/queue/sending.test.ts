@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type QueueMessage, queueInbox } from '../../../src/inbox/queue.ts'
 import { lruStore } from '../../../src/index.ts'
@@ -10,6 +11,16 @@ afterEach(() => {
 
 const handlers = { 'encoding.finished': () => {} }
 const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })
+
+test('`send` runs in the context of its delivery, and what it adds comes back: a trace can travel with the message', async () => {
+  const traces = new AsyncLocalStorage<string>()
+  const sent: object[] = []
+  const send = (message: QueueMessage) => void sent.push({ ...message, trace: traces.getStore() })
+  const { receiver } = queueProcess({ send, receiver: { handlers } })
+  await traces.run('a-trace', () => deliver(receiver, samplePayload('encoding.finished')))
+  expect(sent).toMatchObject([{ trace: 'a-trace' }])
+  expect(await receiver.handle(JSON.stringify(sent[0]))).toEqual({ status: 'done' })
+})
 
 describe('the acknowledgement', () => {
   test('is 200 only once `send` has resolved', async () => {
