@@ -13,8 +13,11 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
   const expireLeases = () =>
     postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s', is_dead = true")
 
-  /** Opens two receivers. The first one handles an event, and the second one has taken it over. */
-  async function takenOver(firstLeaseMs = 600) {
+  /**
+   * Opens two receivers. The first one handles an event, and the second one has taken it over.
+   * @param firstLeaseMs long enough for the second one to do so before the first one renews its lease, and notices
+   */
+  async function takenOver(firstLeaseMs = 9_000) {
     const started = signalled()
     const resume = signalled()
     const signals: AbortSignal[] = []
@@ -53,7 +56,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
 
   test('writes nothing, and the process that took over writes once', async () => {
     const { resume, results, signals } = await takenOver()
-    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true), 2_000)
+    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true), 20_000)
     resume.resolve()
     await vi.waitFor(() => expect(results.length).toBe(1))
     expect(results[0]).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
@@ -122,11 +125,11 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     const { first, second, resume } = await takenOver()
     resume.resolve()
     await second.close()
-    await vi.waitFor(async () => expect(await accept(first, 'later')).toBe('accepted'))
+    await vi.waitFor(async () => expect(await accept(first, 'later')).toBe('accepted'), 20_000)
     await vi.waitFor(
       async () =>
         expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }, { writer: 'first' }]),
-      5_000,
+      20_000,
     )
   })
 })
