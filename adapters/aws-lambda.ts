@@ -13,7 +13,7 @@ export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from
  * ```
  *
  * Lambda freezes a sandbox once it has answered, so use `queueInbox`, and {@link sqsHandler} to consume its queue. An inbox
- * that would lose events is an error here, and one that needs more is a warning in the receiver's log.
+ * that would lose events is an error here. One that can lose them, or handle them twice, is a warning in the receiver's log.
  * @param receiver the receiver, or a function that makes it at the first delivery, and may return a promise. If it fails,
  * or the receiver does not fit Lambda, deliveries are answered 500 `internal`, the reason is written to the console, and
  * the next delivery calls it again.

@@ -2,7 +2,7 @@ import { type Receiver, type ReceiverSetup, WebhookError } from '../../src/index
 
 /** What a platform does with the processes that it runs functions in. */
 interface PlatformRules {
-  /** Its words for one such process, and for several. */
+  /** What one such process is called there, and several of them. */
   readonly instance: string
   readonly instances: string
   /** `true` if nothing runs after an answer. Otherwise `waitUntil` keeps the instance running, for a time. */

@@ -1,6 +1,5 @@
-import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { askObject, defaultShards, type ObjectNamespace, shardOf } from '../internal/durable-objects.ts'
+import { askObject, checkNamespace, defaultShards, type ObjectNamespace, shardOf } from '../internal/durable-objects.ts'
 import { defineStore } from './define-store.ts'
 import type { ClaimInput, KeyInput, LeaseInput } from './durable-object/store-object.ts'
 import type { Claim, IdempotencyStore } from './store.ts'
@@ -44,10 +43,7 @@ export function durableObjectStore(options: DurableObjectStoreOptions): Idempote
   const { namespace, shards = defaultShards, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = options
   checkUnknown('durableObjectStore', unknown)
   checkNumbers('durableObjectStore', { shards, ttlMs, timeoutMs })
-  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') {
-    const fix = 'give the binding, such as env.MEDIA_KEYS, and declare it in durable_objects of the configuration'
-    throw new WebhookError('invalid_option', `durableObjectStore: namespace is no binding to Durable Objects; ${fix}`)
-  }
+  checkNamespace('durableObjectStore', namespace, 'env.MEDIA_KEYS')
   const ask = async (step: string, input: KeyInput) => {
     const name = `media-webhooks-keys-${shardOf(input.key, shards)}`
     return askObject(namespace, { name, step, input, canRepeat: true }, timeoutMs)

@@ -1,6 +1,5 @@
-import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { defaultShards, type ObjectNamespace, type ObjectSql } from '../internal/durable-objects.ts'
+import { checkNamespace, defaultShards, type ObjectNamespace, type ObjectSql } from '../internal/durable-objects.ts'
 import type { ObjectTransactional } from './durable-object/transactions.ts'
 import { WorkerInbox } from './durable-object/worker-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
@@ -51,10 +50,7 @@ export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
   const { namespace, shards = defaultShards, timeoutMs = 2_500, ...unknown } = options
   checkUnknown('durableObjectInbox', unknown)
   checkNumbers('durableObjectInbox', { shards, timeoutMs })
-  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') {
-    const fix = 'give the binding, such as env.MEDIA_INBOX, and declare it in durable_objects of the configuration'
-    throw new WebhookError('invalid_option', `durableObjectInbox: namespace is no binding to Durable Objects; ${fix}`)
-  }
+  checkNamespace('durableObjectInbox', namespace, 'env.MEDIA_INBOX')
   return defineInbox({
     name: 'durableObjectInbox',
     storage: 'handed-over',

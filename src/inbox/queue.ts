@@ -60,8 +60,8 @@ export interface QueueInboxOptions {
  * const result = await receiver.handle(message.body, { attempt: message.attempts })
  * ```
  *
- * The queue keeps the events, so their numbers and dead letters are found there, and so does its limit of attempts hold:
- * let it deliver a message as often as `retry.attempts` says.
+ * The queue keeps the events: their number and their dead letters are found there. Its limit of attempts holds too, so let
+ * it deliver a message as often as `retry.attempts` says.
  * @throws WebhookError `invalid_option`
  */
 export function queueInbox(options: QueueInboxOptions): InboxDefinition {
@@ -184,7 +184,7 @@ class QueueInbox implements Inbox {
     }
   }
 
-  /** Waits for a record, but not for ever: what has been handled is not handled again because a store is away. */
+  /** Waits for a record, for the time of a lease: an outage of the store is no reason to handle the event again. */
   #recorded(record: Promise<unknown>): Promise<void> {
     return within(this.#options.leaseMs, record, () => {}).then(() => {})
   }

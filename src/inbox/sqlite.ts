@@ -27,7 +27,6 @@ import { shortHash } from './sqlite/hash.ts'
 import { SqliteJob } from './sqlite/job.ts'
 import { SqliteLedger } from './sqlite/ledger.ts'
 import { OpenDeadLetters } from './sqlite/open-dead-letters.ts'
-import { chooseSuspects, Suspects } from './sqlite/suspects.ts'
 import { TakeUp } from './sqlite/take-up.ts'
 import { type SqliteTransactional, SqliteTransactions } from './sqlite/transactions.ts'
 import { SqliteUpkeep } from './sqlite/upkeep.ts'
@@ -120,7 +119,6 @@ class SqliteInbox implements Inbox {
   readonly #takeUp: TakeUp
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
-  #suspects: Suspects | undefined
   /** The number of events on their way to the disk. */
   #pending = 0
 
@@ -171,15 +169,7 @@ class SqliteInbox implements Inbox {
     this.#file.events.bringForward()
     this.#takeUp.all()
     this.deadLetters.replayMarked()
-    const { predecessor } = this.#file.owner
-    if (predecessor === undefined) return
-    this.#suspects = new Suspects({
-      suspects: chooseSuspects(this.#jobs, this.#limits.concurrency),
-      predecessor,
-      recordAlone: (job) => this.#ledger.recordAlone(job),
-      onOver: (cleared) => this.#ledger.endInvestigation(cleared),
-    })
-    this.#ledger.investigate(this.#suspects)
+    this.#ledger.investigate(this.#jobs, this.#limits.concurrency)
   }
 
   /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
@@ -240,7 +230,7 @@ class SqliteInbox implements Inbox {
 
   #stop(giveUpRetries: () => void): void {
     this.#upkeep.stop()
-    this.#suspects?.stop()
+    this.#ledger.stop()
     this.#handling.stop(giveUpRetries)
   }
 
@@ -248,7 +238,7 @@ class SqliteInbox implements Inbox {
     return this.#closing.start(options)
   }
 
-  /** Takes up an event of which a commit that seemed to fail left no job. It is reported as unfinished then. */
+  /** Takes up events that are in the file only, because their commit seemed to fail: closing reports them too. */
   #lookOnce(): void {
     if (!this.#commits.isOwner()) return
     try {

@@ -10,6 +10,17 @@ export interface ObjectNamespace {
   get(id: object): { fetch(url: string, init: ObjectRequest): Promise<{ json(): Promise<unknown> }> }
 }
 
+/**
+ * Checks the option `namespace`.
+ * @param example the binding that the message names
+ * @throws WebhookError `invalid_option`
+ */
+export function checkNamespace(owner: string, namespace: ObjectNamespace, example: string): void {
+  if (typeof namespace?.idFromName === 'function' && typeof namespace.get === 'function') return
+  const fix = `give the binding, such as ${example}, and declare it in durable_objects of the configuration`
+  throw new WebhookError('invalid_option', `${owner}: namespace is no binding to Durable Objects; ${fix}`)
+}
+
 interface ObjectRequest {
   readonly method: string
   readonly body: string

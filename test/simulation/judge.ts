@@ -187,7 +187,7 @@ function mayBeForgotten(before: Decision, { at }: Decision, { setup, leaseMs }: 
 
 /** The dead letters of events that had attempts left. */
 function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<string> {
-  // Storage that kills every process convicts an event that is innocent, and the last one that is left.
+  // Where the storage kills every process, the last event that is left is convicted, although it is innocent.
   const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)

@@ -11,7 +11,7 @@ interface CrashRow {
  * platform runs one instance of an object at a time, so it needs no token. Nothing is written unless an instance finds
  * events that are due.
  */
-export class ObjectCrashes implements Pick<SqliteOwner, 'recordAlone' | 'forgetCrashes'> {
+export class ObjectCrashes implements Pick<SqliteOwner, 'predecessor' | 'recordAlone' | 'forgetCrashes'> {
   /** `undefined` when the instance before left nothing that is due. */
   readonly predecessor: Predecessor | undefined
   readonly #setAlone: SqliteStatement

@@ -17,7 +17,6 @@ import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteJob } from '../sqlite/job.ts'
 import { OpenDeadLetters } from '../sqlite/open-dead-letters.ts'
-import { chooseSuspects, Suspects } from '../sqlite/suspects.ts'
 import { TakeUp } from '../sqlite/take-up.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
@@ -51,7 +50,6 @@ export class ObjectInbox implements Inbox {
   readonly #handling: Handling<SqliteJob>
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
-  #suspects: Suspects | undefined
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: ObjectLimits) {
     const { handle, logger } = host
@@ -87,20 +85,7 @@ export class ObjectInbox implements Inbox {
     events.bringForward()
     takeUp.all()
     this.#alarm.update()
-    this.#investigate()
-  }
-
-  /** Looks for an event that made the instance before crash. */
-  #investigate(): void {
-    const { predecessor } = this.#storage.crashes
-    if (predecessor === undefined) return
-    this.#suspects = new Suspects({
-      suspects: chooseSuspects(this.#jobs, this.#limits.concurrency),
-      predecessor,
-      recordAlone: (job) => this.#ledger.recordAlone(job),
-      onOver: (cleared) => this.#ledger.endInvestigation(cleared),
-    })
-    this.#ledger.investigate(this.#suspects)
+    this.#ledger.investigate(this.#jobs, concurrency)
   }
 
   /** Synchronous: no other delivery comes in between. */
@@ -158,7 +143,7 @@ export class ObjectInbox implements Inbox {
   /** Finishes what runs. The rest is safe in the storage; the alarm stays set for it. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     const unfinished: UnfinishedEvent[] = []
-    this.#suspects?.stop()
+    this.#ledger.stop()
     this.#handling.stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.giveUp())

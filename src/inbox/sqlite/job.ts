@@ -13,7 +13,7 @@ export class SqliteJob extends Job implements Attempt {
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
   /** When its next attempt is due, in ms of `performance.now`, where it waits for one. */
-  dueAt: number
+  dueAt = 0
   readonly #transactions: Transactions
 
   constructor(
@@ -25,7 +25,7 @@ export class SqliteJob extends Job implements Attempt {
     super(accepted, earlier)
     this.row = row
     this.crashes = earlier?.crashes ?? 0
-    this.dueAt = performance.now() + (earlier?.dueInMs ?? 0)
+    if (earlier?.dueInMs !== undefined) this.dueAt = performance.now() + earlier.dueInMs
     this.#transactions = transactions
   }
 

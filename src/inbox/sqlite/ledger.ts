@@ -6,13 +6,15 @@ import type { Commits } from './commits.ts'
 import type { SqliteTables } from './file.ts'
 import type { SqliteJob } from './job.ts'
 import type { SqliteOwner } from './owner.ts'
-import type { Suspects } from './suspects.ts'
+import { chooseSuspects, Suspects } from './suspects.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
 
 /** The tables, and the records of crashes. */
-type LedgerFile = SqliteTables & { readonly owner: Pick<SqliteOwner, 'recordAlone' | 'forgetCrashes'> }
+type LedgerFile = SqliteTables & {
+  readonly owner: Pick<SqliteOwner, 'predecessor' | 'recordAlone' | 'forgetCrashes'>
+}
 
 /** A record that has to be written. */
 interface Entry {
@@ -36,20 +38,35 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     this.#logger = logger
   }
 
-  /** Makes every attempt wait for its turn, until the investigation has ended. */
-  investigate(suspects: Suspects): void {
-    this.#suspects = suspects
+  /**
+   * Looks for an event that made the process before crash, if it did crash: every attempt waits for its turn, until the
+   * search has ended.
+   */
+  investigate(jobs: Iterable<SqliteJob>, concurrency: number): void {
+    const { predecessor } = this.#file.owner
+    if (predecessor === undefined) return
+    this.#suspects = new Suspects({
+      suspects: chooseSuspects(jobs, concurrency),
+      predecessor,
+      recordAlone: (job) => this.#recordAlone(job),
+      onOver: (cleared) => this.#endInvestigation(cleared),
+    })
+  }
+
+  /** Ends the search. The attempts that wait for it never start. */
+  stop(): void {
+    this.#suspects?.stop()
   }
 
   /** Records the one event that is being handled, or that there is none such. */
-  recordAlone(job: SqliteJob | undefined): Promise<void> {
+  #recordAlone(job: SqliteJob | undefined): Promise<void> {
     return this.#commits
       .add(() => this.#file.owner.recordAlone(job?.row ?? null))
       .catch((error) => this.#logger.error({ err: error }, 'the inbox could not record which event runs alone'))
   }
 
   /** @param cleared every suspect has been handled */
-  endInvestigation(cleared: boolean): void {
+  #endInvestigation(cleared: boolean): void {
     this.#suspects = undefined
     // Without this record the next crash is investigated for longer, which does no harm.
     if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
