@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { redisStore } from '../../src/idempotency/redis.ts'
+import { asOnWorkers } from '../as-on-workers.ts'
 
 const script = async () => 'claimed'
 const ioredis = { status: 'ready', eval: script }
@@ -7,16 +8,8 @@ const nodeRedis = { isReady: true, eval: script }
 const http = { eval: script }
 
 describe('on Workers', () => {
-  afterEach(() => {
-    vi.unstubAllGlobals()
-    vi.resetModules()
-  })
-
-  const onWorkers = async () => {
-    vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-    vi.resetModules()
-    return (await import('../../src/idempotency/redis.ts')).redisStore
-  }
+  asOnWorkers()
+  const onWorkers = async () => (await import('../../src/idempotency/redis.ts')).redisStore
 
   test.each([
     ['ioredis', ioredis],

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { defineStore as Define } from '../../src/idempotency/define-store.ts'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
 import type { memoryInbox as Memory, MemoryInboxOptions } from '../../src/inbox/memory.ts'
 import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
+import { asOnWorkers } from '../as-on-workers.ts'
 
 // What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 
@@ -11,16 +12,10 @@ const waitUntil = () => {}
 
 let memoryInbox: typeof Memory
 let defineStore: typeof Define
+asOnWorkers({ fakeTime: true })
 beforeEach(async () => {
-  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] })
-  vi.resetModules()
   memoryInbox = (await import('../../src/inbox/memory.ts')).memoryInbox
   defineStore = (await import('../../src/idempotency/define-store.ts')).defineStore
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
 })
 
 /** Opens an inbox over a store in another place, whose steps can be replaced for one call. */

@@ -1,21 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import type { MemoryInboxOptions } from '../../src/inbox/memory.ts'
 import { type Calls, eventOf, openInbox } from '../../src/testing/contract/handling.ts'
+import { asOnWorkers } from '../as-on-workers.ts'
 
 // Workers stop the timers and the promises of a request together with it. These tests clear its timers, and its
 // handlers never end.
 
 let memoryInbox: (options?: MemoryInboxOptions) => InboxDefinition
+asOnWorkers({ fakeTime: true })
 beforeEach(async () => {
-  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] })
-  vi.resetModules()
   memoryInbox = (await import('../../src/inbox/memory.ts')).memoryInbox
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
 })
 
 const waitUntil = () => {}

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vi
 import { fetchHandler } from '../../../adapters/fetch.ts'
 import { honoHandler } from '../../../adapters/hono.ts'
 import type { ReceiverSource } from '../../../adapters/shared/mounted-receiver.ts'
+import { asOnWorkers } from '../../as-on-workers.ts'
 import { bytes, signedRequest, watchedReceiver } from '../receivers.ts'
 
 const target = 'https://example.com/webhooks/media'
@@ -128,16 +129,8 @@ describe.each(adapters)('%s on a platform for functions', (name, mount) => {
 })
 
 describe('on Workers', () => {
-  afterEach(() => {
-    vi.unstubAllGlobals()
-    vi.resetModules()
-  })
-
-  const onWorkers = async () => {
-    vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-    vi.resetModules()
-    return (await import('../../../adapters/fetch.ts')).fetchHandler
-  }
+  asOnWorkers()
+  const onWorkers = async () => (await import('../../../adapters/fetch.ts')).fetchHandler
 
   test('a memory inbox is a warning, once, that names the inboxes which keep events', async () => {
     const { receiver, lines } = watchedReceiver(bytes)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   durableObjectInbox,
   durableObjectStore,
@@ -8,6 +8,7 @@ import {
 } from '../../../src/cloudflare.ts'
 import { createReceiver, type Handler, memoryInbox, type ReceiverOptions, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { asOnWorkers } from '../../as-on-workers.ts'
 import { silent } from '../../conformance/subject.ts'
 import { storageInNode } from './storage-in-node.ts'
 
@@ -108,17 +109,7 @@ test('wrong options are errors at once', () => {
 })
 
 describe('on Workers', () => {
-  beforeEach(() => {
-    vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-    vi.useFakeTimers({
-      toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'],
-    })
-    vi.resetModules()
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.unstubAllGlobals()
-  })
+  asOnWorkers({ fakeTime: true })
 
   test('a handler in an object has the time that the receiver gives it, which is longer than a request', async () => {
     const index = await import('../../../src/index.ts')

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import type { defineStore as Define } from '../../../src/idempotency/define-store.ts'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { queueInbox as Queue } from '../../../src/inbox/queue.ts'
 import { openInbox } from '../../../src/testing/contract/handling.ts'
+import { asOnWorkers } from '../../as-on-workers.ts'
 import { messageOf } from './fixture.ts'
 
 // What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
@@ -11,16 +12,10 @@ const leaseMs = 30_000
 
 let queueInbox: typeof Queue
 let defineStore: typeof Define
+asOnWorkers({ fakeTime: true })
 beforeEach(async () => {
-  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] })
-  vi.resetModules()
   queueInbox = (await import('../../../src/inbox/queue.ts')).queueInbox
   defineStore = (await import('../../../src/idempotency/define-store.ts')).defineStore
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
 })
 
 /** Opens an inbox over a store in another place. */
