@@ -1,6 +1,5 @@
 import { Queue } from 'bullmq'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../src/inbox/bullmq.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import type { Logger } from '../../src/internal/logger.ts'
@@ -8,23 +7,15 @@ import { type Calls, eventOf, openInbox, until } from '../../src/testing/contrac
 import { ownTime } from '../own-time.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
+import { redisTests } from '../redis/redis-tests.ts'
 import { openWith } from './open-with.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
-  let server: RedisServer
-  let redis: Redis
-  beforeAll(async () => {
-    server = await RedisServer.start()
-    redis = new Redis(server.port)
-  })
-  afterAll(async () => {
-    redis?.disconnect()
-    await server?.remove()
-  })
+  const redis = redisTests()
 
   const queue = () => `queue ${crypto.randomUUID()}`
   const definitionOf = (options: Partial<BullmqInboxOptions> = {}) =>
-    bullmqInbox({ connection: server.url, queue: queue(), ...options })
+    bullmqInbox({ connection: redis.server.url, queue: queue(), ...options })
   const open = (options?: Partial<BullmqInboxOptions>, logger?: Logger) => openInbox(definitionOf(options), logger)
   /** Opens an inbox that accepts events and handles none. */
   const openFront = (options?: Partial<BullmqInboxOptions>) => open({ ...options, handles: false }).inbox
@@ -70,16 +61,16 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const name = queue()
     const front = openFront({ queue: name, ttlMs: 300 })
     await front.accept(eventOf('one'))
-    const [key] = await redis.keys(`bull:${name}:de:*`)
-    expect(await redis.pttl(key as string)).toBe(-1)
+    const [key] = await redis.client.keys(`bull:${name}:de:*`)
+    expect(await redis.client.pttl(key as string)).toBe(-1)
     await front.close()
     const { inbox, calls } = open({ queue: name, ttlMs: 300 })
     const call = await calls.next()
-    expect(await redis.pttl(key as string)).toBe(-1)
+    expect(await redis.client.pttl(key as string)).toBe(-1)
     call.finish()
     await until(async () => (await inbox.stats()).running === 0)
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
-    await until(async () => (await redis.exists(key as string)) === 0)
+    await until(async () => (await redis.client.exists(key as string)) === 0)
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
     await end(inbox, calls)
   })
@@ -91,11 +82,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const call = await calls.next()
     call.finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
-    const [key] = await redis.keys(`bull:${name}:de:*`)
-    expect(await redis.pttl(key as string)).toBeGreaterThan(365 * 86_400_000)
+    const [key] = await redis.client.keys(`bull:${name}:de:*`)
+    expect(await redis.client.pttl(key as string)).toBeGreaterThan(365 * 86_400_000)
     await inbox.deadLetters.discard('one')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
-    expect(await redis.pttl(key as string)).toBeLessThanOrEqual(60_000)
+    expect(await redis.client.pttl(key as string)).toBeLessThanOrEqual(60_000)
     await end(inbox, calls)
   })
 
@@ -110,7 +101,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       await Promise.all(Array.from({ length: count }, () => inbox.accept(eventOf(crypto.randomUUID()))))
       await vi.waitUntil(async () => handled === until && (await inbox.stats()).running === 0, { timeout: 30_000 })
     }
-    const used = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
+    const used = async () => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1])
     // The stream of BullMQ's events, which is bounded, is filled first.
     await acceptMany(2_000)
     const before = await used()
@@ -126,14 +117,14 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const front = openFront({ queue: name })
     await front.accept(eventOf('one'))
     await front.close()
-    const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
-    const [key] = (await redis.keys(`bull:${name}:de:*`)) as [string]
-    await redis.set(key, 'handled', 'PX', 60_000)
-    await redis.hset(`bull:${name}:${job}`, 'ats', 1)
+    const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
+    const [key] = (await redis.client.keys(`bull:${name}:de:*`)) as [string]
+    await redis.client.set(key, 'handled', 'PX', 60_000)
+    await redis.client.hset(`bull:${name}:${job}`, 'ats', 1)
     const handle = vi.fn()
     // The other process remembers the event for longer, and its time counts.
     const inbox = openWith(definitionOf({ queue: name, ttlMs: 1_000 }), handle)
-    await until(async () => (await redis.exists(`bull:${name}:${job}`)) === 0)
+    await until(async () => (await redis.client.exists(`bull:${name}:${job}`)) === 0)
     expect(handle).not.toHaveBeenCalled()
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
     await inbox.close()
@@ -144,8 +135,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const front = openFront({ queue: name })
     await front.accept(eventOf('one'))
     await front.close()
-    const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
-    await redis.hset(`bull:${name}:${job}`, { stc: 11, cutOffs: 10 })
+    const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
+    await redis.client.hset(`bull:${name}:${job}`, { stc: 11, cutOffs: 10 })
     return open({ queue: name })
   }
 
@@ -180,7 +171,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const name = queue()
     const error = vi.fn()
     const { inbox, calls } = open({ queue: name }, { debug() {}, info() {}, warn() {}, error })
-    const others = new Queue(name, { connection: { port: server.port } })
+    const others = new Queue(name, { connection: { port: redis.server.port } })
     const job = await others.add('foreign', data, { attempts: 5 })
     await until(() => job.isFailed())
     expect(error).toHaveBeenCalledOnce()
@@ -199,7 +190,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: [] })
     ;(await calls.next()).finish({ status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'no' }] })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
-    const board = new Queue(name, { connection: { port: server.port } })
+    const board = new Queue(name, { connection: { port: redis.server.port } })
     const [job] = await board.getFailed()
     expect(job?.failedReason).toBe('b: no')
     await job?.retry()
@@ -218,7 +209,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const name = queue()
     const { inbox, calls } = await openCutOff(name)
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
-    const board = new Queue(name, { connection: { port: server.port } })
+    const board = new Queue(name, { connection: { port: redis.server.port } })
     const [job] = await board.getFailed()
     await job?.retry()
     const call = await calls.next()
@@ -232,10 +223,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const front = openFront({ queue: name })
     await front.accept(eventOf('one'))
     await front.close()
-    const [job] = (await redis.lrange(`bull:${name}:wait`, 0, -1)) as [string]
+    const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
     const failures = [{ handler: 'a', message: 'no' }]
     const progress = JSON.stringify({ completed: ['b'], failures, stalls: 0 })
-    await redis.hset(`bull:${name}:${job}`, { progress, stc: 1 })
+    await redis.client.hset(`bull:${name}:${job}`, { progress, stc: 1 })
     const handle = vi.fn()
     const inbox = openWith(definitionOf({ queue: name }), handle)
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
@@ -272,8 +263,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(started.map(({ event, attempt }) => [event.key, attempt.number]).sort()).toEqual(
       keys.map((key) => [key, 1]).sort(),
     )
-    for (const id of await redis.lrange(`bull:${name}:active`, 0, -1))
-      expect(await redis.hmget(`bull:${name}:${id}`, 'stc', 'cutOffs')).toEqual([null, null])
+    for (const id of await redis.client.lrange(`bull:${name}:active`, 0, -1))
+      expect(await redis.client.hmget(`bull:${name}:${id}`, 'stc', 'cutOffs')).toEqual([null, null])
     await end(next, calls)
     hanging.finishAll()
   })
@@ -308,7 +299,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     [{ ttlMs: -1 }],
     [{ timeoutMs: Number.NaN }],
   ])('throws for an invalid option: %o', (options) => {
-    expect(() => bullmqInbox({ connection: server.url, ...options })).toThrow(
+    expect(() => bullmqInbox({ connection: redis.server.url, ...options })).toThrow(
       expect.objectContaining({ code: 'invalid_option' }),
     )
   })

@@ -1,42 +1,32 @@
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
 import { silent } from '../../handlers/fixture.ts'
 import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { redisTests } from '../../redis/redis-tests.ts'
 import { checkProgressIsStored } from '../progress.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
-  let server: RedisServer
-  let redis: Redis
-  beforeAll(async () => {
-    server = await RedisServer.start()
-    redis = new Redis(server.port)
-  })
-  afterAll(async () => {
-    redis?.disconnect()
-    await server?.remove()
-  })
+  const redis = redisTests()
 
   test('begins a handler only once the success of the one before it is in Redis', async () => {
     const queue = `progress ${crypto.randomUUID()}`
-    const inbox = bullmqInbox({ connection: server.url, queue })
+    const inbox = bullmqInbox({ connection: redis.server.url, queue })
     const receiver = createReceiver({ verify: unverified(), inbox, logger: silent })
     onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
     await checkProgressIsStored(receiver, {
-      block: () => redis.call('CLIENT', 'PAUSE', '10000', 'WRITE'),
-      unblock: () => redis.call('CLIENT', 'UNPAUSE'),
+      block: () => redis.client.call('CLIENT', 'PAUSE', '10000', 'WRITE'),
+      unblock: () => redis.client.call('CLIENT', 'UNPAUSE'),
       async completed() {
-        const [job] = await redis.lrange(`bull:${queue}:active`, 0, -1)
-        return JSON.parse((await redis.hget(`bull:${queue}:${job}`, 'progress')) ?? '{}').completed
+        const [job] = await redis.client.lrange(`bull:${queue}:active`, 0, -1)
+        return JSON.parse((await redis.client.hget(`bull:${queue}:${job}`, 'progress')) ?? '{}').completed
       },
     })
   })
 
   const open = (options: Partial<BullmqInboxOptions>) => {
-    const opened = openInbox(bullmqInbox({ connection: server.url, ...options }))
+    const opened = openInbox(bullmqInbox({ connection: redis.server.url, ...options }))
     onTestFinished(async () => {
       opened.calls.finishAll()
       await opened.inbox.close({ timeoutMs: 1_000 })
@@ -48,10 +38,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   const openCutOff = async (cutOffs: number) => {
     const queue = `cut off ${crypto.randomUUID()}`
     await open({ queue, handles: false }).inbox.accept(eventOf('one'))
-    const [job] = (await redis.lrange(`bull:${queue}:wait`, 0, -1)) as [string]
+    const [job] = (await redis.client.lrange(`bull:${queue}:wait`, 0, -1)) as [string]
     const key = `bull:${queue}:${job}`
-    await redis.hset(key, { stc: cutOffs + 1, cutOffs })
-    return { ...open({ queue }), cutOffs: () => redis.hget(key, 'cutOffs') }
+    await redis.client.hset(key, { stc: cutOffs + 1, cutOffs })
+    return { ...open({ queue }), cutOffs: () => redis.client.hget(key, 'cutOffs') }
   }
 
   test('handles an event that was cut off ten times, and counts no more if it ends', async () => {
@@ -83,16 +73,16 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
   /** Makes Redis fail every command that writes. */
   const fill = async () => {
-    await redis.config('SET', 'maxmemory', '1')
+    await redis.client.config('SET', 'maxmemory', '1')
     onTestFinished(() => makeRoom())
   }
-  const makeRoom = async () => void (await redis.config('SET', 'maxmemory', '0'))
+  const makeRoom = async () => void (await redis.client.config('SET', 'maxmemory', '0'))
   const recording = 'Redis could not record the result of an event'
 
   test('records the end of an event as soon as Redis can, and does not handle it again', async () => {
     const warnings: object[] = []
     const warn = (details: object, message: string) => void (message === recording && warnings.push(details))
-    const definition = bullmqInbox({ connection: server.url, queue: `full ${crypto.randomUUID()}` })
+    const definition = bullmqInbox({ connection: redis.server.url, queue: `full ${crypto.randomUUID()}` })
     const { inbox, calls } = openInbox(definition, { ...silent, warn })
     onTestFinished(async () => void (await inbox.close({ timeoutMs: 1_000 })))
     await inbox.accept(eventOf('one'))
@@ -131,7 +121,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const failures = ['a', 'b'].map((handler) => ({ handler, message: 'Error: no' }))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures })
     await until(async () => (await inbox.stats()).deadLetters === 1)
-    const [job] = await redis.zrange(`bull:${queue}:failed`, '0', '-1')
-    expect(await redis.hget(`bull:${queue}:${job}`, 'failedReason')).toBe('a: Error: no; b: Error: no')
+    const [job] = await redis.client.zrange(`bull:${queue}:failed`, '0', '-1')
+    expect(await redis.client.hget(`bull:${queue}:${job}`, 'failedReason')).toBe('a: Error: no; b: Error: no')
   })
 })

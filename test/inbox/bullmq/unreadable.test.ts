@@ -1,6 +1,5 @@
 import { Queue } from 'bullmq'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type EventJob, EventQueue } from '../../../src/inbox/bullmq/queue.ts'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver, type Receiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
@@ -8,23 +7,18 @@ import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { silent } from '../../conformance/subject.ts'
 import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { redisTests } from '../../redis/redis-tests.ts'
 import { checkUnreadable, future, opened, upgraded, url } from '../unreadable.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
-  let server: RedisServer
-  let redis: Redis
-  beforeAll(async () => {
-    server = await RedisServer.start()
-    redis = new Redis(server.port)
-  })
-  afterAll(async () => {
-    redis?.disconnect()
-    await server?.remove()
-  })
+  const redis = redisTests()
 
   const open = async (options: Partial<ReceiverOptions>, inboxOptions: Partial<BullmqInboxOptions> = {}) => {
-    const inbox = bullmqInbox({ connection: server.url, queue: `unreadable ${crypto.randomUUID()}`, ...inboxOptions })
+    const inbox = bullmqInbox({
+      connection: redis.server.url,
+      queue: `unreadable ${crypto.randomUUID()}`,
+      ...inboxOptions,
+    })
     const receiver = createReceiver({ verify: unverified(), inbox, logger: silent, ...options })
     onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
     return receiver
@@ -35,7 +29,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const queue = `unreadable ${crypto.randomUUID()}`
     const parts = await opened((options) => open(options, { queue, ...inboxOptions }))
     await deliver(parts.receiver, future, { url })
-    const board = new Queue(queue, { connection: { port: server.port } })
+    const board = new Queue(queue, { connection: { port: redis.server.port } })
     onTestFinished(() => board.close())
     const job = async () => (await board.getFailed())[0]
     const key = async () => (await parts.deadLetters.list())[0]?.key ?? ''
@@ -46,7 +40,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       const { waiting, running } = await inbox.stats()
       return waiting + running === 0
     })
-  const knownKeys = (prefix: string) => redis.keys(`${prefix}de:*`)
+  const knownKeys = (prefix: string) => redis.client.keys(`${prefix}de:*`)
 
   checkUnreadable(open)
 
@@ -112,14 +106,14 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   test('keeps the event of an unreadable delivery as a dead letter if a process ends during its replay', async () => {
     const { queue, deadLetters, handled, prefix, key } = await inQueue()
     const unreadableKey = await key()
-    const ended = new EventQueue(queue, server.url, 1_000)
+    const ended = new EventQueue(queue, redis.server.url, 1_000)
     const accepted = eventOf('one')
     expect(await ended.convert((await ended.find(unreadableKey)) as EventJob, accepted)).toBe('converted')
     await ended.close()
     expect(await deadLetters.list()).toMatchObject([{ key: 'one', event: accepted.event }])
     expect(await deadLetters.get(unreadableKey)).toBe(undefined)
     expect(await deadLetters.replay('one')).toBe(true)
-    await until(async () => handled.length === 1 && (await redis.zcard(`${prefix}unreadable`)) === 0)
+    await until(async () => handled.length === 1 && (await redis.client.zcard(`${prefix}unreadable`)) === 0)
     expect(await deadLetters.replay('one')).toBe(false)
   })
 
