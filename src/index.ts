@@ -36,17 +36,12 @@ export type {
   Attempt,
   CloseOptions,
   CloseReport,
-  DeadEvent,
-  DeadLetter,
-  DeadLetters,
   Handle,
-  HandlerFailure,
   HandlingResult,
   ImmediateResult,
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
   InboxStorage,
   MessageOptions,
   MessageResult,
@@ -54,9 +49,16 @@ export type {
   Transactional,
   TransactionScope,
   UnfinishedEvent,
-  UnreadableDelivery,
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
+export type {
+  DeadEvent,
+  DeadLetter,
+  DeadLetters,
+  HandlerFailure,
+  InboxStats,
+  UnreadableDelivery,
+} from './inbox/reading.ts'
 export { defineInbox } from './inbox/shared/define-inbox.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'

@@ -1,6 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { Attempt, Handle, HandlerFailure, HandlingResult, TransactionScope } from '../inbox/inbox.ts'
+import type { Attempt, Handle, HandlingResult, TransactionScope } from '../inbox/inbox.ts'
+import type { HandlerFailure } from '../inbox/reading.ts'
 import { Deadlines, type Timed } from '../internal/deadlines.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'

@@ -16,9 +16,8 @@ import type {
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
-  UnreadableDelivery,
 } from './inbox.ts'
+import type { InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { logHandedOver } from './shared/handed-over.ts'
 

@@ -13,15 +13,14 @@ import type {
   AcceptOptions,
   CloseOptions,
   CloseReport,
-  DeadEvent,
   ImmediateResult,
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryLedger } from './memory/ledger.ts'
+import type { DeadEvent, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'

@@ -13,9 +13,7 @@ import type {
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
   Transactional,
-  UnreadableDelivery,
 } from './inbox.ts'
 import { Accepting } from './postgres/accepting.ts'
 import { cleanUp } from './postgres/clean-up.ts'
@@ -27,6 +25,7 @@ import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
+import type { InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { logHandedOver } from './shared/handed-over.ts'
 

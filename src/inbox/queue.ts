@@ -11,16 +11,15 @@ import type {
   Attempt,
   CloseOptions,
   CloseReport,
-  DeadLetters,
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
   MessageOptions,
   MessageResult,
 } from './inbox.ts'
 import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
 import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
+import type { DeadLetters, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 
 export type { QueueMessage } from './queue/message.ts'

@@ -12,10 +12,9 @@ import type {
   Inbox,
   InboxDefinition,
   InboxHost,
-  InboxStats,
   UnfinishedEvent,
-  UnreadableDelivery,
 } from './inbox.ts'
+import type { InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { Jobs } from './shared/jobs.ts'

@@ -1,13 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import type {
-  AcceptedEvent,
-  Attempt,
-  DeadLetters,
-  HandlingResult,
-  Inbox,
-  InboxDefinition,
-} from '../../src/inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, HandlingResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
+import type { DeadLetters } from '../../src/inbox/reading.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 

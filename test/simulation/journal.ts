@@ -1,4 +1,4 @@
-import type { HandlerFailure } from '../../src/inbox/inbox.ts'
+import type { HandlerFailure } from '../../src/inbox/reading.ts'
 import type { DeliveryOutcome } from '../../src/receiver/acknowledgement.ts'
 import type { Scope, World } from './world.ts'
 

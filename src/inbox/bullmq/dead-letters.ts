@@ -1,4 +1,5 @@
-import type { DeadLetter, DeadLetters, ParseUnreadable } from '../inbox.ts'
+import type { ParseUnreadable } from '../inbox.ts'
+import type { DeadLetter, DeadLetters } from '../reading.ts'
 import { reviveAccepted } from '../shared/stored.ts'
 import { isEvent, isUnreadable, progressOf, toUnreadable, type UnreadableData } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'

@@ -1,6 +1,7 @@
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import type { AcceptedEvent, HandlerFailure, UnreadableDelivery } from '../inbox.ts'
+import type { AcceptedEvent } from '../inbox.ts'
+import type { HandlerFailure, UnreadableDelivery } from '../reading.ts'
 import { unreadableKey } from '../shared/stored.ts'
 
 /** An unreadable delivery as the data of a BullMQ job, which is JSON: without dates and bytes. */

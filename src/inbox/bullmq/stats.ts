@@ -1,4 +1,4 @@
-import type { InboxStats } from '../inbox.ts'
+import type { InboxStats } from '../reading.ts'
 import type { EventQueue } from './queue.ts'
 
 /** Counts the events in the queue by state. */

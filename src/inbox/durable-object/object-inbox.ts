@@ -9,10 +9,9 @@ import type {
   CloseReport,
   Inbox,
   InboxHost,
-  InboxStats,
   UnfinishedEvent,
-  UnreadableDelivery,
 } from '../inbox.ts'
+import type { InboxStats, UnreadableDelivery } from '../reading.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteJob } from '../sqlite/job.ts'

@@ -1,5 +1,5 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import type { DeadLetter, UnreadableDelivery } from '../inbox.ts'
+import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
 import { eventRow, toDeadLetter, unreadableRow } from '../sqlite/dead-letter-row.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.

@@ -3,18 +3,8 @@ import { toBase64 } from '../../internal/base64.ts'
 import { Closing } from '../../internal/closing.ts'
 import { askObject, shardOf } from '../../internal/durable-objects.ts'
 import type { DurableObjectInboxOptions } from '../durable-object.ts'
-import type {
-  Acceptance,
-  AcceptedEvent,
-  CloseOptions,
-  CloseReport,
-  DeadLetter,
-  DeadLetters,
-  Inbox,
-  InboxHost,
-  InboxStats,
-  UnreadableDelivery,
-} from '../inbox.ts'
+import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
+import type { DeadLetter, DeadLetters, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { packUnreadable, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
 /** The objects of an inbox. */

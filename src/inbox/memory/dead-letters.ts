@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { DeadEvent, DeadLetters } from '../inbox.ts'
+import type { DeadEvent, DeadLetters } from '../reading.ts'
 
 /** Dead letters in memory: the `max` newest. */
 export class MemoryDeadLetters implements DeadLetters {

@@ -1,6 +1,6 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { fromBase64 } from '../../internal/base64.ts'
-import type { DeadLetter, HandlerFailure } from '../inbox.ts'
+import type { DeadLetter, HandlerFailure } from '../reading.ts'
 import { reviveEvent } from '../shared/stored.ts'
 
 /** The JSON of a dead letter that is an event. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { checkUnknown } from '../../internal/check-options.ts'
-import type { DeadLetters, InboxStats } from '../inbox.ts'
+import type { DeadLetters, InboxStats } from '../reading.ts'
 import { type Tables, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
 import { configOf, giveBack, makePool, type PostgresConnection, take } from './pool.ts'

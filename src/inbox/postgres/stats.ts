@@ -1,4 +1,4 @@
-import type { InboxStats } from '../inbox.ts'
+import type { InboxStats } from '../reading.ts'
 import type { Tables } from './database.ts'
 
 /** Counts the events in the database. Those that are claimed and wait in their process count as running. */

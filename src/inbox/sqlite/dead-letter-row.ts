@@ -1,4 +1,4 @@
-import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
+import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../reading.ts'
 import { reviveEvent, unreadableKey } from '../shared/stored.ts'
 
 /** A dead letter as a row of its table. */

@@ -1,4 +1,4 @@
-import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../inbox.ts'
+import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../reading.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { type DeadLetterRow, eventRow, toDeadLetter, unreadableDeadLetter, unreadableRow } from './dead-letter-row.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'

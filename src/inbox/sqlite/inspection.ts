@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
-import type { DeadLetter } from '../inbox.ts'
+import type { DeadLetter } from '../reading.ts'
 import { inTransaction } from './driver.ts'
 import { openFile } from './file.ts'
 

@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
-import type { DeadLetter, DeadLetters, InboxHost, UnreadableDelivery } from '../inbox.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { DeadLetter, DeadLetters, UnreadableDelivery } from '../reading.ts'
 import type { Commits } from './commits.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteTables } from './file.ts'

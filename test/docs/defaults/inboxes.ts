@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import type { HandlingResult, InboxDefinition, InboxStats } from '../../../src/inbox/inbox.ts'
+import type { HandlingResult, InboxDefinition } from '../../../src/inbox/inbox.ts'
+import type { InboxStats } from '../../../src/inbox/reading.ts'
 import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 
 type Opened = ReturnType<typeof openInbox>
