@@ -6,4 +6,5 @@ export const hostOf = (handle: Handle): InboxHost => ({
   handlersOf: () => [],
   parse: () => Promise.reject(new Error('the benchmark has no unreadable deliveries')),
   logger: console,
+  observe() {},
 })

@@ -19,7 +19,7 @@ interface Line {
 }
 
 /** Prints deliveries and handlings as they happen. */
-export interface Printer extends Required<Hooks> {
+export interface Printer extends Required<Pick<Hooks, 'delivery' | 'handling'>> {
   columnNames(): void
   heading(text: string): void
   /** Prints a delivery that was rejected before it reached the receiver. */

@@ -25,6 +25,7 @@ export type {
   HandlerOptions,
   Handlers,
 } from './handlers/handler.ts'
+export type { AttemptReport, HandlingReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'
 export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
@@ -33,6 +34,7 @@ export type {
   Acceptance,
   AcceptedEvent,
   AcceptOptions,
+  ActivityObserver,
   Attempt,
   CloseOptions,
   CloseReport,
@@ -52,20 +54,33 @@ export type {
 } from './inbox/inbox.ts'
 export { type MemoryInboxOptions, memoryInbox } from './inbox/memory.ts'
 export type {
+  ActivityMinute,
   DeadEvent,
   DeadLetter,
   DeadLetters,
+  Durations,
+  EventPage,
+  EventQuery,
+  EventRecord,
+  EventState,
+  FailedAttempt,
   HandlerFailure,
+  InboxEvents,
   InboxStats,
+  ReadableInbox,
+  ReplayAllOptions,
+  ReplayReport,
+  TraceCarrier,
   UnreadableDelivery,
 } from './inbox/reading.ts'
 export { defineInbox } from './inbox/shared/define-inbox.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
-export type { DeliveryReport, HandlingReport, Hooks } from './receiver/hooks.ts'
+export type { DeliveryReport, Hooks } from './receiver/hooks.ts'
 export type { Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
+export type { DeliverySpan, Telemetry } from './receiver/telemetry.ts'
 export { anyOf } from './verify/any-of.ts'
 export { type BasicAuthOptions, basicAuth } from './verify/basic-auth.ts'
 export type { HashAlgorithm, SignatureEncoding } from './verify/encoding.ts'

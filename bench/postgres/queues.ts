@@ -67,7 +67,7 @@ async function openInbox(
   { writes, onStart, onHandled }: Pick<QueueOptions, 'writes' | 'onStart' | 'onHandled'>,
   closed?: () => Promise<void>,
 ): Promise<Queue> {
-  const handle: Handle = async ({ key }, _receivedAt, { transaction, signal }) => {
+  const handle: Handle = async ({ event: { key } }, { transaction, signal }) => {
     onStart(key)
     const scope = { handler: 'insert', signal }
     if (writes) await transaction?.(scope, (client: pg.PoolClient) => client.query(insert, [key])).catch(fail)

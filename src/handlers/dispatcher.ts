@@ -1,26 +1,12 @@
-import { WebhookError } from '../errors.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
-import type { Attempt, Handle, HandlingResult, TransactionScope } from '../inbox/inbox.ts'
+import type { Attempt, Handle, HandlingResult } from '../inbox/inbox.ts'
 import type { HandlerFailure } from '../inbox/reading.ts'
-import { Deadlines, type Timed } from '../internal/deadlines.ts'
-import { LazyAbort } from '../internal/lazy-abort.ts'
-import { type Logger, withDetails } from '../internal/logger.ts'
-import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import type { Handler, HandlerContext } from './handler.ts'
+import { Deadlines } from '../internal/deadlines.ts'
+import type { Logger } from '../internal/logger.ts'
+import { isPromise } from '../internal/maybe-promise.ts'
+import { HandlerRun } from './handler-run.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
+import type { AttemptReport, RunReporter } from './reports.ts'
 import type { RetrySchedule } from './retry.ts'
-
-/** Takes the outcome of each run of a handler. */
-export interface RunReporter {
-  run(
-    outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped',
-    run: HandlerRun,
-    error?: unknown,
-    retryInMs?: number,
-  ): void
-  /** Calls a function that the user gave, and reports the error that it throws or rejects with. */
-  guarded(what: string, call: () => unknown): void
-}
 
 export interface DispatcherOptions {
   readonly registry: HandlerRegistry
@@ -42,7 +28,8 @@ export function createDispatcher(options: DispatcherOptions): Handle {
   const { registry, reporter, logger, handlerTimeoutMs, retry, outlivesRequests } = options
   const deadlines = new Deadlines(handlerTimeoutMs, outlivesRequests)
 
-  return async (event, receivedAt, attempt) => {
+  return async (accepted, attempt) => {
+    const { event } = accepted
     // The delay is random, so it is drawn once for the event, however many of its handlers fail.
     let retryInMs: number | undefined
     const handlers = registry.handlersFor(event.type)
@@ -59,7 +46,8 @@ export function createDispatcher(options: DispatcherOptions): Handle {
     for (let i = 0; i < handlers.length; i++) {
       const { name, handler } = handlers[i] as RegisteredHandler
       if (completed.includes(name)) continue
-      const run = new HandlerRun(event, receivedAt, attempt, name, logger)
+      const run = new HandlerRun(accepted, attempt, name, logger)
+      run.span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
       const failure = await run.finish(handler, deadlines)
       if (failure === undefined || run.hasCommitted) {
         if (failure) reportFailure(options, run, failure.error)
@@ -74,13 +62,36 @@ export function createDispatcher(options: DispatcherOptions): Handle {
         else reportFailure(options, run, failure.error, retryInMs)
       }
       // The inbox took the event back. The handlers have not failed, and the remaining ones must not start.
-      if (attempt.aborted) return { status: 'retry', delayMs: 0, completed }
+      if (attempt.aborted) break
     }
-    if (failures.length === 0) return done
-    return retryInMs === undefined
-      ? { status: 'dead', completed, failures }
-      : { status: 'retry', delayMs: retryInMs, completed }
+    const result = resultOf(attempt, completed, failures, retryInMs)
+    reporter.attempt(outcomeOf(result, attempt, retry), accepted, attempt.number)
+    return result
   }
+}
+
+function resultOf(
+  { aborted }: Attempt,
+  completed: readonly string[],
+  failures: readonly HandlerFailure[],
+  retryInMs: number | undefined,
+): HandlingResult {
+  if (aborted) return { status: 'retry', delayMs: 0, completed, failures: [] }
+  if (failures.length === 0) return done
+  return retryInMs === undefined
+    ? { status: 'dead', completed, failures }
+    : { status: 'retry', delayMs: retryInMs, completed, failures }
+}
+
+function outcomeOf(
+  { status }: HandlingResult,
+  { aborted }: Attempt,
+  retry: RetrySchedule | undefined,
+): AttemptReport['outcome'] {
+  if (aborted) return 'stopped'
+  if (status === 'done') return 'handled'
+  if (status === 'retry') return 'retried'
+  return retry === undefined ? 'failed' : 'dead-lettered'
 }
 
 /** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
@@ -104,128 +115,15 @@ function reportFailure(
   }
 }
 
+/** The most characters of an error that are stored: some carry a whole page. */
+const longestText = 2_000
+
 // A handler can throw anything, even an object whose conversion to a string throws.
 function errorText(error: unknown): string {
   try {
-    return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    return text.length > longestText ? `${text.slice(0, longestText)}…` : text
   } catch {
     return 'an unprintable error'
-  }
-}
-
-/** One run of one handler. */
-export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
-  readonly event: MediaEvent
-  readonly handler: string
-  /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
-  hasCommitted = false
-  readonly startedAt = performance.now()
-  readonly context: HandlerContext
-  readonly #attempt: Attempt
-  readonly #logger: Logger
-  #signal: AbortSignal | undefined
-  #giveUp: ((error: Error) => void) | undefined
-  /** `undefined` until there is one; `null` once it has ended, or the handler has. */
-  #transaction: Promise<unknown> | null | undefined
-
-  constructor(event: MediaEvent, receivedAt: Date, attempt: Attempt, handler: string, logger: Logger) {
-    super()
-    this.event = event
-    this.handler = handler
-    this.#attempt = attempt
-    this.#logger = logger
-    this.context = new RunContext(this, attempt.number, receivedAt)
-  }
-
-  override get signal(): AbortSignal {
-    this.#signal ??= AbortSignal.any([this.#attempt.signal, super.signal])
-    return this.#signal
-  }
-
-  get log(): Logger {
-    const { key, type, mediaId } = this.event
-    return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
-  }
-
-  /**
-   * Calls the handler and waits until it and its transaction end, or its time is up. Returns the failure, if it failed.
-   */
-  async finish(handler: Handler<never, never>, deadlines: Deadlines): Promise<{ readonly error: unknown } | undefined> {
-    deadlines.add(this)
-    try {
-      const result = handler(this.event as never, this.context as never)
-      if (isPromise(result)) {
-        await new Promise((resolve, reject) => {
-          this.#giveUp = reject
-          // A thenable can resolve with another thenable, which may never settle.
-          Promise.resolve(result).then(resolve, reject)
-        })
-      }
-      // The handler may have returned without awaiting it. When its time is up, it is rolled back.
-      if (this.#transaction) await this.#transaction
-    } catch (error) {
-      if (this.#transaction) {
-        this.abort(new WebhookError('handler_failed', 'a handler failed'))
-        // Waits until it is rolled back, or committed if it is too late.
-        await this.#transaction.catch(() => {})
-      }
-      return { error }
-    } finally {
-      this.#transaction ??= null
-      deadlines.remove(this)
-    }
-  }
-
-  transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    const hasNone = this.#attempt.transaction === undefined && 'the inbox has no database'
-    const problem = hasNone || (this.#transaction !== undefined && 'a handler can call it once, before it ends')
-    if (problem) throw new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
-    const transaction = this.#commit(run)
-    this.#transaction = transaction
-    return transaction
-  }
-
-  async #commit<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    try {
-      const result = await (this.#attempt as Required<Attempt>).transaction(this, run)
-      this.hasCommitted = true
-      return result
-    } finally {
-      this.#transaction = null
-    }
-  }
-
-  expire(): void {
-    const error = new WebhookError('timeout', 'the handler did not finish in time')
-    this.abort(error)
-    this.#giveUp?.(error)
-  }
-}
-
-/** The context that a handler gets. Its costly parts are created when they are first read. */
-class RunContext implements HandlerContext {
-  readonly key: string
-  readonly attempt: number
-  readonly receivedAt: Date
-  readonly #run: HandlerRun
-
-  constructor(run: HandlerRun, attempt: number, receivedAt: Date) {
-    this.#run = run
-    this.key = run.event.key
-    this.attempt = attempt
-    this.receivedAt = receivedAt
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal
-  }
-
-  // In the type of the context only where the inbox has a database. Bound, since handlers destructure their context.
-  get transaction(): HandlerRun['transaction'] {
-    return (run) => this.#run.transaction(run)
-  }
-
-  get log(): Logger {
-    return this.#run.log
   }
 }

@@ -1,13 +1,15 @@
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
-import type { DeadLetters, HandlerFailure, InboxStats, UnreadableDelivery } from './reading.ts'
+import type { HandlerFailure, ReadableInbox, TraceCarrier, UnreadableDelivery } from './reading.ts'
 
 /** An event on its way into the inbox. */
 export interface AcceptedEvent {
   readonly event: MediaEvent
   /** The time at which its delivery was received. */
   readonly receivedAt: Date
+  /** The trace of its delivery. An inbox stores it with the event. */
+  readonly trace?: TraceCarrier | undefined
 }
 
 /** An inbox's answer to an event. `overloaded`: it is full. */
@@ -76,6 +78,8 @@ export type HandlingResult =
       readonly status: 'retry'
       readonly delayMs: number
       readonly completed: readonly string[]
+      /** Empty if no handler failed, because the attempt was aborted. */
+      readonly failures: readonly HandlerFailure[]
     }
   | {
       /** No attempts are left: the event becomes a dead letter. */
@@ -85,7 +89,7 @@ export type HandlingResult =
     }
 
 /** Runs the handlers of an event. Never rejects. */
-export type Handle = (event: MediaEvent, receivedAt: Date, attempt: Attempt) => Promise<HandlingResult>
+export type Handle = (accepted: AcceptedEvent, attempt: Attempt) => Promise<HandlingResult>
 
 /**
  * Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, if it still cannot be
@@ -125,7 +129,7 @@ export interface AcceptOptions {
 /**
  * Keeps accepted events until their handlers have finished. `testing` has the contract suite that every inbox passes.
  */
-export interface Inbox {
+export interface Inbox extends ReadableInbox {
   /**
    * Stores the event, or says that it is a duplicate, in one atomic step. Throws or rejects when it cannot tell, with a
    * WebhookError `in_progress` if another process has claimed the event and may not have stored it yet.
@@ -155,10 +159,14 @@ export interface Inbox {
   ready?(): Promise<void>
   /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
-  /** Counts the events by state. */
-  stats(): MaybePromise<InboxStats>
-  /** Lists, replays and discards dead letters. */
-  readonly deadLetters: DeadLetters
+}
+
+/** What an inbox hears of the receiver that opened it, to record its activity. */
+export interface ActivityObserver {
+  /** Called after each delivery. `outcome` is `accepted`, `duplicate`, `ignored` or the reason of a rejection. */
+  delivery(report: { readonly outcome: string; readonly status: number; readonly durationMs: number }): void
+  /** Called after each attempt at an event. `sinceReceivedMs` is the time since its delivery was received. */
+  attempt(report: { readonly outcome: string; readonly sinceReceivedMs: number }): void
 }
 
 /** The receiver that opens an inbox, as the inbox sees it. */
@@ -171,6 +179,13 @@ export interface InboxHost {
   readonly parse: ParseUnreadable
   /** Never throws. */
   readonly logger: Logger
+  /** Tells the observer of each delivery and each attempt of the receiver, in this process. */
+  observe(observer: ActivityObserver): void
+  /**
+   * Takes the duration of a step in the inbox's storage, in ms, and its error if it failed. Absent if nobody measures.
+   * @param step what was done, such as `claim` or `commit`: one of a few words
+   */
+  readonly measured?: ((step: string, durationMs: number, error?: unknown) => void) | undefined
 }
 
 /**

@@ -20,10 +20,13 @@ import type {
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryLedger } from './memory/ledger.ts'
-import type { DeadEvent, InboxStats } from './reading.ts'
+import type { DeadEvent, EventRecord, InboxEvents, InboxStats } from './reading.ts'
+import { deadRecord } from './shared/dead-record.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+import { historyLimit, pageOf } from './shared/event-query.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
+import { measure } from './shared/measured.ts'
 
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
@@ -87,20 +90,23 @@ const claimWaitMs = 1_000
 
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
+  readonly events: InboxEvents
   readonly #maxWaiting: number
   readonly #leaseMs: number
   readonly #logger: Logger
+  readonly #measured: InboxHost['measured']
   readonly #jobs = new Jobs()
   readonly #claims: Claims
   readonly #ledger: MemoryLedger
   readonly #handling: Handling<Job>
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, logger }: InboxHost, options: Required<MemoryInboxOptions>) {
+  constructor({ handle, logger, measured }: InboxHost, options: Required<MemoryInboxOptions>) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#leaseMs = leaseMs
     this.#logger = logger
+    this.#measured = measured
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
       (deadLetter) => this.#replay(deadLetter),
@@ -109,6 +115,12 @@ class MemoryInbox implements Inbox {
     this.#claims = store.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) })
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.events = {
+      states: ['waiting', 'running', 'retrying', 'dead'],
+      list: (query) => pageOf(this.#records(), query),
+      get: (key) => this.#record(key),
+      retryNow: (key) => this.#handling.retryNow(this.#jobs.get(key)),
+    }
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
@@ -164,7 +176,9 @@ class MemoryInbox implements Inbox {
         job.inItsRequest = true
         waitUntil(job.ended())
       }
-      const claim = this.#claims.claim(job.key)
+      const measured = this.#measured
+      const ask = () => this.#claims.claim(job.key)
+      const claim = measured === undefined ? ask() : measure(measured, 'claim', ask)
       if (!isPromise(claim)) return this.#claimed(job, claim)
       job.claim = claim.then(
         (answer) => this.#claimed(job, answer),
@@ -195,9 +209,9 @@ class MemoryInbox implements Inbox {
     throw error
   }
 
-  #replay({ key, event, receivedAt, completed }: DeadEvent): void {
+  #replay({ key, event, receivedAt, trace, completed, failedAttempts }: DeadEvent): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
-    const job = this.#admit({ event, receivedAt }, false, { attempts: 0, completed })
+    const job = this.#admit({ event, receivedAt, trace }, false, { attempts: 0, completed, failedAttempts })
     if (job === undefined) throw new WebhookError('overloaded', 'too many events are waiting')
     this.#handling.add(job)
   }
@@ -212,6 +226,22 @@ class MemoryInbox implements Inbox {
 
   stats(): InboxStats {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+  }
+
+  *#records(): IterableIterator<EventRecord> {
+    for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
+    for (const deadLetter of this.deadLetters) yield deadRecord(deadLetter)
+  }
+
+  #record(key: string): EventRecord | undefined {
+    const job = this.#jobs.get(key)
+    if (job !== undefined && job.state !== 'claiming') return job.record()
+    const deadLetter = this.deadLetters.get(key)
+    return deadLetter && deadRecord(deadLetter)
+  }
+
+  history(mediaId: string): readonly EventRecord[] {
+    return pageOf(this.#records(), { mediaId, limit: historyLimit }).events.toReversed()
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {

@@ -164,7 +164,7 @@ class QueueInbox implements Inbox {
 
   /** Handles an event that is claimed, and gives the claim back unless the event is done. */
   async #attempt(attempt: MessageAttempt): Promise<MessageResult> {
-    const { event, receivedAt } = attempt.accepted
+    const { event } = attempt.accepted
     const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event), attempt.number)
     let isDone = false
     try {
@@ -172,7 +172,7 @@ class QueueInbox implements Inbox {
       if (completed === undefined) return this.#afterLease
       attempt.completed = completed
       attempt.succeeded = (handler) => this.#recorded(handlers.complete(handler))
-      const result = await this.#host.handle(event, receivedAt, attempt)
+      const result = await this.#host.handle(attempt.accepted, attempt)
       isDone = result.status === 'done'
       if (result.status === 'done') await this.#recorded(completeIn(this.#claims, event.key))
       else await this.#recorded(Promise.all(result.completed.map((handler) => handlers.complete(handler))))

@@ -25,6 +25,22 @@ export interface UnreadableDelivery {
   readonly body: Uint8Array
 }
 
+/** An attempt at an event in which a handler failed. */
+export interface FailedAttempt {
+  /** 1 for the first attempt. It begins at 1 again after a replay. */
+  readonly number: number
+  /** The handlers that failed. `handler` is `none` if no handler ran. */
+  readonly failures: readonly HandlerFailure[]
+  /** The time at which the attempt ended. */
+  readonly failedAt: Date
+}
+
+/**
+ * The trace that an event's delivery belongs to, as headers such as `traceparent`. It is stored with the event, so that
+ * handlers which run later, or in another process, belong to that trace.
+ */
+export type TraceCarrier = Readonly<Record<string, string>>
+
 /** An event that could not be handled, or a delivery that could not be parsed. */
 export interface DeadLetter {
   /** The event's key; an unreadable delivery's is made from its body. */
@@ -41,8 +57,12 @@ export interface DeadLetter {
   readonly completed: readonly string[]
   /** The handlers that failed in the last attempt. `handler` is `none` if no handler ran. */
   readonly failures: readonly HandlerFailure[]
+  /** The newest 20 attempts that failed, oldest first. Absent where the inbox does not keep them. */
+  readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** The time at which it became a dead letter. */
   readonly diedAt: Date
+  /** The trace of its delivery, if there was one. */
+  readonly trace?: TraceCarrier | undefined
 }
 
 /** A dead letter that is an event. */
@@ -65,6 +85,38 @@ export interface DeadLetters {
   replay(key: string): MaybePromise<boolean>
   /** Deletes the dead letter for good. `false`: no dead letter has that key. */
   discard(key: string): MaybePromise<boolean>
+  /**
+   * Replays the dead letters that there are now, oldest first, those of a type or a time if you name one. While the inbox
+   * is full it waits. An unreadable delivery that still cannot be parsed stays, and counts as kept.
+   * @throws WebhookError `invalid_option`, or `closing` or `unavailable` when the inbox can take no more; the rest is kept
+   */
+  replayAll?(options?: ReplayAllOptions): Promise<ReplayReport>
+}
+
+/** The options of {@link DeadLetters.replayAll}. */
+export interface ReplayAllOptions {
+  /** Replays only events of this type, and no unreadable deliveries. */
+  readonly type?: string
+  /** Replays only what became a dead letter at this time or later. */
+  readonly since?: Date
+  /**
+   * The most that are replayed in a second, so that what failed under load does not fail again.
+   * @defaultValue 100
+   */
+  readonly perSecond?: number
+  /** Called after each one. */
+  readonly onProgress?: (report: ReplayReport) => void
+  /** Stops the replay when it is aborted. The promise then resolves with what was done. */
+  readonly signal?: AbortSignal
+}
+
+/** The number of dead letters of a replay. */
+export interface ReplayReport {
+  /** Those that match the options. */
+  readonly total: number
+  readonly replayed: number
+  /** Those that were gone by then, or could not be parsed again. */
+  readonly kept: number
 }
 
 /** The number of events in an inbox, by state. */
@@ -77,4 +129,125 @@ export interface InboxStats {
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
+  /** When the delivery of the oldest event that waits to start was received. Absent if none waits, or nobody knows. */
+  readonly oldestWaitingAt?: Date | undefined
+}
+
+/**
+ * The state of an event in an inbox: accepted and not started, with its handlers running, waiting for its next attempt, a
+ * dead letter, or handled.
+ */
+export type EventState = 'waiting' | 'running' | 'retrying' | 'dead' | 'handled'
+
+/** An event as its inbox knows it. */
+export interface EventRecord {
+  readonly key: string
+  readonly type: string
+  readonly mediaId: string
+  readonly state: EventState
+  /** Absent once the event was handled: its payload is not kept. */
+  readonly event?: MediaEvent | undefined
+  /** The time at which its delivery was received. */
+  readonly receivedAt: Date
+  /** The number of attempts that have started. */
+  readonly attempts: number
+  /** Names of the handlers that succeeded. */
+  readonly completed: readonly string[]
+  /** The newest 20 attempts that failed, oldest first. */
+  readonly failedAttempts: readonly FailedAttempt[]
+  /** When the next attempt is due. Only while it is `retrying`. */
+  readonly dueAt?: Date | undefined
+  /** When it was handled, or became a dead letter. */
+  readonly endedAt?: Date | undefined
+  /** The trace of its delivery, if there was one and the inbox still has it. */
+  readonly trace?: TraceCarrier | undefined
+}
+
+/** The options of {@link InboxEvents.list}. */
+export interface EventQuery {
+  /** Lists only events in this state. */
+  readonly state?: EventState
+  /** Lists only events of this type. */
+  readonly type?: string
+  /** Lists only events of this media. */
+  readonly mediaId?: string
+  /**
+   * By the time of acceptance.
+   * @defaultValue 'newest'
+   */
+  readonly order?: 'newest' | 'oldest'
+  /**
+   * The most events of a page.
+   * @defaultValue 100
+   */
+  readonly limit?: number
+  /** The `cursor` of the page before, for the next one. The other options have to be the same. */
+  readonly cursor?: string
+}
+
+/** A page of events. */
+export interface EventPage {
+  readonly events: readonly EventRecord[]
+  /** Present if there may be more. */
+  readonly cursor?: string | undefined
+}
+
+/** The events of an inbox, while it handles them too. Unreadable deliveries are found among the dead letters only. */
+export interface InboxEvents {
+  /** The states that it knows events in. Without `handled`, an event is gone once it was handled. */
+  readonly states: readonly EventState[]
+  /**
+   * Lists events.
+   * @throws WebhookError `invalid_option` for a state, limit or cursor that is none
+   */
+  list(query?: EventQuery): MaybePromise<EventPage>
+  /** Returns the event with that key, or `undefined`. */
+  get(key: string): MaybePromise<EventRecord | undefined>
+  /** Starts the next attempt of an event that waits for it. `false`: no event with that key does. */
+  retryNow(key: string): MaybePromise<boolean>
+}
+
+/** What a receiver, or all the receivers of an inbox, did in one minute. */
+export interface ActivityMinute {
+  /** The start of the minute. */
+  readonly startedAt: Date
+  /** Deliveries whose event was accepted. */
+  readonly accepted: number
+  readonly duplicates: number
+  /** Deliveries that were answered with anything but 200. */
+  readonly rejected: number
+  /** Events whose handlers have all succeeded. */
+  readonly handled: number
+  /** Attempts in which a handler failed. */
+  readonly failed: number
+  /** Times from the call of the receiver to the acknowledgement of a delivery, accepted or duplicate. */
+  readonly acknowledgement: Durations
+  /** Times from the receipt of an event's delivery until it was handled. */
+  readonly handling: Durations
+}
+
+/**
+ * The number of durations up to each of `durationBounds`, in ms, and above the one before. The last number counts those
+ * above all bounds.
+ */
+export type Durations = readonly number[]
+
+/** The part of an inbox that operators use: what it has, and what became of it. */
+export interface ReadableInbox {
+  /** Counts the events by state. */
+  stats(): MaybePromise<InboxStats>
+  /** Lists, replays and discards dead letters. */
+  readonly deadLetters: DeadLetters
+  /** Lists events, and retries them. Absent if the inbox cannot be asked. */
+  readonly events?: InboxEvents | undefined
+  /**
+   * Returns the newest 1,000 events of a media, in order of acceptance. Where `events.states` has `handled`, they are the
+   * whole story of the time for which event keys are remembered.
+   */
+  history?(mediaId: string): MaybePromise<readonly EventRecord[]>
+  /**
+   * Returns the minutes since then in which something was done, oldest first, of all processes. The last 24 h are kept.
+   * Absent if the inbox does not record it.
+   */
+  activity?(since: Date): MaybePromise<readonly ActivityMinute[]>
 }

@@ -17,6 +17,7 @@ import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
 import type { Hooks } from './hooks.ts'
+import type { Telemetry } from './telemetry.ts'
 
 /**
  * The options of `createReceiver`.
@@ -66,8 +67,10 @@ export interface ReceiverOptions<Additions = unknown> {
    * @defaultValue the id a verifier offers, otherwise a key made of the payload
    */
   readonly eventKey?: EventKeySource
-  /** Functions that get a report of each delivery and of each run of a handler. */
+  /** Functions that get a report of each delivery, of each run of a handler and of each attempt. */
   readonly hooks?: Hooks
+  /** Traces and measures the receiver: `openTelemetry()` of `media-webhooks/opentelemetry`. */
+  readonly telemetry?: Telemetry
   /**
    * Writes the log lines; it has the methods of a pino logger. Bodies, titles, secrets and URL queries are never
    * logged.
@@ -111,6 +114,8 @@ export interface Receiver<out Additions = unknown> {
   handles(type: EventType): boolean
   /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver<Additions>
+  /** Adds hooks to those that the receiver was made with. */
+  observe(hooks: Hooks): void
   /**
    * Resolves once the inbox can accept. Await it before the server listens, so that a database that cannot be used is an
    * error at start; until then, deliveries wait for the inbox.
@@ -143,7 +148,7 @@ export interface ReceiverSetup {
  */
 export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
-  const { handlers: _, hooks: __, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
+  const { handlers: _, hooks: __, telemetry, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
@@ -157,6 +162,8 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
   if (logger !== undefined && logLevels.some((level) => typeof logger?.[level] !== 'function')) {
     throw invalid(`a logger has the methods ${logLevels.join(', ')}`)
   }
+  if (telemetry !== undefined && typeof telemetry?.startDelivery !== 'function')
+    throw invalid('telemetry has to be openTelemetry() (are its parentheses missing?)')
   checkChoice('createReceiver', 'ack', ack, ['accepted', 'handled'])
   if (ack === 'handled' && inbox !== undefined && inbox.handlesNow !== true) {
     throw invalid(`ack 'handled' works with the memory inbox only, not with ${inbox.name}`)

@@ -17,6 +17,7 @@ import { type Acknowledgement, acknowledged, rejection, toRejectionError } from 
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { createReporter } from './reporter.ts'
 import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
+import type { DeliverySpan } from './telemetry.ts'
 
 /**
  * Makes a receiver, and opens its inbox.
@@ -33,7 +34,8 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
   const registry = new HandlerRegistry(options.handlers)
-  const reporter = createReporter(options.hooks ?? {}, logger)
+  const { telemetry } = options
+  const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
   const inbox = definition.open({
     handle: createDispatcher({
       registry,
@@ -46,14 +48,17 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     handlersOf: ({ type }) => registry.handlersFor(type).map(({ name }) => name),
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
+    observe: reporter.observe,
+    measured: telemetry && ((step, durationMs, error) => telemetry.measured(step, durationMs, error)),
   })
+  telemetry?.opened(inbox, definition.name)
   const bodyDeadlines = new Deadlines(bodyTimeoutMs)
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
   let onIdle = () => {}
 
   /** The path of a delivery. Only promises are awaited: each await costs as much as parsing the JSON. */
-  async function receive(delivery: Delivery): Promise<Acknowledgement> {
+  async function receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
     const startedAt = performance.now()
     let body: Uint8Array | ParsedBody | undefined
     let eventId: string | undefined
@@ -71,9 +76,9 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       eventId = isPromise(verified) ? await verified : verified
       const parsed = parseEvent(body, delivery, eventId, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
-      const taken = registry.handles(event.type) ? take(event, delivery) : 'ignored'
+      const taken = registry.handles(event.type) ? take(event, delivery, span) : 'ignored'
       const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
-      reporter.delivery(acknowledgement, startedAt, event)
+      reporter.delivery(acknowledgement, startedAt, event, undefined, span)
       return acknowledgement
     } catch (thrown) {
       const error = toRejectionError(thrown)
@@ -82,7 +87,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
         await keepUnreadable(inbox, error, delivery, body, eventId, eventKey).catch(notKept)
       }
       const acknowledgement = rejection(error.code, error.message)
-      reporter.delivery(acknowledgement, startedAt, event, error)
+      reporter.delivery(acknowledgement, startedAt, event, error, span)
       return acknowledgement
     } finally {
       if (--inFlight === 0) onIdle()
@@ -91,8 +96,13 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
 
-  const take = (event: MediaEvent, { waitUntil }: Delivery) => {
-    const accepted = { event, receivedAt: new Date() }
+  const receiveTraced = (delivery: Delivery) => {
+    const span = telemetry?.startDelivery(delivery)
+    return span === undefined ? receive(delivery) : span.within(() => receive(delivery, span))
+  }
+
+  const take = (event: MediaEvent, { waitUntil }: Delivery, span: DeliverySpan | undefined) => {
+    const accepted = { event, receivedAt: new Date(), trace: span?.trace }
     const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
       ? accept(inbox, accepted, stay)
@@ -102,6 +112,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   /** Waits until the deliveries in flight are accepted, then closes the inbox. */
   async function close(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
+    telemetry?.closing()
     const idle = new Promise<void>((resolve) => {
       onIdle = resolve
     })
@@ -112,7 +123,8 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   return withRegistration(registry, {
     inbox,
     setup: { ack, inbox: definition, logger },
-    receive,
+    receive: telemetry === undefined ? (delivery) => receive(delivery) : receiveTraced,
+    observe: reporter.observe,
     async handle(message, options) {
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
@@ -126,7 +138,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 /** Adds the methods that register handlers. */
 function withRegistration(
   registry: HandlerRegistry,
-  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'handle' | 'ready' | 'close'>,
+  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'observe' | 'handle' | 'ready' | 'close'>,
 ): Receiver<never> {
   const receiver: Receiver<never> = {
     ...path,

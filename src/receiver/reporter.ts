@@ -1,9 +1,12 @@
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { HandlerRun, RunReporter } from '../handlers/dispatcher.ts'
+import type { HandlerRun } from '../handlers/handler-run.ts'
+import type { AttemptReport, HandlingReport, RunReporter } from '../handlers/reports.ts'
+import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
-import type { DeliveryReport, HandlingReport, Hooks } from './hooks.ts'
+import type { DeliveryReport, Hooks } from './hooks.ts'
+import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
 // Rejections are warnings, with two exceptions: those that browsers, networks, deployments or slow handlers cause
 // are harmless, and those of a receiver that cannot take any delivery are errors.
@@ -27,11 +30,26 @@ const handlingLevels: Record<HandlingReport['outcome'], LogLevel> = {
 
 /** Reports to the hooks and the logger. An error of either never reaches the caller. */
 export interface Reporter extends RunReporter {
-  delivery(acknowledgement: Acknowledgement, startedAt: number, event?: MediaEvent, error?: Error): void
+  delivery(
+    acknowledgement: Acknowledgement,
+    startedAt: number,
+    event: MediaEvent | undefined,
+    error?: Error,
+    span?: DeliverySpan,
+  ): void
+  /** Adds hooks to those that get reports. */
+  observe(hooks: Hooks): void
 }
 
+/** The hooks of one kind, which are called with each report. */
+type Listeners<Report> = ((report: Report) => void)[]
+
 /** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
-export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
+export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
+  const deliveries: Listeners<DeliveryReport> = []
+  const runs: Listeners<HandlingReport> = []
+  const attempts: Listeners<AttemptReport> = []
+
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
   const guarded = (what: string, call: () => unknown): void => {
@@ -47,25 +65,51 @@ export function createReporter(hooks: Hooks, logger: SafeLogger): Reporter {
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
-  return {
+  const tell = <Report>(what: string, listeners: Listeners<Report>, report: Report): void => {
+    for (const listener of listeners) guarded(`the ${what} hook`, () => listener(report))
+  }
+
+  const reporter: Reporter = {
     guarded,
-    delivery(acknowledgement, startedAt, event, error) {
+    startRun: telemetry && ((run) => telemetry.startRun(run)),
+    observe(each) {
+      if (each.delivery !== undefined) deliveries.push((report) => each.delivery?.(report))
+      if (each.handling !== undefined) runs.push((report) => each.handling?.(report))
+      if (each.attempt !== undefined) attempts.push((report) => each.attempt?.(report))
+    },
+    delivery(acknowledgement, startedAt, event, error, span) {
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
       const isLogged = logger.isLevelEnabled(level)
-      if (!isLogged && hooks.delivery === undefined) return
+      if (!isLogged && deliveries.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
-      guarded('the delivery hook', () => hooks.delivery?.(report))
+      tell('delivery', deliveries, report)
+      span?.end(report)
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
       const level = outcome === 'handled' && error !== undefined ? 'error' : handlingLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
-      if (!isLogged && hooks.handling === undefined) return
+      if (!isLogged && runs.length === 0 && telemetry === undefined) return
       const report = handlingReport(outcome, run, error, retryInMs)
-      guarded('the handling hook', () => hooks.handling?.(report))
+      tell('handling', runs, report)
+      if (telemetry !== undefined) run.span?.end(report)
       if (isLogged) log(level, handlingLine(report), report)
     },
+    attempt(outcome, accepted, attempt) {
+      if (attempts.length > 0) tell('attempt', attempts, attemptReport(outcome, accepted, attempt))
+    },
   }
+  reporter.observe(hooks)
+  if (telemetry !== undefined) reporter.observe(telemetry)
+  return reporter
+}
+
+function attemptReport(
+  outcome: AttemptReport['outcome'],
+  { event: { key, type, mediaId }, receivedAt }: AcceptedEvent,
+  attempt: number,
+): AttemptReport {
+  return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
 }
 
 function handlingReport(

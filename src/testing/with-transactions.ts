@@ -34,7 +34,7 @@ export function withTransactions<Client>(
     open: ({ handle, ...host }) =>
       definition.open({
         ...host,
-        handle: (event, receivedAt, attempt) => handle(event, receivedAt, new TransactionalAttempt(attempt, begin)),
+        handle: (accepted, attempt) => handle(accepted, new TransactionalAttempt(attempt, begin)),
       }),
   }
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { createDispatcher, type RunReporter } from '../../src/handlers/dispatcher.ts'
+import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
+import type { RunReporter } from '../../src/handlers/reports.ts'
 import type { RetrySchedule } from '../../src/handlers/retry.ts'
 import type { Attempt } from '../../src/inbox/inbox.ts'
 import type { HandlerContext } from '../../src/index.ts'
@@ -25,16 +26,17 @@ async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {
   const reports: string[] = []
   const reporter: RunReporter = {
     run: (outcome, { handler }, _error, retryInMs) => void reports.push([handler, outcome, retryInMs].join(' ').trim()),
+    attempt() {},
     guarded: (_what, call) => void call(),
   }
   const warn = vi.fn()
   const logger = { ...silent, warn }
   const handle = createDispatcher({ registry, reporter, logger, handlerTimeoutMs: 1_000, retry })
-  const { event, receivedAt } = eventOf('one')
+  const accepted = eventOf('one')
   const { signal } = new AbortController()
   const defaults = { number: 1, completed: [], aborted: false, signal }
-  const result = await handle(event, receivedAt, Object.assign(attempt, { ...defaults, ...attempt }))
-  return { result, reports, toldOfErrors, warnings: warn.mock.calls, event }
+  const result = await handle(accepted, Object.assign(attempt, { ...defaults, ...attempt }))
+  return { result, reports, toldOfErrors, warnings: warn.mock.calls, event: accepted.event }
 }
 
 describe('the record that a handler has succeeded', () => {
@@ -77,7 +79,7 @@ describe('an attempt in which several handlers fail', () => {
     const delayAfter = vi.fn(() => 100 * delayAfter.mock.calls.length)
     const { result, reports } = await attempted(handlers, { number: 4 }, { attempts: 5, delayAfter })
     expect(delayAfter.mock.calls).toEqual([[4]])
-    expect(result).toEqual({ status: 'retry', delayMs: 100, completed: ['fine'] })
+    expect(result).toMatchObject({ status: 'retry', delayMs: 100, completed: ['fine'] })
     expect(reports).toEqual(['one retried 100', 'fine handled', 'two retried 100'])
   })
 
@@ -102,7 +104,7 @@ describe('an event that has no handler any more', () => {
 
   test('is retried, since a rollback may register one, and says so', async () => {
     const { result, warnings, event } = await attempted({}, { completed: ['removed'] }, retry)
-    expect(result).toEqual({ status: 'retry', delayMs: 7, completed: ['removed'] })
+    expect(result).toMatchObject({ status: 'retry', delayMs: 7, completed: ['removed'] })
     expect(warnings).toEqual([[{ type: event.type, retryInMs: 7 }, expect.stringContaining(event.type)]])
   })
 
@@ -124,7 +126,7 @@ describe('an attempt that the inbox takes back', () => {
     }
     const handlers = { stopped, left: () => expect.unreachable() }
     const { result, reports, toldOfErrors } = await attempted(handlers, attempt, retry)
-    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [] })
+    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [], failures: [] })
     expect(reports).toEqual(['stopped stopped'])
     expect(toldOfErrors).toEqual([])
   })

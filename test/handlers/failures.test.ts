@@ -209,8 +209,7 @@ describe('an attempt that the inbox aborts', () => {
     const retry = { attempts: 5, delayAfter: () => 0 }
     const handle = createDispatcher({ registry, reporter, logger: silent, handlerTimeoutMs: 1_000, retry })
     const attempt = { number: 1, completed: ['removed'], aborted: false, signal: new AbortController().signal }
-    const { event, receivedAt } = eventOf('one')
-    expect(await handle(event, receivedAt, attempt)).toMatchObject({ status: 'retry', completed: ['removed'] })
+    expect(await handle(eventOf('one'), attempt)).toMatchObject({ status: 'retry', completed: ['removed'] })
   })
 
   test('starts no other handler, and returns every handler that has completed, in this attempt or before', async () => {
@@ -228,9 +227,8 @@ describe('an attempt that the inbox aborts', () => {
       handlerTimeoutMs: 1_000,
     }
     const handle = createDispatcher({ ...options, retry: { attempts: 5, delayAfter: () => 0 } })
-    const { event, receivedAt } = eventOf('one')
     const attempt = { number: 2, completed: ['earlier'], aborted: false, signal: controller.signal }
-    const result = handle(event, receivedAt, attempt)
+    const result = handle(eventOf('one'), attempt)
     await started
     attempt.aborted = true
     finish()

@@ -45,7 +45,7 @@ describe('the lease of an event', () => {
     await inbox.accept(eventOf('retrying'))
     await calls.next()
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     await vi.advanceTimersByTimeAsync(50_000)
     expect(inbox.stats()).toMatchObject({ running: 1, waiting: 1, retrying: 1 })
     for (const key of ['running', 'waiting', 'retrying']) {
@@ -171,7 +171,7 @@ describe('an event whose lease was lost', () => {
     const first = machine()
     await first.inbox.accept(eventOf('one'))
     const call = await first.calls.next()
-    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     first.intercept.renew = async () => false
     await vi.advanceTimersByTimeAsync(leaseMs)
     expect(first.inbox.stats()).toMatchObject({ retrying: 0 })

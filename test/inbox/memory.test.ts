@@ -38,7 +38,7 @@ describe('a memory inbox that is full', () => {
     const { inbox, calls } = openInbox(memoryInbox({ maxWaiting: 1 }))
     await inbox.accept(eventOf('1'))
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     await nextTurn()
     expect(await inbox.accept(eventOf('2'))).toBe('overloaded')
   })
@@ -145,7 +145,7 @@ describe('closing a memory inbox', () => {
     await inbox.accept(eventOf('retrying'))
     const running = await calls.next()
     const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: retryMs, completed: [] })
+    retrying.finish({ status: 'retry', delayMs: retryMs, completed: [], failures: [] })
     return { inbox, calls, running }
   }
 
@@ -191,7 +191,7 @@ describe('a memory inbox', () => {
     let over = false
     await inbox.accept(eventOf('1'), { waitUntil: (ended) => void ended.then(() => (over = true)) })
     const first = await calls.next()
-    first.finish({ status: 'retry', delayMs: 5, completed: [] })
+    first.finish({ status: 'retry', delayMs: 5, completed: [], failures: [] })
     const second = await calls.next()
     expect(over).toBe(false)
     second.finish()

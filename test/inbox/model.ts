@@ -30,7 +30,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 const results: Readonly<Record<'done' | 'retry' | 'dead', HandlingResult>> = {
   done: { status: 'done' },
   // Long enough that the next attempt is not part of the test.
-  retry: { status: 'retry', delayMs: 600_000, completed: ['a'] },
+  retry: { status: 'retry', delayMs: 600_000, completed: ['a'], failures: [] },
   dead: { status: 'dead', completed: ['a'], failures: [{ handler: 'b', message: 'Error: no' }] },
 }
 

@@ -7,5 +7,5 @@ export function openWith(definition: InboxDefinition, handle: Handle, logger: Lo
   const parse = () => {
     throw new Error('this test has no unreadable deliveries')
   }
-  return definition.open({ handle, handlersOf: () => [], parse, logger })
+  return definition.open({ handle, handlersOf: () => [], parse, logger, observe() {} })
 }

@@ -113,7 +113,7 @@ describe('on Workers', () => {
     await inbox.accept(eventOf('one'), { waitUntil })
     await vi.advanceTimersByTimeAsync(5)
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs: 2_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 2_000, completed: [], failures: [] })
     await vi.advanceTimersByTimeAsync(5)
     vi.clearAllTimers()
     await vi.advanceTimersByTimeAsync(31_000)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HandlerRun } from '../../src/handlers/dispatcher.ts'
+import type { HandlerRun } from '../../src/handlers/handler-run.ts'
 import type { HandlingReport, Logger } from '../../src/index.ts'
 import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'

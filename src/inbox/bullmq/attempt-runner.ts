@@ -82,7 +82,7 @@ export class AttemptRunner {
     // It may have waited for its turn.
     if (attempt.aborted) return
     const { job, accepted } = attempt
-    const result = await this.#handle(accepted.event, accepted.receivedAt, attempt)
+    const result = await this.#handle(accepted, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return
     if (result.status === 'done') return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { DeadEvent, DeadLetters } from '../reading.ts'
+import type { DeadEvent, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { replayAll } from '../shared/replay-all.ts'
 
 /** Dead letters in memory: the `max` newest. */
 export class MemoryDeadLetters implements DeadLetters {
@@ -42,6 +43,14 @@ export class MemoryDeadLetters implements DeadLetters {
     if (deadLetter === undefined) return false
     this.#replay(deadLetter)
     return this.#deadLetters.delete(key)
+  }
+
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
+    return replayAll(this, options)
+  }
+
+  *[Symbol.iterator](): IterableIterator<DeadEvent> {
+    yield* this.#deadLetters.values()
   }
 
   discard(key: string): boolean {

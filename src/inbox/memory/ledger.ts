@@ -31,8 +31,10 @@ export class MemoryLedger implements Ledger {
     this.#claims.complete(job.key, recorded)
   }
 
-  bury({ key, accepted, number }: Job, { completed, failures }: DeadResult, recorded: () => void): void {
-    this.#deadLetters.add({ ...accepted, key, attempts: number, completed, failures, diedAt: new Date() })
+  bury(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, accepted, number: attempts } = job
+    const failedAttempts = job.failedWith(failures)
+    this.#deadLetters.add({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })
     this.#claims.complete(key, recorded)
   }
 

@@ -75,7 +75,16 @@ export class Handling<EachJob extends Job> {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
     job.aliveUntil = performance.now() + delayMs + retrySlackMs
+    job.retryAt = Date.now() + delayMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
+  }
+
+  /** Starts the next attempt of a job that waits for it. `false`: it does not. */
+  retryNow(job: EachJob | undefined): boolean {
+    if (job?.state !== 'retrying' || this.#giveUpRetries !== undefined) return false
+    clearTimeout(job.retryTimer)
+    this.add(job)
+    return true
   }
 
   /**
@@ -103,7 +112,7 @@ export class Handling<EachJob extends Job> {
       this.#lanes.abandon(job)
       this.#finished(
         job,
-        job.number < maxRequests ? { status: 'retry', delayMs: 0, completed: job.completed } : lost(job),
+        job.number < maxRequests ? { status: 'retry', delayMs: 0, completed: job.completed, failures: [] } : lost(job),
       )
     }
     // The turn in which the waiting ones were to start may have ended with its request.
@@ -125,8 +134,7 @@ export class Handling<EachJob extends Job> {
     if (job.hasEnded) return Promise.resolve()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { number } = job
-    const { event, receivedAt } = job.accepted
-    return this.#handle(event, receivedAt, job).then((result) => {
+    return this.#handle(job.accepted, job).then((result) => {
       // A run that was given up can still end, when the next attempt has the event.
       if (job.number === number) this.#finished(job, result)
     })
@@ -153,8 +161,8 @@ export class Handling<EachJob extends Job> {
     else this.#ledger.letGo?.(job, result, recorded)
   }
 
-  #retryLater(job: EachJob, { delayMs, completed }: RetryResult): void {
-    job.nextAttempt(completed)
+  #retryLater(job: EachJob, { delayMs, completed, failures }: RetryResult): void {
+    job.nextAttempt(completed, failures)
     this.addLater(job, delayMs)
     this.#ledger.postpone?.(job, Date.now() + delayMs)
   }

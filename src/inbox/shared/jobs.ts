@@ -5,12 +5,16 @@ import type { LaneJob } from '../../internal/lanes.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { longestWaitMs, type Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult, UnfinishedEvent } from '../inbox.ts'
+import type { EventRecord, FailedAttempt, HandlerFailure, InboxStats } from '../reading.ts'
+import { withFailure } from './failed-attempts.ts'
 
 /** The attempts that were made at an event before it became this job. */
 export interface EarlierAttempts {
   readonly attempts: number
   /** Names of the handlers that succeeded, which do not run again. */
   readonly completed: readonly string[]
+  /** The newest ones that failed. */
+  readonly failedAttempts?: readonly FailedAttempt[] | undefined
 }
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
@@ -30,10 +34,13 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
   number: number
   completed: readonly string[]
+  failedAttempts: readonly FailedAttempt[]
   succeeded: Attempt['succeeded']
   /** The answer to the claim, while it is pending. */
   claim: Promise<Claim> | undefined
   retryTimer: Timer | undefined
+  /** When its next attempt is due, in ms since the epoch, while it waits for one. */
+  retryAt: number | undefined
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
@@ -47,11 +54,36 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     this.inItsRequest = once
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
+    this.failedAttempts = earlier.failedAttempts ?? []
   }
 
-  nextAttempt(completed: readonly string[]): void {
+  /** Counts the next attempt, after one that has failed. */
+  nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[]): void {
+    this.failedAttempts = this.failedWith(failures)
     this.number++
     this.completed = completed
+  }
+
+  /** Lists the attempts that failed, the current one included. */
+  failedWith(failures: readonly HandlerFailure[]): readonly FailedAttempt[] {
+    return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
+  }
+
+  /** Shows it as an event of the inbox. */
+  record(): EventRecord {
+    const { key, type, mediaId } = this.accepted.event
+    const { state, retryAt, failedAttempts } = this
+    return {
+      ...this.accepted,
+      key,
+      type,
+      mediaId,
+      state: state === 'retrying' ? state : isRunning(state) ? 'running' : 'waiting',
+      attempts: isRunning(state) ? this.number : this.number - 1,
+      completed: this.completed,
+      failedAttempts,
+      ...(state === 'retrying' && retryAt !== undefined && { dueAt: new Date(retryAt) }),
+    }
   }
 
   /** Aborts the current attempt, and cancels the next one. */
@@ -74,6 +106,9 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     this.#waiting = undefined
   }
 }
+
+/** `recording`: the handlers are done, and the event still holds its place. */
+const isRunning = (state: Job['state']): boolean => state === 'running' || state === 'recording'
 
 /** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
 export class Jobs<EachJob extends Job = Job> {
@@ -128,13 +163,18 @@ export class Jobs<EachJob extends Job = Job> {
     return unfinished
   }
 
-  counts(): { waiting: number; running: number; retrying: number } {
+  counts(): Omit<InboxStats, 'deadLetters'> {
     const counts = { waiting: 0, running: 0, retrying: 0 }
-    for (const { state } of this) {
+    let oldestWaitingAt: Date | undefined
+    for (const { state, accepted } of this) {
       if (state === 'retrying') counts.retrying++
-      else if (state === 'running' || state === 'recording') counts.running++
-      else counts.waiting++
+      else if (isRunning(state)) counts.running++
+      else {
+        counts.waiting++
+        if (oldestWaitingAt === undefined || accepted.receivedAt < oldestWaitingAt)
+          oldestWaitingAt = accepted.receivedAt
+      }
     }
-    return counts
+    return oldestWaitingAt === undefined ? counts : { ...counts, oldestWaitingAt }
   }
 }

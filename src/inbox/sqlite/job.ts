@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
+import type { HandlerFailure } from '../reading.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { SqliteTransactions } from './transactions.ts'
 
@@ -33,8 +34,8 @@ export class SqliteJob extends Job implements Attempt {
     return this.#transactions.run(this, scope, run)
   }
 
-  override nextAttempt(completed: readonly string[]): void {
-    super.nextAttempt(completed)
+  override nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[]): void {
+    super.nextAttempt(completed, failures)
     this.crashes = 0
   }
 }

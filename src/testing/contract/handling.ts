@@ -1,6 +1,15 @@
 import { WebhookError } from '../../errors.ts'
 import type { EventType, MediaEvent } from '../../events/catalogue.ts'
-import type { AcceptedEvent, Attempt, Handle, HandlingResult, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
+import type {
+  AcceptedEvent,
+  ActivityObserver,
+  Attempt,
+  Handle,
+  HandlingResult,
+  Inbox,
+  InboxDefinition,
+} from '../../inbox/inbox.ts'
+import type { InboxStats } from '../../inbox/reading.ts'
 import type { Logger } from '../../internal/logger.ts'
 
 /** An attempt that an inbox has started, and that ends as the test says. */
@@ -26,17 +35,16 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 export function openInbox(
   definition: InboxDefinition,
   logger = silent,
-): { readonly inbox: Inbox; readonly calls: Calls } {
+): { readonly inbox: Inbox; readonly calls: Calls; readonly observers: readonly ActivityObserver[] } {
   const started: Call[] = []
   const waiting: ((call: Call) => void)[] = []
   const open = new Set<Call>()
   let over = false
 
-  const handle: Handle = (event, receivedAt, attempt) =>
+  const handle: Handle = (accepted, attempt) =>
     new Promise((resolve) => {
       const call: Call = {
-        event,
-        receivedAt,
+        ...accepted,
         attempt,
         finish(result = { status: 'done' }) {
           open.delete(call)
@@ -52,7 +60,14 @@ export function openInbox(
   const parse = (): never => {
     throw new WebhookError('malformed', 'the delivery still cannot be parsed')
   }
-  const inbox = definition.open({ handle, handlersOf: () => ['a', 'b'], parse, logger })
+  const observers: ActivityObserver[] = []
+  const inbox = definition.open({
+    handle,
+    handlersOf: () => ['a', 'b'],
+    parse,
+    logger,
+    observe: (observer) => observers.push(observer),
+  })
   const calls: Calls = {
     async next() {
       const call = started.shift()
@@ -74,7 +89,7 @@ export function openInbox(
       for (const call of open) call.finish()
     },
   }
-  return { inbox, calls }
+  return { inbox, calls, observers }
 }
 
 /** Makes an event to accept. Without `mediaId`, it has a media of its own. */
@@ -104,4 +119,10 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
     if (performance.now() > deadline) throw new Error(`the condition did not hold within ${longestWaitMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
+}
+
+/** Counts the events of an inbox by state. */
+export async function countsOf(inbox: Inbox): Promise<InboxStats> {
+  const { waiting, running, retrying, deadLetters } = await inbox.stats()
+  return { waiting, running, retrying, deadLetters }
 }

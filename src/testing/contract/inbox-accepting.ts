@@ -35,7 +35,7 @@ export function checkAccepting(check: Check): void {
   checkDuplicates('answers duplicate to an event that waits for its retry', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     await until(async () => (await inbox.stats()).retrying === 1)
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })

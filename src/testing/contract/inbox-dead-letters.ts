@@ -1,5 +1,5 @@
 import type { Inbox } from '../../inbox/inbox.ts'
-import { type Calls, eventOf, until } from './handling.ts'
+import { type Calls, countsOf, eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
@@ -20,7 +20,7 @@ export function checkDeadLetters(checkInbox: Check): void {
     const accepted = eventOf('one')
     await inbox.accept(accepted)
     const first = await calls.next()
-    first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+    first.finish({ status: 'retry', delayMs: 5, completed: ['a'], failures: [] })
     const second = await calls.next()
     second.finish({ status: 'dead', completed: ['a'], failures })
     await until(async () => (await inbox.stats()).deadLetters === 1)
@@ -62,7 +62,7 @@ export function checkDeadLetters(checkInbox: Check): void {
     call.finish()
     await until(async () => (await inbox.stats()).running === 0)
     expect(await inbox.deadLetters.get('one')).toBe(undefined)
-    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+    expect(await countsOf(inbox)).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
@@ -81,7 +81,7 @@ export function checkDeadLetters(checkInbox: Check): void {
     await bury(inbox, calls, 'one')
     await inbox.deadLetters.replay('one')
     const first = await calls.next()
-    first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+    first.finish({ status: 'retry', delayMs: 5, completed: ['a'], failures: [] })
     const second = await calls.next()
     expect(second.attempt.number).toBe(2)
     second.finish({ status: 'dead', completed: ['a'], failures })

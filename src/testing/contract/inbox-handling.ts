@@ -1,4 +1,4 @@
-import { eventOf, until } from './handling.ts'
+import { countsOf, eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
 /** Checks the order in which events are handed over, and what the inbox does after each result. */
@@ -32,13 +32,13 @@ export function checkHandling(check: Check): void {
     const { inbox, calls, expect } = subject
     await inbox.accept(eventOf('one'))
     const first = await calls.next()
-    first.finish({ status: 'retry', delayMs: 10, completed: ['a'] })
+    first.finish({ status: 'retry', delayMs: 10, completed: ['a'], failures: [] })
     const second = await calls.next()
     expect(second.event).toEqual(first.event)
     expect(second.receivedAt).toEqual(first.receivedAt)
     expect(second.attempt.number).toBe(2)
     expect(second.attempt.completed).toEqual(['a'])
-    second.finish({ status: 'retry', delayMs: 10, completed: ['a', 'b'] })
+    second.finish({ status: 'retry', delayMs: 10, completed: ['a', 'b'], failures: [] })
     const third = await calls.next()
     expect(third.attempt.number).toBe(3)
     expect(third.attempt.completed).toEqual(['a', 'b'])
@@ -48,7 +48,7 @@ export function checkHandling(check: Check): void {
     await inbox.accept(eventOf('one'))
     const first = await calls.next()
     const failedAt = performance.now()
-    first.finish({ status: 'retry', delayMs: 60, completed: [] })
+    first.finish({ status: 'retry', delayMs: 60, completed: [], failures: [] })
     await calls.next()
     // Timers may be a millisecond early.
     expect(performance.now() - failedAt >= 58).toBe(true)
@@ -59,7 +59,7 @@ export function checkHandling(check: Check): void {
     await inbox.accept(eventOf('first', 'media'))
     const first = await calls.next()
     await inbox.accept(eventOf('second', 'media'))
-    first.finish({ status: 'retry', delayMs: 150, completed: [] })
+    first.finish({ status: 'retry', delayMs: 150, completed: [], failures: [] })
     const second = await calls.next()
     expect(second.event.key).toBe('second')
     second.finish()
@@ -68,22 +68,22 @@ export function checkHandling(check: Check): void {
   })
 
   const countsEvents: Parameters<Check>[1] = async ({ inbox, calls, ordered, expect }) => {
-    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+    expect(await countsOf(inbox)).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
     await inbox.accept(eventOf('dead'))
     const dead = await calls.next()
     dead.finish({ status: 'dead', completed: [], failures: [] })
     await inbox.accept(eventOf('retrying'))
     const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    retrying.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     await until(async () => (await inbox.stats()).running === 0)
     await inbox.accept(eventOf('running', 'media'))
     const running = await calls.next()
     if (ordered) await inbox.accept(eventOf('waiting', 'media'))
-    expect(await inbox.stats()).toEqual({ waiting: ordered ? 1 : 0, running: 1, retrying: 1, deadLetters: 1 })
+    expect(await countsOf(inbox)).toEqual({ waiting: ordered ? 1 : 0, running: 1, retrying: 1, deadLetters: 1 })
     running.finish()
     if (ordered) (await calls.next()).finish()
     await until(async () => (await inbox.stats()).running === 0)
-    expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 1, deadLetters: 1 })
+    expect(await countsOf(inbox)).toEqual({ waiting: 0, running: 0, retrying: 1, deadLetters: 1 })
   }
   check('counts its events', countsEvents, 'keepsEvents')
 }

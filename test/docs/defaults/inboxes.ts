@@ -17,7 +17,10 @@ export async function withOpen<Result>(definition: InboxDefinition, run: (opened
 }
 
 /** Reads a number of the inbox until it has been the same for 300 ms. */
-async function settled({ inbox }: Pick<Opened, 'inbox'>, name: keyof InboxStats): Promise<number> {
+async function settled(
+  { inbox }: Pick<Opened, 'inbox'>,
+  name: Exclude<keyof InboxStats, 'oldestWaitingAt'>,
+): Promise<number> {
   let [value, reads] = [-1, 0]
   while (reads < 6) {
     const { [name]: now } = await inbox.stats()
@@ -62,7 +65,7 @@ export async function maxDeadLettersOf(definition: InboxDefinition): Promise<num
   const parse = (): never => {
     throw new Error('nothing is unreadable here')
   }
-  const inbox = definition.open({ handle: async () => dead, handlersOf: () => [], parse, logger })
+  const inbox = definition.open({ handle: async () => dead, handlersOf: () => [], parse, logger, observe() {} })
   try {
     while (accepted < 11_000) {
       accepted += await acceptBatch({ inbox })

@@ -32,7 +32,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   const open = (timeoutMs?: number, logger?: Logger) => {
     inbox = openWith(
       bullmqInbox({ connection: `redis://127.0.0.1:${proxy.port}`, leaseMs: 1_000, ...(timeoutMs && { timeoutMs }) }),
-      async ({ key }) => {
+      async ({ event: { key } }) => {
         runs.set(key, (runs.get(key) ?? 0) + 1)
         return { status: 'done' }
       },

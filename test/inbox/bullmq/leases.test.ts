@@ -89,7 +89,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(call.attempt.aborted).toBe(false)
     // Otherwise the process that was paused could take the retry.
     await process.kill()
-    call.finish({ status: 'retry', delayMs: 10, completed: ['first'] })
+    call.finish({ status: 'retry', delayMs: 10, completed: ['first'], failures: [] })
     const again = await calls.next()
     expect(again.attempt.number).toBe(2)
     again.finish()
@@ -156,7 +156,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await first.accept(eventOf('one'))
     const failed = await failing.next()
     const failedAt = Date.now()
-    failed.finish({ status: 'retry', delayMs: 1_500, completed: ['a'] })
+    failed.finish({ status: 'retry', delayMs: 1_500, completed: ['a'], failures: [] })
     await first.close()
     const { inbox: second, calls } = open()
     expect(await second.stats()).toMatchObject({ retrying: 1 })
@@ -170,7 +170,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
   test('is handled once even if inboxes close and open under load', async () => {
     const runs = new Map<string, number>()
     const openCounting = () =>
-      openHandling(async ({ key }) => {
+      openHandling(async ({ event: { key } }) => {
         await sleep(5)
         runs.set(key, (runs.get(key) ?? 0) + 1)
         return { status: 'done' }

@@ -44,7 +44,7 @@ function acceptMany(inbox: Inbox, callers = 16) {
 /** Opens an inbox that handles events at once, and counts how often it handles each. */
 function openCounting(options: BullmqInboxOptions, logger?: Logger) {
   const runs = new Map<string, number>()
-  const count: Handle = async ({ key }) => {
+  const count: Handle = async ({ event: { key } }) => {
     runs.set(key, (runs.get(key) ?? 0) + 1)
     return { status: 'done' }
   }

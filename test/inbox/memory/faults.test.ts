@@ -25,9 +25,9 @@ function badNetwork(random: () => number) {
 function unluckyInbox(seed: number) {
   const random = seeded(seed)
   const done = new Map<string, number>()
-  const handle: Handle = async ({ key }, _receivedAt, { completed }) => {
+  const handle: Handle = async ({ event: { key } }, { completed }) => {
     await sleep(random() * 5)
-    if (random() < 0.3) return { status: 'retry', delayMs: random() * 10, completed }
+    if (random() < 0.3) return { status: 'retry', delayMs: random() * 10, completed, failures: [] }
     done.set(key, (done.get(key) ?? 0) + 1)
     return { status: 'done' }
   }

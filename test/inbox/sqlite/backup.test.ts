@@ -17,14 +17,14 @@ function open(path: string, handle: Handle) {
 
 const results: readonly HandlingResult[] = [
   { status: 'done' },
-  { status: 'retry', delayMs: 600_000, completed: ['a'] },
+  { status: 'retry', delayMs: 600_000, completed: ['a'], failures: [] },
   { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] },
 ]
 
 /** Accepts events, each of which is handled, waits for a retry or is a dead letter after 5 ms. */
 function underLoad(path: string) {
   const handled = new Set<string>()
-  const inbox = open(path, async ({ key }) => {
+  const inbox = open(path, async ({ event: { key } }) => {
     await pause(5)
     const result = results[Number(key) % results.length] as HandlingResult
     if (result.status === 'done') handled.add(key)
@@ -71,7 +71,7 @@ test('a copy that VACUUM INTO makes under load is an inbox with each event that 
 
   const unfinished = unfinishedIn(copy)
   const handledAgain = new Set<string>()
-  const restored = open(copy, async ({ key }) => {
+  const restored = open(copy, async ({ event: { key } }) => {
     handledAgain.add(key)
     return { status: 'done' }
   })

@@ -13,7 +13,7 @@ async function fileOfClock(offMs: number, delayMs: number): Promise<string> {
     const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('retried'))
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs, completed: [] })
+    call.finish({ status: 'retry', delayMs, completed: [], failures: [] })
     // Its retry is on disk once a later event is.
     await inbox.accept(eventOf('later'))
     return await crashed(path)

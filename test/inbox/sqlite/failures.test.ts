@@ -74,7 +74,7 @@ test('a retry that could not be recorded is recorded as soon as it can be', asyn
   await inbox.accept(eventOf('one'))
   const call = await calls.next()
   const blocker = blocked(path)
-  call.finish({ status: 'retry', delayMs: 60_000, completed: ['a'] })
+  call.finish({ status: 'retry', delayMs: 60_000, completed: ['a'], failures: [] })
   await until(async () => lines.includes('the inbox could not record a retry'))
   blocker.free()
   const file = openInboxFile(path)
@@ -139,7 +139,7 @@ async function withLostRetry() {
   await inbox.accept(eventOf('one'))
   const first = await calls.next()
   failing.sql = /^UPDATE inbox_event SET attempts/
-  first.finish({ status: 'retry', delayMs: 5, completed: ['a'] })
+  first.finish({ status: 'retry', delayMs: 5, completed: ['a'], failures: [] })
   const second = await calls.next()
   expect(lines).toContain('the inbox could not record a retry')
   failing.sql = nothing
@@ -155,7 +155,7 @@ test('an attempt that failed is recorded even if the next one has begun meanwhil
 
 test('a retry that could not be recorded does not replace the record of a later one', async () => {
   const { second, attempts } = await withLostRetry()
-  second.finish({ status: 'retry', delayMs: 60_000, completed: ['a', 'b'] })
+  second.finish({ status: 'retry', delayMs: 60_000, completed: ['a', 'b'], failures: [] })
   await until(async () => attempts() === 2)
   // Failed records are written again after a second.
   await new Promise((resolve) => setTimeout(resolve, 1_300))

@@ -20,7 +20,7 @@ describe('beside the inbox that has the file open', () => {
     const { inbox, calls, file } = await withDeadLetter()
     await inbox.accept(eventOf('retrying'))
     const call = await calls.next()
-    call.finish({ status: 'retry', delayMs: 60_000, completed: [] })
+    call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
     await inbox.accept(eventOf('running', 'media'))
     await inbox.accept(eventOf('waiting', 'media'))
     expect(file.stats()).toEqual({ waiting: 2, retrying: 1, deadLetters: 1 })

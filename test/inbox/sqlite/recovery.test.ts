@@ -70,7 +70,7 @@ describe('after a crash', () => {
       const { inbox, calls } = started({ path })
       const call = await calls.next()
       expect(call.attempt.number).toBe(number)
-      call.finish({ status: 'retry', delayMs: 0, completed: [] })
+      call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
       // Its retry is on disk once a later event is.
       await calls.next()
       await inbox.accept(eventOf(`another ${number}`, 'media of slow'))
@@ -83,7 +83,7 @@ describe('after a crash', () => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const dueAt = Date.now() + 400
-    call.finish({ status: 'retry', delayMs: 400, completed: ['a'] })
+    call.finish({ status: 'retry', delayMs: 400, completed: ['a'], failures: [] })
     // Its retry is on disk once a later event is.
     await inbox.accept(eventOf('two'))
     const next = started({ path: await crashed(path) })
@@ -184,7 +184,7 @@ describe('when the inbox is closed', () => {
     const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('retrying'))
     const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: 100, completed: ['a'] })
+    retrying.finish({ status: 'retry', delayMs: 100, completed: ['a'], failures: [] })
     await inbox.accept(eventOf('running', 'media'))
     await inbox.accept(eventOf('waiting', 'media'))
     const running = await calls.next()
@@ -207,7 +207,7 @@ describe('when the inbox is closed', () => {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     const closed = inbox.close({ timeoutMs: 60_000 })
-    call.finish({ status: 'retry', delayMs: 50, completed: ['a'] })
+    call.finish({ status: 'retry', delayMs: 50, completed: ['a'], failures: [] })
     expect((await closed).unfinished).toMatchObject([{ ...eventOf('one'), state: 'retrying' }])
     const next = started({ path })
     expect((await next.calls.next()).attempt).toMatchObject({ number: 2, completed: ['a'] })

@@ -15,7 +15,7 @@ test('a platform that waits is given a promise that lasts until the event was ha
   expect(await inbox.accept(eventOf('one'), { waitUntil })).toBe('accepted')
   expect(await inbox.accept(eventOf('one'), { waitUntil })).toBe('duplicate')
   expect(waited).toHaveLength(1)
-  ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: [] })
+  ;(await calls.next()).finish({ status: 'retry', delayMs: 1, completed: [], failures: [] })
   const second = await calls.next()
   expect(hasEnded).toBe(false)
   second.finish()

@@ -1,0 +1,79 @@
+import type { AcceptedEvent } from '../inbox/inbox.ts'
+import type { HandlerRun } from './handler-run.ts'
+
+/** The report of one run of one handler. */
+export interface HandlingReport {
+  /**
+   * - `handled`: it succeeded. With an `error`: it failed after its transaction was committed, and does not run again.
+   * - `retried`: it failed and will run again in `retryInMs`.
+   * - `dead-lettered`: it failed and no attempts are left.
+   * - `failed`: it failed under `ack: 'handled'`; the sender got 500, unless it had already got 503 `in_progress`.
+   * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
+   */
+  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
+  /** The handler's name. */
+  readonly handler: string
+  /** The event's key. */
+  readonly key: string
+  /** The event's type. */
+  readonly type: string
+  /** The id of the media that the event is about. */
+  readonly mediaId: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** The duration of this run, in ms. */
+  readonly durationMs: number
+  /** The pause before the next attempt, in ms. */
+  readonly retryInMs?: number | undefined
+  /** The error that the handler threw, also when it threw it after its transaction was committed. */
+  readonly error?: unknown
+}
+
+/** The report of one attempt at an event: every handler that had not succeeded yet has run once. */
+export interface AttemptReport {
+  /**
+   * - `handled`: all handlers of the event have succeeded.
+   * - `retried`: a handler failed, and the next attempt follows.
+   * - `dead-lettered`: a handler failed and no attempts are left.
+   * - `failed`: a handler failed under `ack: 'handled'`.
+   * - `stopped`: it was aborted, because the inbox closed or the lease was lost.
+   */
+  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
+  /** The event's key. */
+  readonly key: string
+  /** The event's type. */
+  readonly type: string
+  /** The id of the media that the event is about. */
+  readonly mediaId: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** The time since the event's delivery was received, in ms. Two machines' clocks can take part in it. */
+  readonly sinceReceivedMs: number
+}
+
+/** A run of a handler that begins. */
+export interface StartedRun {
+  readonly accepted: AcceptedEvent
+  /** The handler's name. */
+  readonly handler: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+}
+
+/** The span of a run of a handler. */
+export interface RunSpan {
+  /** Calls the handler while the span is the active one, and returns its result. */
+  within<Result>(call: () => Result): Result
+  /** Ends the span. */
+  end(report: HandlingReport): void
+}
+
+/** Takes the outcome of each run of a handler, and of each attempt. */
+export interface RunReporter {
+  /** Starts the span of a run. Absent if nobody traces. */
+  startRun?: ((run: StartedRun) => RunSpan) | undefined
+  run(outcome: HandlingReport['outcome'], run: HandlerRun, error?: unknown, retryInMs?: number): void
+  attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
+  /** Calls a function that the user gave, and reports the error that it throws or rejects with. */
+  guarded(what: string, call: () => unknown): void
+}

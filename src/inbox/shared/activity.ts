@@ -1,0 +1,109 @@
+import type { ActivityObserver } from '../inbox.ts'
+import type { ActivityMinute } from '../reading.ts'
+
+/** The upper bounds of the durations that are counted, in ms. */
+export const durationBounds = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
+] as const
+
+/** How often activity is written to where an inbox keeps it, in ms. */
+export const activityPauseMs = 5_000
+
+/** How long activity is kept, in ms. */
+export const activityKeptMs = 86_400_000
+
+const minuteMs = 60_000
+
+/**
+ * The numbers of a minute: accepted, duplicates, rejected, handled, failed, then the durations of acknowledgements and of
+ * handling. Inboxes store them as a JSON array.
+ */
+export type MinuteNumbers = number[]
+
+const [accepted, duplicates, rejected, handled, failed, acknowledgement] = [0, 1, 2, 3, 4, 5]
+const durations = durationBounds.length + 1
+const handling = acknowledgement + durations
+const length = handling + durations
+
+/** Counts what a receiver does, minute by minute, and forgets it after 24 h. */
+export class ActivityRecorder implements ActivityObserver {
+  readonly #minutes = new Map<number, MinuteNumbers>()
+  readonly #changed = new Set<number>()
+
+  delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
+    if (status !== 200) return this.#count(rejected)
+    if (outcome === 'ignored') return
+    this.#count(outcome === 'duplicate' ? duplicates : accepted)
+    this.#count(acknowledgement + bucketOf(durationMs))
+  }
+
+  attempt({ outcome, sinceReceivedMs }: { outcome: string; sinceReceivedMs: number }): void {
+    if (outcome === 'stopped') return
+    if (outcome !== 'handled') return this.#count(failed)
+    this.#count(handled)
+    this.#count(handling + bucketOf(sinceReceivedMs))
+  }
+
+  #count(index: number): void {
+    const minute = Math.floor(Date.now() / minuteMs)
+    let numbers = this.#minutes.get(minute)
+    if (numbers === undefined) {
+      numbers = new Array<number>(length).fill(0)
+      this.#minutes.set(minute, numbers)
+      this.#forget(minute - activityKeptMs / minuteMs)
+    }
+    numbers[index] = (numbers[index] as number) + 1
+    this.#changed.add(minute)
+  }
+
+  #forget(before: number): void {
+    for (const minute of this.#minutes.keys()) if (minute < before) this.#minutes.delete(minute)
+  }
+
+  /** Returns the numbers, from the start of their minute on, of the minutes that have changed since the last call. */
+  takeChanged(): readonly (readonly [startedAt: Date, numbers: MinuteNumbers])[] {
+    const changed = [...this.#changed].flatMap((minute) => this.#entry(minute))
+    this.#changed.clear()
+    return changed
+  }
+
+  /** Returns the minutes since then. */
+  since(since: Date): readonly ActivityMinute[] {
+    const minutes = [...this.#minutes.keys()].filter((minute) => (minute + 1) * minuteMs > since.getTime())
+    return toActivity(minutes.flatMap((minute) => this.#entry(minute)))
+  }
+
+  #entry(minute: number): [Date, MinuteNumbers][] {
+    const numbers = this.#minutes.get(minute)
+    return numbers === undefined ? [] : [[new Date(minute * minuteMs), numbers]]
+  }
+}
+
+function bucketOf(durationMs: number): number {
+  const index = durationBounds.findIndex((bound) => durationMs <= bound)
+  return index === -1 ? durationBounds.length : index
+}
+
+/** Makes the activity of stored numbers, oldest first. The numbers of a minute can come from several processes. */
+export function toActivity(stored: Iterable<readonly [startedAt: Date, numbers: MinuteNumbers]>): ActivityMinute[] {
+  const minutes = new Map<number, MinuteNumbers>()
+  for (const [startedAt, numbers] of stored) {
+    const sum = minutes.get(startedAt.getTime()) ?? new Array<number>(length).fill(0)
+    minutes.set(
+      startedAt.getTime(),
+      sum.map((number, index) => number + (numbers[index] ?? 0)),
+    )
+  }
+  return [...minutes].sort(([a], [b]) => a - b).map(([startedAt, numbers]) => toMinute(new Date(startedAt), numbers))
+}
+
+const toMinute = (startedAt: Date, numbers: MinuteNumbers): ActivityMinute => ({
+  startedAt,
+  accepted: numbers[accepted] ?? 0,
+  duplicates: numbers[duplicates] ?? 0,
+  rejected: numbers[rejected] ?? 0,
+  handled: numbers[handled] ?? 0,
+  failed: numbers[failed] ?? 0,
+  acknowledgement: numbers.slice(acknowledgement, handling),
+  handling: numbers.slice(handling, length),
+})

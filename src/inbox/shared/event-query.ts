@@ -1,0 +1,58 @@
+import { WebhookError } from '../../errors.ts'
+import { checkChoice, checkNumbers, checkUnknown } from '../../internal/check-options.ts'
+import type { EventPage, EventQuery, EventRecord, EventState } from '../reading.ts'
+
+/** The number of events of `history`. */
+export const historyLimit = 1_000
+
+/** Every state of an event. */
+export const eventStates = ['waiting', 'running', 'retrying', 'dead', 'handled'] as const satisfies EventState[]
+
+/** A query with its defaults. */
+export type CheckedQuery = EventQuery & Required<Pick<EventQuery, 'order' | 'limit'>>
+
+/** @throws WebhookError `invalid_option` */
+export function checkQuery(query: EventQuery = {}): CheckedQuery {
+  const { state, type, mediaId, order = 'newest', limit = 100, cursor, ...unknown } = query
+  checkUnknown('events.list', unknown)
+  if (state !== undefined) checkChoice('events.list', 'state', state, eventStates)
+  checkChoice('events.list', 'order', order, ['newest', 'oldest'])
+  checkNumbers('events.list', { limit })
+  for (const [name, text] of Object.entries({ type, mediaId, cursor }))
+    if (text !== undefined && typeof text !== 'string')
+      throw new WebhookError('invalid_option', `events.list: ${name} has to be a text`)
+  return { ...query, order, limit }
+}
+
+/** Makes the error of a cursor that no page has given. */
+export const wrongCursor = (): WebhookError =>
+  new WebhookError('invalid_option', 'events.list: cursor has to come from the page before')
+
+/** Makes a page of events that are all at hand, by the time of their receipt. */
+export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
+  const { state, type, mediaId, order, limit, cursor } = checkQuery(query)
+  const sign = order === 'oldest' ? 1 : -1
+  const after = cursor === undefined ? undefined : readCursor(cursor)
+  const found = [...records]
+    .filter((record) => state === undefined || record.state === state)
+    .filter((record) => type === undefined || record.type === type)
+    .filter((record) => mediaId === undefined || record.mediaId === mediaId)
+    .filter((record) => after === undefined || sign * compare(placeOf(record), after) > 0)
+    .sort((a, b) => sign * compare(placeOf(a), placeOf(b)))
+  const events = found.slice(0, limit)
+  const last = events.at(-1)
+  return found.length > limit && last !== undefined ? { events, cursor: placeOf(last).join(' ') } : { events }
+}
+
+type Place = readonly [receivedAt: number, key: string]
+
+const placeOf = ({ receivedAt, key }: EventRecord): Place => [receivedAt.getTime(), key]
+
+const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
+  at - otherAt || (key < otherKey ? -1 : key > otherKey ? 1 : 0)
+
+function readCursor(cursor: string): Place {
+  const [, at, key] = /^(\d+) (.+)$/s.exec(cursor) ?? []
+  if (at === undefined || key === undefined) throw wrongCursor()
+  return [Number(at), key]
+}

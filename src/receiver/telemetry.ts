@@ -1,0 +1,32 @@
+import type { Delivery } from '../delivery.ts'
+import type { RunSpan, StartedRun } from '../handlers/reports.ts'
+import type { Inbox, InboxHost } from '../inbox/inbox.ts'
+import type { TraceCarrier } from '../inbox/reading.ts'
+import type { DeliveryReport, Hooks } from './hooks.ts'
+
+/** The span of a delivery. */
+export interface DeliverySpan {
+  /** Takes the delivery through its path while the span is the active one, and returns the result. */
+  within<Result>(receive: () => Result): Result
+  /** What the inbox stores with the event, so that its handlers belong to the same trace. */
+  readonly trace: TraceCarrier | undefined
+  /** Ends the span. */
+  end(report: DeliveryReport): void
+}
+
+/**
+ * Traces and measures a receiver. `openTelemetry()` of `media-webhooks/opentelemetry` makes one. It serves one receiver,
+ * and its methods must not throw.
+ */
+export interface Telemetry extends Hooks {
+  /** Called once, when the receiver has opened its inbox. */
+  opened(inbox: Inbox, name: string): void
+  /** Called when the receiver begins to close. */
+  closing(): void
+  /** Starts the span of a delivery, before anything is known of it but its headers. */
+  startDelivery(delivery: Delivery): DeliverySpan
+  /** Starts the span of a run of a handler, whose event's delivery can be long ago and of another process. */
+  startRun(run: StartedRun): RunSpan
+  /** Takes the duration of a step in the inbox's storage. */
+  readonly measured: NonNullable<InboxHost['measured']>
+}
