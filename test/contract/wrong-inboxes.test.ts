@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { AcceptedEvent, Attempt, HandlingResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
-import type { DeadLetters } from '../../src/inbox/reading.ts'
+import type { DeadLetters, EventRecord, InboxEvents } from '../../src/inbox/reading.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
@@ -25,10 +25,21 @@ const withMethods =
         stats: () => right.stats(),
         close: (options) => right.close(options),
         deadLetters: right.deadLetters,
+        events: right.events,
+        history: (mediaId) => right.history(mediaId),
         ...wrong(right),
       }
     },
   })
+
+/** An inbox that tells something else of its events. */
+const withEvents = (wrong: (events: InboxEvents) => Partial<InboxEvents>): Wrong<InboxDefinition> =>
+  withMethods((inbox) => ({ events: { ...eventsOf(inbox), ...wrong(eventsOf(inbox)) } }))
+
+const eventsOf = ({ events }: Inbox) => events as InboxEvents
+
+const withLastFailure = (record: EventRecord | undefined) =>
+  record && { ...record, failedAttempts: record.failedAttempts.slice(-1) }
 
 /** An inbox that changes the media of every event. */
 const withMedia = (mediaOf: (accepted: AcceptedEvent) => string): Wrong<InboxDefinition> =>
@@ -48,7 +59,7 @@ const withAttempts =
       open: ({ handle, ...host }) =>
         definition.open({
           ...host,
-          handle: async (event, receivedAt, attempt) => result(await handle(event, receivedAt, changed(attempt))),
+          handle: async (accepted, attempt) => result(await handle(accepted, changed(attempt))),
         }),
     }
   }
@@ -68,6 +79,7 @@ const reopening: Wrong<InboxDefinition> = () => {
 const deadLettersOf = ({ deadLetters }: Inbox): DeadLetters => ({
   list: (options) => deadLetters.list(options),
   get: (key) => deadLetters.get(key),
+  replayAll: (options) => (deadLetters as Required<DeadLetters>).replayAll(options),
   replay: (key) => deadLetters.replay(key),
   discard: (key) => deadLetters.discard(key),
 })
@@ -182,16 +194,87 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'gives up on an event that runs too long, aborts it and reports it',
     'the condition did not hold within 3000 ms',
   ],
+  [
+    'says that it has no events',
+    withMethods(() => ({ events: undefined })),
+    'shows an event with its attempts, failures and times',
+    'give the suite `{ reads: true }` for an inbox with events',
+  ],
+  [
+    'lists events of other types too',
+    withEvents(({ list }) => ({ list: ({ type: _, ...query } = {}) => list(query) })),
+    'lists events by state, type and media',
+    "to deeply equal [ 'retrying' ]",
+  ],
+  [
+    'lists the first page again and again',
+    withEvents(({ list }) => ({ list: ({ cursor: _, ...query } = {}) => list(query) })),
+    'lists every event once, page by page, in both orders',
+    "to deeply equal [ '1', '2', '3', '4', '5' ]",
+  ],
+  [
+    'lists the oldest events first',
+    withEvents(({ list }) => ({ list: (query) => list({ ...query, order: 'oldest' }) })),
+    'lists every event once, page by page, in both orders',
+    "to deeply equal [ '5', '4', '3', '2', '1' ]",
+  ],
+  [
+    'retries nothing on request',
+    withEvents(() => ({ retryNow: () => false })),
+    'starts the next attempt now, on request',
+    'expected false to be true',
+  ],
+  [
+    'retries what it does not have',
+    withEvents(({ retryNow }) => ({ retryNow: async (key) => (await retryNow(key)) || key === 'unknown' })),
+    'starts the next attempt now, on request',
+    'expected true to be false',
+  ],
+  [
+    'tells the history of every media at once',
+    withMethods((inbox) => ({ history: async () => (await eventsOf(inbox).list({ order: 'oldest' })).events })),
+    'tells the history of a media in order of acceptance',
+    "expected [ '2', '3', 'other' ] to deeply equal [ '2', '3' ]",
+  ],
+  [
+    'forgets the failures of an event that is replayed',
+    withEvents(({ get }) => ({ get: async (key) => withLastFailure(await get(key)) })),
+    'keeps every failed attempt of an event that becomes a dead letter, and of its replay',
+    'expected [ 2 ] to deeply equal [ 1, 2 ]',
+  ],
+  [
+    'loses the trace of a delivery',
+    withMethods((inbox) => ({ accept: ({ trace: _, ...accepted }) => inbox.accept(accepted) })),
+    'keeps the trace of a delivery, also for a retry and for a replay',
+    'expected undefined to deeply equal',
+  ],
+  [
+    'replays dead letters of every type',
+    withMethods((inbox) => ({
+      deadLetters: {
+        ...deadLettersOf(inbox),
+        replayAll: ({ type: _, ...options } = {}) => (inbox.deadLetters as Required<DeadLetters>).replayAll(options),
+      },
+    })),
+    'replays all dead letters of a type or a time, oldest first, and reports its progress',
+    'to deeply equal { total: 2, replayed: 2, kept: +0 }',
+  ],
+  [
+    'does not know since when events wait',
+    withMethods((inbox) => ({ stats: async () => ({ ...(await inbox.stats()), oldestWaitingAt: undefined }) })),
+    'says since when the oldest event waits',
+    'expected undefined to deeply equal 2026-03-01T12:00:09.000Z',
+  ],
 ]
 
 describe('the contract suite of inboxes', () => {
   test('passes a correct inbox', async () => {
     const right = subjectOf(() => ({}))
-    expect(await failuresOf((runner) => inboxContract(right, runner))).toEqual({})
+    expect(await failuresOf((runner) => inboxContract(right, runner, { reads: true }))).toEqual({})
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
-    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner), caughtBy)).toEqual({
+    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, { reads: true }), caughtBy)).toEqual({
       [caughtBy]: expect.stringContaining(message),
     })
   })

@@ -52,7 +52,7 @@ const subjectOf = (wrong: Wrong) => async (): Promise<InboxSubject> => {
     open: ({ handle, ...host }) =>
       definition.open({
         ...host,
-        handle: (event, receivedAt, attempt) => handle(event, receivedAt, wrongAttempt(attempt)),
+        handle: (accepted, attempt) => handle(accepted, wrongAttempt(attempt)),
       }),
   }
   return {

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { Inbox, InboxDefinition } from '../../inbox/inbox.ts'
+import type { ActivityObserver, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Calls } from './handling.ts'
 import type { Expectation } from './runner.ts'
@@ -30,6 +30,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly transactions?: boolean
+  /**
+   * `true` when it has `events`, `history` and `deadLetters.replayAll`.
+   * @defaultValue false
+   */
+  readonly reads?: boolean
 }
 
 /** The subject of each test of the suite: an open inbox. */
@@ -40,6 +45,8 @@ export interface InboxCheck {
   readonly ordered: boolean
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
+  /** What the inbox has the receiver tell it. */
+  readonly observers: readonly ActivityObserver[]
   expect(value: unknown): Expectation
 }
 

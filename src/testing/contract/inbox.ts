@@ -7,6 +7,7 @@ import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkOpening } from './inbox-opening.ts'
+import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
 import { type Runner, skip } from './runner.ts'
 
@@ -35,17 +36,19 @@ export function inboxContract(
   { test, expect }: Runner,
   features: InboxFeatures = {},
 ): void {
-  const { ordered = true, keepsEvents = true, transactions: hasTransactions = false } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions }
+  const { ordered = true, keepsEvents = true, transactions: hasTransactions = false, reads = false } = features
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
       const { inbox: definition, transactions, close } = await factory()
-      const { inbox, calls } = openInbox(definition)
+      const { inbox, calls, observers } = openInbox(definition)
       try {
         if ((transactions !== undefined) !== hasTransactions)
           throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
-        await run({ inbox, definition, ordered, transactions, calls, expect })
+        if ((inbox.events !== undefined) !== reads)
+          throw new Error('give the suite `{ reads: true }` for an inbox with events')
+        await run({ inbox, definition, ordered, transactions, calls, observers, expect })
       } finally {
         calls.finishAll()
         await inbox.close({ timeoutMs: 100 })
@@ -57,6 +60,7 @@ export function inboxContract(
   checkAccepting(check)
   checkHandling(check)
   checkDeadLetters(check)
+  checkReading(check)
   checkTransactions(check)
   checkClosing(check)
 }
