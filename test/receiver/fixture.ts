@@ -1,5 +1,6 @@
 import {
   type AcceptedEvent,
+  type AttemptReport,
   createReceiver,
   type DeliveryReport,
   type HandlingReport,
@@ -48,14 +49,16 @@ export function listening() {
   const lines: Line[] = []
   const deliveries: DeliveryReport[] = []
   const handlings: HandlingReport[] = []
+  const attempts: AttemptReport[] = []
   const log = (level: LogLevel) => (details: object, message: string) =>
     void lines.push({ level, message, details: { ...details } })
   const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
   const hooks = {
     delivery: (report: DeliveryReport) => void deliveries.push(report),
     handling: (report: HandlingReport) => void handlings.push(report),
+    attempt: (report: AttemptReport) => void attempts.push(report),
   }
-  return { lines, deliveries, handlings, options: { logger, hooks } }
+  return { lines, deliveries, handlings, attempts, options: { logger, hooks } }
 }
 
 /** Makes a promise and the function that resolves it. */

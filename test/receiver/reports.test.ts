@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import type { DeliveryReport } from '../../src/index.ts'
@@ -146,6 +147,83 @@ describe('a run of a handler', () => {
   })
 })
 
+describe('an attempt at an event', () => {
+  test('is reported once, after its handlers, with the time since the delivery', async () => {
+    const { attempts, handlings, options } = listening()
+    const receiver = receiverWith(options)
+    receiver.onAny(() => {})
+    receiver.onAny(() => {})
+    await (await deliver(receiver, samplePayload('encoding.finished', { title: sensitive.title }))).handled
+    expect(handlings).toHaveLength(2)
+    expect(attempts).toEqual([
+      {
+        outcome: 'handled',
+        key: expect.stringContaining('encoding.finished'),
+        type: 'encoding.finished',
+        mediaId: payload.media_id,
+        attempt: 1,
+        sinceReceivedMs: expect.any(Number),
+      },
+    ])
+    expect(attempts[0]?.sinceReceivedMs).toBeGreaterThanOrEqual(0)
+    expect(leaked(attempts)).toEqual([])
+  })
+
+  test('that fails is retried, and dead-lettered in the end', async () => {
+    const { attempts, options } = listening()
+    const receiver = receiverWith({ ...options, retry: { attempts: 2, baseMs: 1 } })
+    receiver.onAny(() => Promise.reject(new Error('no disk')))
+    receiver.onAny(() => {})
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    expect(attempts.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ['retried', 1],
+      ['dead-lettered', 2],
+    ])
+  })
+
+  test('fails for good under ack: handled', async () => {
+    const { attempts, options } = listening()
+    await scenarios.handler_failed.run(options)
+    expect(attempts).toMatchObject([{ outcome: 'failed', attempt: 1 }])
+  })
+
+  test('is stopped when the inbox closes before its handler ends', async () => {
+    const { attempts, options } = listening()
+    const receiver = receiverWith(options).onAny((_, { signal }) => once(signal, 'abort'))
+    const { handled } = await deliver(receiver, samplePayload('encoding.finished'))
+    await receiver.close({ timeoutMs: 1 })
+    await handled
+    await vi.waitFor(() => expect(attempts).toMatchObject([{ outcome: 'stopped', attempt: 1 }]))
+  })
+})
+
+describe('receiver.observe', () => {
+  test('adds hooks to those of the options, and to those that were added before', async () => {
+    const [first, second, third] = [listening(), listening(), listening()]
+    const receiver = receiverWith(first.options).onAny(() => {})
+    receiver.observe(second.options.hooks)
+    receiver.observe(third.options.hooks)
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    for (const { deliveries, handlings, attempts } of [first, second, third]) {
+      expect([deliveries, handlings, attempts].map(({ length }) => length)).toEqual([1, 1, 1])
+    }
+  })
+
+  test('calls each hook as a method of its object, and leaves out the ones that it does not have', async () => {
+    const counter = {
+      runs: 0,
+      handling() {
+        this.runs++
+      },
+    }
+    const receiver = receiverWith().onAny(() => {})
+    receiver.observe(counter)
+    receiver.observe({})
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    expect(counter.runs).toBe(1)
+  })
+})
+
 describe('a hook or a logger that throws', () => {
   const broken = () => {
     throw new Error('broken')
@@ -153,8 +231,8 @@ describe('a hook or a logger that throws', () => {
   const rejecting = () => Promise.reject(new Error('broken')) as never
 
   test.each([
-    ['hooks that throw', { hooks: { delivery: broken, handling: broken } }],
-    ['hooks that reject', { hooks: { delivery: rejecting, handling: rejecting } }],
+    ['hooks that throw', { hooks: { delivery: broken, handling: broken, attempt: broken } }],
+    ['hooks that reject', { hooks: { delivery: rejecting, handling: rejecting, attempt: rejecting } }],
     ['a logger that throws', { logger: { debug: broken, info: broken, warn: broken, error: broken } }],
     ['a logger that rejects', { logger: { debug: rejecting, info: rejecting, warn: rejecting, error: rejecting } }],
   ])('changes nothing: %s', async (_, options) => {
@@ -174,10 +252,12 @@ describe('a hook or a logger that throws', () => {
 
   test('is logged', async () => {
     const { lines, options } = listening()
-    const receiver = receiverWith({ ...options, hooks: { delivery: broken, handling: broken } }).onAny(() => {})
+    const receiver = receiverWith({ ...options, hooks: { delivery: broken, handling: broken, attempt: broken } }).onAny(
+      () => {},
+    )
     await (await deliver(receiver, samplePayload('encoding.finished'))).handled
     const errors = lines.filter(({ level }) => level === 'error').map(({ message }) => message)
-    expect(errors.sort()).toEqual(['the delivery hook threw', 'the handling hook threw'])
+    expect(errors.sort()).toEqual(['the attempt hook threw', 'the delivery hook threw', 'the handling hook threw'])
   })
 
   test('is optional', async () => {
