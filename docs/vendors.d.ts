@@ -16,12 +16,3 @@ declare module 'google-auth-library' {
     }>
   }
 }
-
-declare module '@opentelemetry/api' {
-  export type Context = { readonly brand: unique symbol }
-  export const context: { active(): Context; with<T>(context: Context, run: () => T): T }
-  export const propagation: {
-    inject(context: Context, carrier: Record<string, string>): void
-    extract(context: Context, carrier: Record<string, string>): Context
-  }
-}
