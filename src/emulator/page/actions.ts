@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import type { Notice } from '../../page/notices.tsx'
 import { createApi } from '../api/app.ts'
 import type { MediaInput } from '../media/media.ts'
 import type { Behaviour, Fault } from '../sending/sending.ts'
@@ -7,7 +8,6 @@ import { wireNames } from '../shared/undocumented.ts'
 import type { CreatedApiKey } from '../workspace/api-keys.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'
 import { readBehaviourForm, withFormLabels } from './behaviour-form.tsx'
-import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
 /** The notice that an action leads to, and the change of the view that follows it. */

@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono'
 import { html } from 'hono/html'
 import { WebhookError } from '../../errors.ts'
+import { Notices } from '../../page/notices.tsx'
 import { readText } from '../http/read-body.ts'
 import type { EmulatedService } from '../service/service.ts'
 import { createActions } from './actions.ts'
 import { assets } from './assets.ts'
 import { Document, sections } from './document.tsx'
-import { Notices } from './notices.tsx'
 import type { PageState } from './page-state.ts'
 import { addressOf, viewOf } from './view.ts'
 

@@ -5,9 +5,9 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="
 stroke-linecap="round" stroke-linejoin="round"><path d="M2 8h8M7 5l3 3-3 3M14 3v10"/></svg>`
 
 // The build replaces each call by the file's text, so that a bundle needs no file beside it.
-const style = () => readFileSync(new URL('./style.css', import.meta.url), 'utf8')
-const browser = () => readFileSync(new URL('./browser.js', import.meta.url), 'utf8')
-const morph = () => readFileSync(new URL('./morph.js', import.meta.url), 'utf8')
+const style = () => readFileSync(new URL('../../page/style.css', import.meta.url), 'utf8')
+const browser = () => readFileSync(new URL('../../page/browser.js', import.meta.url), 'utf8')
+const morph = () => readFileSync(new URL('../../page/morph.js', import.meta.url), 'utf8')
 
 /** The files that the page's documents refer to. */
 export const assets = new Hono()

@@ -1,8 +1,8 @@
+import { Moment, StateMark } from '../../page/elements.tsx'
+import { Pager, pageOf, Section } from '../../page/section.tsx'
 import type { Media, TimelineEntry } from '../media/media.ts'
-import { Moment, StateMark } from './elements.tsx'
 import { ActionForm, Field, Tick } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
-import { Pager, pageOf, Section } from './section.tsx'
 import { addressOfSending } from './view.ts'
 
 /** The list of media, newest first, and a form to upload one. */

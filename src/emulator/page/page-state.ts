@@ -1,5 +1,5 @@
+import type { Notice } from '../../page/notices.tsx'
 import type { EmulatedService } from '../service/service.ts'
-import type { Notice } from './notices.tsx'
 import type { View } from './view.ts'
 
 /** The state that the components of the page render. */

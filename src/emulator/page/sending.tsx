@@ -1,6 +1,6 @@
+import { duration, Fact, Facts, Moment, StateMark } from '../../page/elements.tsx'
 import type { DeliveryRecord, Sending } from '../sending/sending.ts'
 import { faultChoices } from './behaviour-form.tsx'
-import { duration, Fact, Facts, Moment, StateMark } from './elements.tsx'
 import { ActionForm, Choice } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { addressOf, addressOfSending } from './view.ts'

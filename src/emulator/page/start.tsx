@@ -1,6 +1,6 @@
-import { CopyButton } from './elements.tsx'
+import { CopyButton } from '../../page/elements.tsx'
+import { Section } from '../../page/section.tsx'
 import type { PageState } from './page-state.ts'
-import { Section } from './section.tsx'
 
 const receiver = `import { createServer } from 'node:http'
 import { createReceiver, unverified } from 'media-webhooks'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { addressOf, type View } from '../emulator/page/view.ts'
 import { Copyable, Fact, Facts } from './elements.tsx'
-import { addressOf, type View } from './view.ts'
 
 /** The result of an action, to show once. */
 export interface Notice {

@@ -1,7 +1,7 @@
 import type { PropsWithChildren } from 'hono/jsx'
-import type { Change } from '../shared/changes.ts'
-import type { PageState } from './page-state.ts'
-import { addressOf, type ListName } from './view.ts'
+import type { PageState } from '../emulator/page/page-state.ts'
+import { addressOf, type ListName } from '../emulator/page/view.ts'
+import type { Change } from '../emulator/shared/changes.ts'
 
 interface SectionProps {
   readonly id: string

@@ -1,5 +1,5 @@
 import type { PropsWithChildren } from 'hono/jsx'
-import type { SendingState } from '../sending/sending.ts'
+import type { SendingState } from '../emulator/sending/sending.ts'
 
 /** A button that copies a text. It needs the script, and is hidden without it. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
