@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import { createApi } from './api/app.ts'
 import { createControl } from './control/app.ts'
 import { answerError, answerNotFound } from './http/answer-error.ts'
-import { sameOrigin, securityHeaders } from './http/same-origin.ts'
+import { isolatePage, sameOrigin } from './http/same-origin.ts'
 import { listen } from './http/server.ts'
 import { createPage } from './page/app.tsx'
 import { checkEmulatorOptions } from './service/check-options.ts'
@@ -53,7 +53,7 @@ function createApp(
   service: EmulatedService,
   { port, closing }: { readonly port: number; readonly closing: AbortSignal },
 ): Hono {
-  const app = new Hono().use(securityHeaders).use(sameOrigin(port))
+  const app = new Hono().use(isolatePage).use(sameOrigin(port))
   app.route('/api', createApi(service))
   app.route('/emulator', createControl(service, closing))
   app.route('/', createPage(service))

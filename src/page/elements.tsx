@@ -1,5 +1,4 @@
 import type { PropsWithChildren } from 'hono/jsx'
-import type { SendingState } from '../emulator/sending/sending.ts'
 
 /** A button that copies a text. It needs the script, and is hidden without it. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
@@ -35,17 +34,6 @@ export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
   )
 }
 
-/** A time of day in the time zone of this machine, which is also the reader's. */
-export function Moment({ at, precise = false }: { at: Date; precise?: boolean }) {
-  const time = at.toTimeString().slice(0, 8)
-  const milliseconds = String(at.getMilliseconds()).padStart(3, '0')
-  return (
-    <time datetime={at.toISOString()} title={at.toISOString()}>
-      {precise ? `${time}.${milliseconds}` : time}
-    </time>
-  )
-}
-
 /** Formats a duration: `0.4 ms`, `12 ms`, `3.2 s`, `16 min`. */
 export function duration(ms: number): string {
   if (ms < 1) return `${ms.toFixed(1)} ms`
@@ -54,21 +42,20 @@ export function duration(ms: number): string {
   return `${Number((ms / 60_000).toFixed(1))} min`
 }
 
-/** The symbol of each state, so that states differ by more than colour. */
-const shapes: Record<SendingState, string> = {
-  waiting: '○',
-  delivering: '→',
-  retrying: '↻',
-  acknowledged: '✓',
-  failed: '✕',
-  dropped: '–',
+interface MarkProps {
+  /** A word of a few, which is also the class of the element. */
+  readonly state: string
+  /** A symbol, so that states differ by more than colour. */
+  readonly shape: string
+  /** Shows only the symbol. The word is its tooltip and is read by screen readers. */
+  readonly brief?: boolean | undefined
 }
 
-/** The state of a sending. `brief` shows only the symbol; the word is its tooltip and is read by screen readers. */
-export function StateMark({ state, brief = false }: { state: SendingState; brief?: boolean }) {
+/** The state of something: a symbol and a word. */
+export function Mark({ state, shape, brief = false }: MarkProps) {
   return (
     <span class={`state ${state}`} title={brief ? state : undefined}>
-      <span aria-hidden="true">{shapes[state]}</span> <span class={brief ? 'unseen' : undefined}>{state}</span>
+      <span aria-hidden="true">{shape}</span> <span class={brief ? 'unseen' : undefined}>{state}</span>
     </span>
   )
 }

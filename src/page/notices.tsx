@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { addressOf, type View } from '../emulator/page/view.ts'
 import { Copyable, Fact, Facts } from './elements.tsx'
 
 /** The result of an action, to show once. */
@@ -18,7 +16,7 @@ export class Notices {
 
   /** @returns an id for `take` */
   leave(notice: Notice): string {
-    const id = randomUUID()
+    const id = crypto.randomUUID()
     this.#waiting.set(id, notice)
     const [oldest] = this.#waiting.keys()
     if (this.#waiting.size > limit && oldest !== undefined) this.#waiting.delete(oldest)
@@ -33,8 +31,14 @@ export class Notices {
   }
 }
 
+interface NoticeLineProps {
+  readonly notice: Notice | undefined
+  /** The address of the same view without the notice. */
+  readonly dismissed: string
+}
+
 /** The result of the last action. The element exists without a notice too, so that screen readers announce a new one. */
-export function NoticeLine({ notice, view }: { notice: Notice | undefined; view: View }) {
+export function NoticeLine({ notice, dismissed }: NoticeLineProps) {
   return (
     <div id="notice" role="status" tabindex={-1}>
       {notice && (
@@ -51,7 +55,7 @@ export function NoticeLine({ notice, view }: { notice: Notice | undefined; view:
               ))}
             </Facts>
           )}
-          <a href={addressOf(view)}>Dismiss</a>
+          <a href={dismissed}>Dismiss</a>
         </div>
       )}
     </div>

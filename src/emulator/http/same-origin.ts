@@ -1,5 +1,6 @@
 import type { HonoRequest, MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
+import { securityHeaders } from '../../page/security-headers.ts'
 
 /**
  * Rejects requests from pages of other origins, because the emulator's own interface and its page ask for no
@@ -31,19 +32,8 @@ function opensThePage(req: HonoRequest): boolean {
   return opens && req.method === 'GET' && req.path === '/'
 }
 
-const headers = {
-  'Content-Security-Policy':
-    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  // Not no-referrer: browsers would send the page's own forms with `Origin: null`, which sameOrigin rejects.
-  'Referrer-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-}
-
-/** Isolates the page: it loads nothing from other origins, cannot be framed, and leaks no address to other sites. */
-export const securityHeaders: MiddlewareHandler = async (context, next) => {
+/** Isolates the page from other origins. */
+export const isolatePage: MiddlewareHandler = async (context, next) => {
   await next()
-  for (const [name, value] of Object.entries(headers)) context.header(name, value)
+  for (const [name, value] of Object.entries(securityHeaders)) context.header(name, value)
 }

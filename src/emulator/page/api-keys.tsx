@@ -1,7 +1,9 @@
-import { Pager, pageOf, Section } from '../../page/section.tsx'
+import { Choice, Field } from '../../page/fields.tsx'
+import { Section } from '../../page/section.tsx'
 import { type ApiKey, apiKeyTypes } from '../workspace/api-keys.ts'
-import { ActionForm, Choice, Deletion, Disclosure, Field } from './forms.tsx'
+import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
+import { Pager, pageOf } from './pager.tsx'
 
 /** The list of API keys, newest first, and a form to create one. */
 export function ApiKeys({ page }: { page: PageState }) {

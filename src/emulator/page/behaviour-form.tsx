@@ -1,5 +1,5 @@
+import { Choice, Field } from '../../page/fields.tsx'
 import { type Behaviour, faults } from '../sending/sending.ts'
-import { Choice, Field } from './forms.tsx'
 
 interface BehaviourFieldsProps {
   readonly behaviour: Behaviour
@@ -15,44 +15,56 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
     <>
       <Choice label="Format" name="format" value={typed?.get('format') ?? format} options={[['flat'], ['envelope']]} />
       <Choice label="Signing" name="scheme" value={value('scheme')} options={schemes} />
-      <Field label="Username" name="username" value={value('username')} schemes="basic-auth" />
-      <Field label="Password" name="password" value={value('password')} schemes="basic-auth" />
+      <Field label="Username" name="username" value={value('username')} data-schemes="basic-auth" />
+      <Field label="Password" name="password" value={value('password')} data-schemes="basic-auth" />
       <Field
         label="Secret"
         name="secret"
         value={value('secret')}
-        schemes="url-token header-token hmac-signature standard-webhooks"
+        data-schemes="url-token header-token hmac-signature standard-webhooks"
       />
-      <Choice label="Token in" name="in" value={value('in')} options={[['query'], ['path']]} schemes="url-token" />
-      <Field label="Parameter" name="parameter" placeholder="token" value={value('parameter')} schemes="url-token" />
+      <Choice label="Token in" name="in" value={value('in')} options={[['query'], ['path']]} data-schemes="url-token" />
+      <Field
+        label="Parameter"
+        name="parameter"
+        placeholder="token"
+        value={value('parameter')}
+        data-schemes="url-token"
+      />
       <Field
         label="Header"
         name="header"
         placeholder="x-signature"
         value={value('header')}
-        schemes="header-token hmac-signature"
+        data-schemes="header-token hmac-signature"
       />
       <Field
         label="Prefix"
         name="prefix"
         placeholder="none"
         value={value('prefix')}
-        schemes="header-token hmac-signature"
+        data-schemes="header-token hmac-signature"
       />
       <Choice
         label="Algorithm"
         name="algorithm"
         value={value('algorithm')}
         options={algorithms}
-        schemes="hmac-signature"
+        data-schemes="hmac-signature"
       />
-      <Choice label="Encoding" name="encoding" value={value('encoding')} options={encodings} schemes="hmac-signature" />
+      <Choice
+        label="Encoding"
+        name="encoding"
+        value={value('encoding')}
+        options={encodings}
+        data-schemes="hmac-signature"
+      />
       <Field
         label="Timestamp header"
         name="timestampHeader"
         placeholder="none: only the body is signed"
         value={value('timestampHeader')}
-        schemes="hmac-signature"
+        data-schemes="hmac-signature"
       />
       <Choice
         label="Fault"

@@ -1,7 +1,8 @@
-import { Pager, pageOf, Section } from '../../page/section.tsx'
+import { Choice } from '../../page/fields.tsx'
+import { Section } from '../../page/section.tsx'
 import { type Sending, sendingStates } from '../sending/sending.ts'
-import { Choice } from './forms.tsx'
 import { type PageState, webhookName } from './page-state.ts'
+import { Pager, pageOf } from './pager.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
 /** The list of sendings, newest first. The open one is always shown. */

@@ -1,5 +1,6 @@
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { NoticeLine } from '../../page/notices.tsx'
+import { Connection, Shell } from '../../page/shell.tsx'
 import type { EmulatedService } from '../service/service.ts'
 import type { Credentials } from '../workspace/workspace.ts'
 import { ApiKeys } from './api-keys.tsx'
@@ -7,6 +8,7 @@ import { Deliveries } from './deliveries.tsx'
 import { MediaSection } from './media.tsx'
 import type { PageState } from './page-state.ts'
 import { Start } from './start.tsx'
+import { addressOf } from './view.ts'
 import { Webhooks } from './webhooks.tsx'
 
 /** The sections of the page, by id. The script reloads each on its own. */
@@ -21,32 +23,17 @@ export const sections = new Map([
 /** The whole page. */
 export function Document({ page }: { page: PageState }) {
   return (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>Media service emulator</title>
-        <link rel="icon" href="/page/icon.svg" />
-        <link rel="stylesheet" href="/page/style.css" />
-        <script type="module" src="/page/browser.js" />
-      </head>
-      <body>
-        <a class="skip" href="#deliveries-title">
-          Skip to the deliveries
-        </a>
-        <Header page={page} />
-        <NoticeLine notice={page.notice} view={page.view} />
-        <main>
-          <Start page={page} />
-          <Webhooks page={page} />
-          <MediaSection page={page} />
-          <Deliveries page={page} />
-          <ApiKeys page={page} />
-        </main>
-        <p id="news" class="unseen" role="status" data-script />
-      </body>
-    </html>
+    <Shell title="Media service emulator" assets="/page" skipTo={['deliveries-title', 'the deliveries']}>
+      <Header page={page} />
+      <NoticeLine notice={page.notice} dismissed={addressOf(page.view)} />
+      <main>
+        <Start page={page} />
+        <Webhooks page={page} />
+        <MediaSection page={page} />
+        <Deliveries page={page} />
+        <ApiKeys page={page} />
+      </main>
+    </Shell>
   )
 }
 
@@ -56,7 +43,7 @@ function Header({ page: { origin, service } }: { page: PageState }) {
     <header>
       <div class="row">
         <h1>Media service emulator</h1>
-        <p id="connection" role="status" data-script />
+        <Connection />
       </div>
       <Facts>
         <Fact name="Base URL">

@@ -31,64 +31,6 @@ export function ActionForm({ page, action, children, ...rest }: PropsWithChildre
   )
 }
 
-interface FieldProps {
-  readonly label: string
-  readonly name: string
-  readonly value?: string | undefined
-  readonly placeholder?: string
-  readonly inputmode?: 'url' | 'numeric'
-  readonly required?: boolean
-  readonly maxlength?: number
-  /** The signing schemes for which the field is shown. */
-  readonly schemes?: string
-}
-
-/** A text field with its label. */
-export function Field({ label, schemes, ...input }: FieldProps) {
-  return (
-    <label class="field" data-schemes={schemes}>
-      <span>{label}</span>
-      <input type="text" autocomplete="off" spellcheck={false} {...input} />
-    </label>
-  )
-}
-
-interface ChoiceProps {
-  readonly label: string
-  readonly name: string
-  readonly value?: string | undefined
-  /** The values, each with a label where it differs from the value. */
-  readonly options: readonly (readonly [value: string, label?: string])[]
-  readonly schemes?: string
-}
-
-/** A choice among values. The first one is selected unless `value` is among them. */
-export function Choice({ label, name, value, options, schemes }: ChoiceProps) {
-  const chosen = options.find(([option]) => option === value) ?? options[0]
-  return (
-    <label class="field" data-schemes={schemes}>
-      <span>{label}</span>
-      <select name={name}>
-        {options.map((option) => (
-          <option value={option[0]} selected={option === chosen}>
-            {option[1] ?? option[0]}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
-/** A checkbox with its label. */
-export function Tick({ label, name, checked }: { label: string; name: string; checked: boolean }) {
-  return (
-    <label class="tick">
-      <input type="checkbox" name={name} checked={checked} />
-      <span>{label}</span>
-    </label>
-  )
-}
-
 interface DisclosureProps {
   readonly page: PageState
   readonly label: string

@@ -1,8 +1,10 @@
-import { Moment, StateMark } from '../../page/elements.tsx'
-import { Pager, pageOf, Section } from '../../page/section.tsx'
+import { Field, Tick } from '../../page/fields.tsx'
+import { Section } from '../../page/section.tsx'
 import type { Media, TimelineEntry } from '../media/media.ts'
-import { ActionForm, Field, Tick } from './forms.tsx'
+import { Moment, StateMark } from './elements.tsx'
+import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
+import { Pager, pageOf } from './pager.tsx'
 import { addressOfSending } from './view.ts'
 
 /** The list of media, newest first, and a form to upload one. */

@@ -1,7 +1,9 @@
-import { duration, Fact, Facts, Moment, StateMark } from '../../page/elements.tsx'
+import { duration, Fact, Facts } from '../../page/elements.tsx'
+import { Choice } from '../../page/fields.tsx'
 import type { DeliveryRecord, Sending } from '../sending/sending.ts'
 import { faultChoices } from './behaviour-form.tsx'
-import { ActionForm, Choice } from './forms.tsx'
+import { Moment, StateMark } from './elements.tsx'
+import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { addressOf, addressOfSending } from './view.ts'
 

@@ -1,11 +1,13 @@
 import { eventTypes } from '../../events/catalogue.ts'
-import { Moment } from '../../page/elements.tsx'
-import { Pager, pageOf, Section } from '../../page/section.tsx'
+import { Field, Tick } from '../../page/fields.tsx'
+import { Section } from '../../page/section.tsx'
 import type { Behaviour } from '../sending/sending.ts'
 import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
 import { BehaviourFields } from './behaviour-form.tsx'
-import { ActionForm, Deletion, Disclosure, Field, Tick } from './forms.tsx'
+import { Moment } from './elements.tsx'
+import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
+import { Pager, pageOf } from './pager.tsx'
 
 /** The list of webhooks, newest first, and a form to create one. */
 export function Webhooks({ page }: { page: PageState }) {

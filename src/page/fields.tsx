@@ -1,0 +1,58 @@
+/** Attributes such as `data-schemes`, which a style sheet or a script can use. */
+type DataAttributes = { readonly [name: `data-${string}`]: string | undefined }
+
+type FieldProps = DataAttributes & {
+  readonly label: string
+  readonly name: string
+  readonly value?: string | undefined
+  readonly placeholder?: string
+  readonly inputmode?: 'url' | 'numeric'
+  readonly required?: boolean
+  readonly maxlength?: number
+}
+
+/** A text field with its label. */
+export function Field({ label, name, value, placeholder, inputmode, required, maxlength, ...data }: FieldProps) {
+  const input = { name, value, placeholder, inputmode, required, maxlength }
+  return (
+    <label class="field" {...data}>
+      <span>{label}</span>
+      <input type="text" autocomplete="off" spellcheck={false} {...input} />
+    </label>
+  )
+}
+
+type ChoiceProps = DataAttributes & {
+  readonly label: string
+  readonly name: string
+  readonly value?: string | undefined
+  /** The values, each with a label where it differs from the value. */
+  readonly options: readonly (readonly [value: string, label?: string])[]
+}
+
+/** A choice among values. The first one is selected unless `value` is among them. */
+export function Choice({ label, name, value, options, ...data }: ChoiceProps) {
+  const chosen = options.find(([option]) => option === value) ?? options[0]
+  return (
+    <label class="field" {...data}>
+      <span>{label}</span>
+      <select name={name}>
+        {options.map((option) => (
+          <option value={option[0]} selected={option === chosen}>
+            {option[1] ?? option[0]}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** A checkbox with its label. */
+export function Tick({ label, name, checked }: { label: string; name: string; checked: boolean }) {
+  return (
+    <label class="tick">
+      <input type="checkbox" name={name} checked={checked} />
+      <span>{label}</span>
+    </label>
+  )
+}

@@ -1,0 +1,140 @@
+// Follows links and sends forms without reloading: the page in the answer is shown in place of the current one.
+// Without this script everything works too, by documents and forms.
+
+import { morph } from './morph.js'
+
+const root = document.documentElement
+root.classList.add('scripted')
+
+/** The path below which the assets of this page are. Another page has another one. */
+export const { assets } = root.dataset
+
+export const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
+
+/** Set by the page: tells whether it gets updates, and reads again what has changed since `before`. */
+const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {} }
+
+/** Connects what makes the page live. */
+export const makeLive = (methods) => Object.assign(live, methods)
+
+/** Makes an element like another one. If the focused element is removed, `fallback` gets the focus. */
+export function morphWithFocus(from, to, fallback, sent) {
+  const focused = document.activeElement
+  morph(from, to, sent)
+  if (!focused?.isConnected) fallback.focus({ preventScroll: true })
+}
+
+/** Shows the page in a response. */
+async function show(response, before, sent) {
+  const text = await response.text()
+  if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error(messageIn(text))
+  const shown = parse(text)
+  // A page to sign in, for example.
+  if (shown.documentElement.dataset.assets !== assets) return location.assign(response.url)
+  document.title = shown.title
+  morphWithFocus(document.body, shown.body, document.getElementById('notice') ?? document.body, sent)
+  // The filter shows what the address says.
+  for (const form of document.querySelectorAll('form[method="get"]')) if (!isTypedInto(form)) form.reset()
+  if (live.isOpen()) reportLive()
+  if (live.changes() !== before) await live.catchUp()
+}
+
+const isTypedInto = (form) => form.contains(document.activeElement) && document.activeElement.type === 'search'
+
+function messageIn(text) {
+  try {
+    return JSON.parse(text).message
+  } catch {
+    return text.slice(0, 200)
+  }
+}
+
+/** Opens an address of the page. */
+export async function visit(address, { push = true } = {}) {
+  const before = live.changes()
+  const url = new URL(address, location.href)
+  const response = await fetch(url, { redirect: 'manual' })
+  // To another page of this one, or to one to sign in.
+  if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
+  const isElsewhere = url.pathname !== location.pathname
+  await show(response, before)
+  if (!push) return
+  history.pushState(null, '', url)
+  const target = document.getElementById(url.hash.slice(1))
+  if (target) target.scrollIntoView({ block: 'nearest' })
+  else if (isElsewhere) scrollTo(0, 0)
+  const heading = target ?? (isElsewhere ? document.querySelector('[data-heading]') : undefined)
+  if (heading?.hasAttribute('tabindex')) heading.focus({ preventScroll: true })
+}
+
+/** Sends a form. If the action is rejected, the input stays. */
+async function send(form, submitter) {
+  const before = live.changes()
+  const body = new URLSearchParams(new FormData(form, submitter))
+  const address = submitter?.hasAttribute('formaction') ? submitter.formAction : form.action
+  const response = await fetch(address, { method: 'POST', body })
+  if (response.ok) {
+    const details = form.closest('details')
+    if (details?.contains(document.activeElement)) details.querySelector('summary').focus()
+    details?.removeAttribute('open')
+    form.reset()
+    const shown = new URL(response.url)
+    shown.searchParams.delete('notice')
+    if (response.redirected) history.replaceState(null, '', shown)
+  }
+  await show(response, before, form)
+}
+
+const connection = () => document.getElementById('connection')
+
+export function reportLive() {
+  connection().className = ''
+  connection().textContent = '● live'
+}
+
+export function report(message) {
+  connection().className = 'lost'
+  connection().textContent = `✕ ${message}`
+}
+
+/** Reports the failure of a promise. */
+export const attempt = (promise) => promise.catch(({ message }) => report(message))
+
+// Screen readers announce the counts, at most every 5 s.
+setInterval(() => {
+  const news = document.getElementById('news')
+  const { textContent } = document.querySelector('[data-news]') ?? news
+  if (news.textContent !== textContent) news.textContent = textContent
+}, 5_000)
+
+/** The forms that wait for their answer. A second click on one is ignored. */
+const pending = new WeakSet()
+
+document.addEventListener('submit', (event) => {
+  const { target: form, submitter } = event
+  event.preventDefault()
+  if (form.method === 'get') {
+    const chosen = [...new FormData(form)].filter(([, value]) => value !== '')
+    attempt(visit(`${form.getAttribute('action')}?${new URLSearchParams(chosen)}`))
+  } else if (!pending.has(form)) {
+    pending.add(form)
+    attempt(send(form, submitter)).finally(() => pending.delete(form))
+  }
+})
+document.addEventListener('change', ({ target }) => {
+  if (target.form?.method === 'get' && target.type !== 'search') target.form.requestSubmit()
+})
+document.addEventListener('click', async (event) => {
+  const { target, button, ctrlKey, metaKey, shiftKey, altKey } = event
+  const copy = target.closest('[data-copy]')
+  if (copy) {
+    await navigator.clipboard.writeText(copy.dataset.copy)
+    copy.textContent = 'Copied'
+    setTimeout(() => (copy.textContent = 'Copy'), 1_500)
+  }
+  const link = target.closest('a[href^="/"]')
+  if (!link || button !== 0 || ctrlKey || metaKey || shiftKey || altKey) return
+  event.preventDefault()
+  attempt(visit(link.href))
+})
+addEventListener('popstate', () => attempt(visit(location.href, { push: false })))
