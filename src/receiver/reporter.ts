@@ -83,7 +83,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (!isLogged && deliveries.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       tell('delivery', deliveries, report)
-      span?.end(report)
+      span?.end(report, event)
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {

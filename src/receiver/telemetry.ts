@@ -1,4 +1,5 @@
 import type { Delivery } from '../delivery.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
 import type { RunSpan, StartedRun } from '../handlers/reports.ts'
 import type { Inbox, InboxHost } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
@@ -10,8 +11,8 @@ export interface DeliverySpan {
   within<Result>(receive: () => Result): Result
   /** What the inbox stores with the event, so that its handlers belong to the same trace. */
   readonly trace: TraceCarrier | undefined
-  /** Ends the span. */
-  end(report: DeliveryReport): void
+  /** Ends the span. The event is `undefined` if the delivery was rejected before it was parsed. */
+  end(report: DeliveryReport, event: MediaEvent | undefined): void
 }
 
 /**

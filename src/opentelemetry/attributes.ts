@@ -1,0 +1,51 @@
+import { WebhookError } from '../errors.ts'
+import { eventTypes } from '../events/catalogue.ts'
+
+// The values of attributes. What a sender or a handler can choose freely is limited here, in number or in length.
+
+/** The name of the instrumentation's tracer and meter. */
+export const scope = 'media-webhooks'
+
+/** Any value that is not one of the known ones, in the word of the conventions. */
+const other = '_OTHER'
+
+/** Every span and metric of a `messaging.*` name has it. */
+export const system = { 'messaging.system': 'media_webhooks' }
+
+const knownTypes: ReadonlySet<string> = new Set(eventTypes)
+
+/** The type of an event as a destination. The sender can invent types, so there is one value for all that are unknown. */
+export const destinationOf = (type: string): string => (knownTypes.has(type) ? type : other)
+
+/** The kind of an error: the code of a `WebhookError`, otherwise its name if that is a word. */
+export function errorTypeOf(error: unknown): string {
+  try {
+    if (error instanceof WebhookError) return error.code
+    const name = error instanceof Error ? error.name : ''
+    return /^[a-z_$][\w$.]{0,63}$/i.test(name) ? name : other
+  } catch {
+    // A getter that throws.
+    return other
+  }
+}
+
+/** The most kinds of errors that the metrics of a receiver tell apart: some libraries make up a name for each error. */
+const maxErrorTypes = 100
+
+/** Returns a function that does what {@link errorTypeOf} does, with a limited number of results. */
+export function limitedErrorTypes(): (error: unknown) => string {
+  const seen = new Set<string>()
+  return (error) => {
+    const type = errorTypeOf(error)
+    if (!seen.has(type)) {
+      if (seen.size >= maxErrorTypes) return other
+      seen.add(type)
+    }
+    return type
+  }
+}
+
+const longestMediaId = 256
+
+/** The id of a media as a span shows it. */
+export const mediaIdOf = (mediaId: string): string => mediaId.slice(0, longestMediaId)

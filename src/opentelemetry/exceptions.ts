@@ -1,0 +1,25 @@
+import { type Span, SpanStatusCode } from '@opentelemetry/api'
+import { errorTypeOf } from './attributes.ts'
+
+/** The most characters of a message and of a stack that are recorded: some errors carry a whole page. */
+const longestText = 2_000
+const longestStack = 8_000
+
+/** Records the error that somebody's code threw. It can be anything, even an object whose properties throw. */
+export function recordError(span: Span, error: unknown): void {
+  const type = errorTypeOf(error)
+  const message = textOf(() => (error instanceof Error ? error.message : error), longestText)
+  const stack = error instanceof Error ? textOf(() => error.stack ?? '', longestStack) : undefined
+  span.recordException(stack === undefined ? { name: type, message } : { name: type, message, stack })
+  span.setAttribute('error.type', type)
+  span.setStatus({ code: SpanStatusCode.ERROR, message })
+}
+
+function textOf(read: () => unknown, longest: number): string {
+  try {
+    const text = String(read())
+    return text.length > longest ? `${text.slice(0, longest)}…` : text
+  } catch {
+    return 'an unprintable error'
+  }
+}

@@ -1,0 +1,45 @@
+import { type Attributes, type BatchObservableCallback, diag, type Meter } from '@opentelemetry/api'
+import type { Inbox } from '../inbox/inbox.ts'
+import type { InboxStats } from '../inbox/reading.ts'
+import { within } from '../internal/timers.ts'
+import type { Instruments } from './instruments.ts'
+
+/** How long an export waits for the inbox, in ms. */
+const patienceMs = 5_000
+
+type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting'>
+
+/** Asks the inbox for its numbers at each export. Returns a function that ends it. */
+export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attributes: Attributes): () => void {
+  const { states, deadLetters, oldestWaiting } = gauges
+  const observe: BatchObservableCallback = async (result) => {
+    const stats = await statsOf(inbox)
+    if (stats === undefined) return
+    for (const state of ['waiting', 'running', 'retrying'] as const)
+      result.observe(states, stats[state], { ...attributes, 'media_webhooks.state': state })
+    // Such an inbox knows neither what waits in its queue nor what died there.
+    if (inbox.handleMessage !== undefined) return
+    result.observe(deadLetters, stats.deadLetters, attributes)
+    const age = ageOf(stats)
+    if (age !== undefined) result.observe(oldestWaiting, age, attributes)
+  }
+  const observed = [states, deadLetters, oldestWaiting]
+  meter.addBatchObservableCallback(observe, observed)
+  return () => meter.removeBatchObservableCallback(observe, observed)
+}
+
+/** Returns `undefined` while the inbox cannot be asked: the other metrics are exported all the same. */
+async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
+  try {
+    return await within(patienceMs, Promise.resolve(inbox.stats()), () => undefined)
+  } catch (error) {
+    diag.warn('media-webhooks: the inbox could not be asked for its numbers', error)
+    return undefined
+  }
+}
+
+/** In s. */
+function ageOf({ waiting, oldestWaitingAt }: InboxStats): number | undefined {
+  if (oldestWaitingAt !== undefined) return Math.max(0, (Date.now() - oldestWaitingAt.getTime()) / 1_000)
+  return waiting === 0 ? 0 : undefined
+}

@@ -1,0 +1,80 @@
+import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api'
+import { WebhookError } from '../errors.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
+import { checkUnknown } from '../internal/check-options.ts'
+import type { Telemetry } from '../receiver/telemetry.ts'
+import { Meters } from './meters.ts'
+import { Spans } from './spans.ts'
+
+/** The options of `openTelemetry`. */
+export interface OpenTelemetryOptions {
+  /**
+   * The name of the receiver, where a process has several: the attribute `media_webhooks.receiver` of its spans and metrics.
+   * @defaultValue none
+   */
+  readonly receiver?: string
+  /**
+   * Returns attributes for the spans of an event, such as those of its tenant. They are yours to choose, so add nothing
+   * personal that your traces must not contain. It is called for spans that are recorded only. An error that it throws goes
+   * to OpenTelemetry's `diag`, and changes nothing else.
+   * @defaultValue none
+   */
+  readonly attributes?: (event: MediaEvent) => Attributes
+  /**
+   * Makes the spans.
+   * @defaultValue the global one
+   */
+  readonly tracerProvider?: TracerProvider
+  /**
+   * Makes the metrics.
+   * @defaultValue the global one
+   */
+  readonly meterProvider?: MeterProvider
+}
+
+/**
+ * Traces and measures a receiver with OpenTelemetry. It needs the SDK of your application, and does nothing without one.
+ *
+ * ```ts
+ * const receiver = createReceiver({ verify, telemetry: openTelemetry() })
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  checkOptions(options)
+  const { receiver, attributes, tracerProvider, meterProvider } = options
+  const own = receiver === undefined ? {} : { 'media_webhooks.receiver': receiver }
+  const spans = new Spans({ own, attributes, tracerProvider })
+  const meters = new Meters({ own, meterProvider })
+  let isInUse = false
+  return {
+    opened(inbox, name) {
+      if (isInUse) throw invalid('it serves one receiver; call it once for each')
+      isInUse = true
+      spans.opened(inbox)
+      meters.opened(inbox, name)
+    },
+    closing: () => meters.closing(),
+    startDelivery: () => spans.startDelivery(),
+    startRun: (run) => spans.startRun(run),
+    delivery: (report) => meters.delivery(report),
+    handling: (report) => meters.handling(report),
+    attempt: (report) => meters.attempt(report),
+    measured: (step, durationMs, error) => meters.measured(step, durationMs, error),
+  }
+}
+
+function checkOptions(options: OpenTelemetryOptions): void {
+  const { receiver, attributes, tracerProvider, meterProvider, ...unknown } = options
+  if (receiver !== undefined && (typeof receiver !== 'string' || receiver === ''))
+    throw invalid('receiver has to be a name, such as "uploads"')
+  if (attributes !== undefined && typeof attributes !== 'function')
+    throw invalid('attributes has to be a function of an event')
+  if (tracerProvider !== undefined && typeof tracerProvider?.getTracer !== 'function')
+    throw invalid('tracerProvider has to have getTracer, as a TracerProvider of the SDK has')
+  if (meterProvider !== undefined && typeof meterProvider?.getMeter !== 'function')
+    throw invalid('meterProvider has to have getMeter, as a MeterProvider of the SDK has')
+  checkUnknown('openTelemetry', unknown)
+}
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `openTelemetry: ${message}`)
