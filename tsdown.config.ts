@@ -7,6 +7,7 @@ const library = entries(
   'src/verify/crypto-node',
   'src/verify/crypto-web',
   'src/cloudflare',
+  'src/opentelemetry/index',
   'src/idempotency/redis',
   'src/inbox/sqlite',
   'src/inbox/bullmq',

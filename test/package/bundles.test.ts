@@ -149,6 +149,13 @@ const bundles: Record<string, Bundled> = {
       try { durableObjectInbox({}) } catch ({ name, code }) { console.log(name, code) }`,
     prints: 'WebhookError invalid_option',
   },
+  './opentelemetry': {
+    program: `${receiver.replace("secret: 'a-secret' }) }", "secret: 'a-secret' }), telemetry: openTelemetry() }")}
+      import { openTelemetry } from 'media-webhooks/opentelemetry'
+      import { fetchHandler } from 'media-webhooks/fetch'
+      fetchHandler(receiver)(new Request('http://127.0.0.1/?token=a-secret', ${delivery}))`,
+    prints: 'handled a-film',
+  },
   './idempotency/redis': {
     program: `
       import { redisStore } from 'media-webhooks/idempotency/redis'

@@ -96,6 +96,9 @@ test('the exported names grow only where somebody has looked at them', () => {
         "nodeHandler",
         "toDelivery",
       ],
+      "/opentelemetry": [
+        "openTelemetry",
+      ],
       "/testing": [
         "adapterContract",
         "deliver",
