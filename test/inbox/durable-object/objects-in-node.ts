@@ -1,0 +1,54 @@
+import { durableObjectInbox, type InboxObject, inboxObject } from '../../../src/cloudflare.ts'
+import type { CloseOptions, Inbox, InboxHost } from '../../../src/inbox/inbox.ts'
+import { storageInNode } from './storage-in-node.ts'
+
+// Deaths of the same millisecond have an order within an object only, and tests are quick.
+const shards = 1
+
+/**
+ * The objects of an inbox, made when they are first asked, with the Worker's inbox in front of them. All of it runs in Node,
+ * and everything between the two goes through requests.
+ */
+export class ObjectsInNode {
+  readonly storages: ReturnType<typeof storageInNode>[] = []
+  readonly #inboxes: Inbox[] = []
+  readonly #byName = new Map<string, InboxObject>()
+
+  open(host: InboxHost): Inbox {
+    const get = (id: object) => this.#get((id as { name: string }).name, host)
+    const worker = durableObjectInbox({
+      shards,
+      namespace: {
+        idFromName: (name) => ({ name }),
+        get: (id) => ({ fetch: (url, init) => get(id).fetch(new Request(url, init)) }),
+      },
+    }).open(host)
+    return Object.assign(worker, { close: this.#closing(worker.close.bind(worker)) })
+  }
+
+  #get(name: string, host: InboxHost): InboxObject {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const storage = storageInNode()
+    storage.sql.exec('CREATE TABLE written (content TEXT)')
+    const MediaInbox = inboxObject((_env, definition) => {
+      const inbox = definition.open(host)
+      this.#inboxes.push(inbox)
+      return { inbox }
+    })
+    const object = new MediaInbox({ storage }, {})
+    this.storages.push(storage)
+    this.#byName.set(name, object)
+    return object
+  }
+
+  /** The platform never closes an object, and a test closes what it has opened. */
+  #closing(closeWorker: Inbox['close']): Inbox['close'] {
+    return async (options?: CloseOptions) => {
+      const closed = closeWorker(options)
+      const reports = await Promise.all(this.#inboxes.map((inbox) => inbox.close(options)))
+      await closed
+      return { unfinished: reports.flatMap(({ unfinished }) => unfinished) }
+    }
+  }
+}
