@@ -2,6 +2,8 @@ import { UnrecoverableError } from 'bullmq'
 import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
 import type { Handle, HandlingResult, InboxHost } from '../inbox.ts'
+import type { HandlerFailure } from '../reading.ts'
+import { measure } from '../shared/measured.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job-data.ts'
@@ -29,22 +31,24 @@ export class AttemptRunner {
   readonly #handle: Handle
   readonly #logger: Logger
   readonly #ttlMs: number
+  readonly #measured: InboxHost['measured']
   readonly #isolation = new Isolation()
 
-  constructor(queue: EventQueue, { handle, logger }: InboxHost, ttlMs: number) {
+  constructor(queue: EventQueue, { handle, logger, measured }: InboxHost, ttlMs: number) {
     this.#queue = queue
     this.#handle = handle
     this.#logger = logger
     this.#ttlMs = ttlMs
+    this.#measured = measured
   }
 
   /** Makes the attempt and records its result. Rejects with the error that tells BullMQ what to do next. */
   async run(attempt: BullmqAttempt): Promise<void> {
-    const { job, completed } = attempt
+    const { job } = attempt
     if (job.attemptsStarted > 1 && (await this.#queue.wasHandled(job))) return
     // The process ended while it buried the event.
     const { failures } = progressOf(job.progress)
-    if (failures !== undefined) return this.#bury(attempt, { status: 'dead', completed, failures })
+    if (failures !== undefined) return this.#end(attempt, failures)
     if (job.stalledCounter === 0) return this.#isolation.beside(() => this.#handleEvent(attempt))
     return this.#isolation.alone(() => this.#runSuspect(attempt))
   }
@@ -87,23 +91,27 @@ export class AttemptRunner {
     if (attempt.aborted) return
     if (result.status === 'done') return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
     if (result.status === 'dead') return this.#bury(attempt, result)
-    await this.#insist(attempt, () => attempt.record(result.completed))
+    await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
     throw new Retry(Math.ceil(result.delayMs))
   }
 
-  async #bury(attempt: BullmqAttempt, { failures, ...result }: HandlingResult & { status: 'dead' }): Promise<never> {
-    const { job } = attempt
-    const progress = { completed: attempt.withRecorded(result.completed), failures, stalls: job.stalledCounter }
-    await this.#insist(attempt, () => job.updateProgress(progress))
-    await this.#insist(attempt, () => this.#queue.rememberDead(job))
+  async #bury(attempt: BullmqAttempt, result: HandlingResult & { status: 'dead' }): Promise<never> {
+    await this.#insist(attempt, () => attempt.recordDead(result))
+    return this.#end(attempt, result.failures)
+  }
+
+  /** Makes a dead letter of an event whose end is recorded. */
+  async #end(attempt: BullmqAttempt, failures: readonly HandlerFailure[]): Promise<never> {
+    await this.#insist(attempt, () => this.#queue.rememberDead(attempt.job))
     throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
   }
 
   /** Repeats a step until Redis does it: a failed job would run handlers again that have succeeded. */
   async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
+    const measured = this.#measured
     while (!attempt.aborted) {
       try {
-        return await step()
+        return await (measured === undefined ? step() : measure(measured, 'record', step))
       } catch (error) {
         this.#logger.warn(
           { key: attempt.accepted.event.key, err: withoutCommand(error) },

@@ -1,8 +1,10 @@
 import { WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
-import type { AcceptedEvent, Attempt } from '../inbox.ts'
-import { progressOf } from './job-data.ts'
-import type { EventJob } from './queue.ts'
+import type { AcceptedEvent, Attempt, HandlingResult } from '../inbox.ts'
+import type { FailedAttempt, HandlerFailure } from '../reading.ts'
+import { withFailure } from '../shared/failed-attempts.ts'
+import { type JobProgress, progressOf } from './job-data.ts'
+import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */
 export class BullmqAttempt extends LazyAbort implements Attempt {
@@ -14,16 +16,21 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
   isCharged = false
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
+  readonly #queue: EventQueue
   #recorded: readonly string[]
+  readonly #failedBefore: readonly FailedAttempt[]
   #stop: (reason: Error) => void = () => {}
 
-  constructor(job: EventJob, accepted: AcceptedEvent) {
+  constructor(queue: EventQueue, job: EventJob, accepted: AcceptedEvent) {
     super()
+    this.#queue = queue
     this.job = job
     this.accepted = accepted
     this.number = job.attemptsMade + 1
-    this.completed = progressOf(job.progress).completed
-    this.#recorded = this.completed
+    const { completed, failedAttempts = [] } = progressOf(job.progress)
+    this.completed = completed
+    this.#recorded = completed
+    this.#failedBefore = failedAttempts
     this.stopped = new Promise((_, reject) => {
       this.#stop = reject
     })
@@ -34,17 +41,27 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
     await this.record([...this.#recorded, handler]).catch(() => {})
   }
 
-  /** Records which handlers have succeeded, unless that is recorded already. */
-  async record(completed: readonly string[]): Promise<void> {
-    const all = this.withRecorded(completed)
-    if (this.aborted || all.length === this.#recorded.length) return
-    await this.job.updateProgress({ completed: all })
-    this.#recorded = all
+  /** Records which handlers have succeeded and which have failed, unless that is recorded already. */
+  async record(completed: readonly string[], failures: readonly HandlerFailure[] = []): Promise<void> {
+    const progress = this.#progressWith(completed, failures)
+    if (this.aborted || (failures.length === 0 && progress.completed.length === this.#recorded.length)) return
+    await this.#queue.record(this.job, progress)
+    this.#recorded = progress.completed
+  }
+
+  /** Records that the event becomes a dead letter. */
+  async recordDead({ completed, failures }: HandlingResult & { status: 'dead' }): Promise<void> {
+    const progress = this.#progressWith(completed, failures)
+    await this.#queue.record(this.job, { ...progress, failures, stalls: this.job.stalledCounter })
   }
 
   /** Adds the handlers that an attempt has recorded: another version of the program can have them, and this one not. */
-  withRecorded(completed: readonly string[]): readonly string[] {
-    return [...new Set([...this.#recorded, ...completed])]
+  #progressWith(completed: readonly string[], failures: readonly HandlerFailure[]): JobProgress {
+    const failed = this.#failedBefore
+    return {
+      completed: [...new Set([...this.#recorded, ...completed])],
+      failedAttempts: failures.length === 0 ? failed : withFailure(failed, this.number, failures),
+    }
   }
 
   override abort(reason: Error): void {

@@ -1,7 +1,7 @@
 import type { ParseUnreadable } from '../inbox.ts'
-import type { DeadLetter, DeadLetters } from '../reading.ts'
-import { reviveAccepted } from '../shared/stored.ts'
-import { isEvent, isUnreadable, progressOf, toUnreadable, type UnreadableData } from './job-data.ts'
+import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { replayAll } from '../shared/replay-all.ts'
+import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** The number of steps that are sent to Redis at a time. */
@@ -27,14 +27,15 @@ export class BullmqDeadLetters implements DeadLetters {
     // BullMQ takes an end before the start for the last job.
     if (limit < 1) return []
     const jobs = await this.#queue.reach((queue) => queue.getFailed(offset, offset + limit - 1))
-    return jobs.map(toDeadLetter).filter((deadLetter) => deadLetter !== undefined)
+    return jobs.flatMap((job) => toDeadLetter(job) ?? [])
   }
 
   /** Lists the keys of all dead letters there are now, oldest first. */
   async keys(): Promise<readonly string[]> {
     const ids = await this.#queue.reach((jobs) => jobs.getRanges(['failed'], 0, -1, true))
     const jobs = await inBatches(ids, (id) => this.#queue.reach((queue) => queue.getJob(id)))
-    return jobs.map(toDeadLetter).flatMap((deadLetter) => deadLetter?.key ?? [])
+    // A job may have been removed meanwhile.
+    return jobs.flatMap((job) => (job && toDeadLetter(job)?.key) ?? [])
   }
 
   /** Replays dead letters, and returns the keys that one had. */
@@ -50,7 +51,8 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 
   async get(key: string): Promise<DeadLetter | undefined> {
-    return toDeadLetter(await this.#find(key))
+    const job = await this.#find(key)
+    return job && toDeadLetter(job)
   }
 
   async replay(key: string): Promise<boolean> {
@@ -58,6 +60,10 @@ export class BullmqDeadLetters implements DeadLetters {
     if (job === undefined) return false
     if (this.#parse === undefined || !isUnreadable(job.data)) return this.#queue.revive(job)
     return this.#replayUnreadable(job, job.data, this.#parse)
+  }
+
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
+    return replayAll(this, options)
   }
 
   /** Turns the job into the event's, in one step. It stays a dead letter until the next step revives it. */
@@ -90,19 +96,4 @@ async function inBatches<Item, Result>(
   for (let start = 0; start < items.length; start += batchSize)
     results.push(...(await Promise.all(items.slice(start, start + batchSize).map(run))))
   return results
-}
-
-/** Makes a dead letter of a failed job. `undefined`: the job was removed meanwhile, or another program added it. */
-function toDeadLetter(job: EventJob | undefined): DeadLetter | undefined {
-  if (job === undefined) return undefined
-  const { data, attemptsMade: attempts, finishedOn, failedReason } = job
-  const { completed, failures = [{ handler: 'none', message: failedReason }] } = progressOf(job.progress)
-  const end = { completed, failures, diedAt: new Date(finishedOn as number) }
-  if (isEvent(data)) {
-    const accepted = reviveAccepted(data)
-    return { ...accepted, key: accepted.event.key, attempts, ...end }
-  }
-  if (!isUnreadable(data)) return undefined
-  const unreadable = toUnreadable(data)
-  return { key: data.key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, attempts, ...end }
 }

@@ -67,7 +67,7 @@ export class BullmqHandling {
     if (isRevived(job)) await this.#queue.startAfresh(job)
     const accepted = await this.#readJob(job)
     if (accepted === undefined) return
-    const attempt = new BullmqAttempt(job, accepted)
+    const attempt = new BullmqAttempt(this.#queue, job, accepted)
     this.#running.set(job.id as string, attempt)
     try {
       await Promise.race([this.#attempts.run(attempt), attempt.stopped])

@@ -3,8 +3,10 @@ import { WebhookError } from '../../errors.ts'
 import { checkUnknown } from '../../internal/check-options.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
 import { within } from '../../internal/timers.ts'
-import type { DeadLetters, InboxStats } from '../reading.ts'
+import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
+import { readActivity } from './activity.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
+import { BullmqEvents } from './events.ts'
 import { checkQueue, EventQueue, standardQueue } from './queue.ts'
 import { readStats } from './stats.ts'
 
@@ -20,11 +22,17 @@ export interface InboxQueueOptions {
 }
 
 /** The queue of a `bullmqInbox`, opened to look into it, also while receivers handle its events. */
-export interface InboxQueue {
+export interface InboxQueue extends ReadableInbox {
   /** Counts the events by state. */
   stats(): Promise<InboxStats>
   /** Lists, replays and discards dead letters. */
   readonly deadLetters: InboxQueueDeadLetters
+  /** Lists events, and retries them. A page goes through all the events in the asked states: half a second for 100,000. */
+  readonly events: InboxEvents
+  /** Returns the newest 1,000 events of a media that were not handled yet. It goes through all the events in the queue. */
+  history(mediaId: string): Promise<readonly EventRecord[]>
+  /** Returns what all receivers did, minute by minute. The numbers are up to 5 s old. */
+  activity(since: Date): Promise<readonly ActivityMinute[]>
   /** Closes the connection. */
   close(): Promise<void>
 }
@@ -76,7 +84,15 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
     if (cause instanceof WebhookError) throw cause
     throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(cause) })
   }
-  return { stats: () => readStats(queue), deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs), close }
+  const events = new BullmqEvents(queue)
+  return {
+    stats: () => readStats(queue),
+    deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
+    events,
+    history: (mediaId) => events.history(mediaId),
+    activity: (since) => readActivity(queue, since),
+    close,
+  }
 }
 
 const noQueue = (name: string): string =>

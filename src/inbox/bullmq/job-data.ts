@@ -1,8 +1,9 @@
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import type { HandlerFailure, UnreadableDelivery } from '../reading.ts'
-import { unreadableKey } from '../shared/stored.ts'
+import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
+import { reviveAccepted, unreadableKey } from '../shared/stored.ts'
 
 /** An unreadable delivery as the data of a BullMQ job, which is JSON: without dates and bytes. */
 export interface UnreadableData {
@@ -25,6 +26,8 @@ export interface JobProgress {
   readonly completed: readonly string[]
   /** The failures of an event that is, or is about to become, a dead letter. */
   readonly failures?: readonly HandlerFailure[]
+  /** The newest attempts that failed. */
+  readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** How often a process had ended that handled the event when it became one. */
   readonly stalls?: number
 }
@@ -50,5 +53,34 @@ export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery
 }
 
 /** Reads the progress of a job. BullMQ gives 0 for a job that has none. */
-export const progressOf = (progress: unknown): JobProgress =>
-  typeof progress === 'object' && progress !== null ? (progress as JobProgress) : { completed: [] }
+export function progressOf(progress: unknown): JobProgress {
+  if (typeof progress !== 'object' || progress === null) return { completed: [] }
+  const { failedAttempts, ...rest } = progress as JobProgress
+  return failedAttempts === undefined ? rest : { ...rest, failedAttempts: reviveFailedAttempts(failedAttempts) }
+}
+
+/** The fields of a job that a dead letter is made of. */
+interface FailedJob {
+  readonly data: unknown
+  readonly progress: unknown
+  readonly attemptsMade: number
+  /** In ms since the epoch. */
+  readonly finishedOn?: number | undefined
+  readonly failedReason: string
+}
+
+/** Makes a dead letter of a failed job. `undefined`: another program added it. */
+export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
+  const { data, attemptsMade: attempts, finishedOn, failedReason } = job
+  const progress = progressOf(job.progress)
+  const { completed, failures = [{ handler: 'none', message: failedReason }], failedAttempts } = progress
+  const end = { attempts, completed, failures, failedAttempts, diedAt: new Date(finishedOn as number) }
+  if (isEvent(data)) {
+    const accepted = reviveAccepted(data)
+    return { ...accepted, key: accepted.event.key, ...end }
+  }
+  if (!isUnreadable(data as JobData)) return undefined
+  const { key, ...of } = data as UnreadableData
+  const unreadable = toUnreadable({ key, ...of })
+  return { key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, ...end }
+}

@@ -7,13 +7,14 @@ import type { Acceptance, AcceptedEvent } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { connect } from './connection.ts'
-import { type JobData, progressOf, toUnreadableData } from './job-data.ts'
+import { type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
 import {
   chargeScript,
   convertScript,
   discardScript,
   handledMark,
   keepUnreadableScript,
+  recordScript,
   startAfreshScript,
 } from './scripts.ts'
 
@@ -92,7 +93,7 @@ export class EventQueue {
     const data = await toUnreadableData(unreadable)
     const { key, unreadable: kept } = data
     const of = [this.#nextId(), await sha256(key), deadLetterTtlMs, JSON.stringify(data), JSON.stringify(jobOptions)]
-    await this.reach(() => this.#run(keepUnreadableScript, ...of, kept.reason, Date.now(), maxUnreadable))
+    await this.reach(() => this.run(keepUnreadableScript, ...of, kept.reason, Date.now(), maxUnreadable))
   }
 
   /** Converts the job of an unreadable delivery into the job of its event. */
@@ -100,13 +101,14 @@ export class EventQueue {
     const { key, type } = accepted.event
     const id = await sha256(key)
     const of = [job.id as string, type, JSON.stringify(accepted), id]
-    const conversion = conversions[await this.reach(() => this.#run(convertScript, ...of))] as Conversion
+    const conversion = conversions[await this.reach(() => this.run(convertScript, ...of))] as Conversion
     if (conversion === 'converted') job.deduplicationId = id
     return conversion
   }
 
-  async #run(script: string, ...parameters: (string | number)[]): Promise<number> {
-    return Number(await this.client.eval(script, 0, this.jobs.toKey(''), ...parameters))
+  /** Runs a script, which gets the prefix of the queue's keys before its parameters. */
+  run<Result = number>(script: string, ...parameters: (string | number)[]): Promise<Result> {
+    return this.client.eval(script, 0, this.jobs.toKey(''), ...parameters) as Promise<Result>
   }
 
   /** Finds the job of an event that has not been handled. */
@@ -138,13 +140,20 @@ export class EventQueue {
    * handled, since a process that ends can say nothing.
    */
   charge({ id }: EventJob, count: 1 | -1): Promise<number> {
-    return this.#run(chargeScript, id as string, count)
+    return this.run(chargeScript, id as string, count)
+  }
+
+  /** Records what the attempts at an event achieved. */
+  async record(job: EventJob, progress: JobProgress): Promise<void> {
+    await this.run(recordScript, job.id as string, JSON.stringify(progress))
+    Object.assign(job, { progress })
   }
 
   /** Gives an event that was a dead letter as many attempts as a new one. */
   async startAfresh(job: EventJob): Promise<void> {
-    const progress = { completed: progressOf(job.progress).completed }
-    await this.#run(startAfreshScript, job.id as string, JSON.stringify(progress))
+    const { completed, failedAttempts } = progressOf(job.progress)
+    const progress = { completed, failedAttempts }
+    await this.run(startAfreshScript, job.id as string, JSON.stringify(progress))
     Object.assign(job, { progress, attemptsMade: 0, stalledCounter: 0 })
   }
 
@@ -162,9 +171,20 @@ export class EventQueue {
     }
   }
 
+  /** Starts the next attempt of an event that waits for it. `false`: it does not. */
+  async promote(job: EventJob): Promise<boolean> {
+    try {
+      await this.reach(() => job.promote())
+      return true
+    } catch (error) {
+      if (await this.reach(() => job.isDelayed())) throw error
+      return false
+    }
+  }
+
   /** Removes a dead letter, and remembers it for `ms`, or not at all for 0. `false`: another caller was first. */
   async discard({ id, deduplicationId }: EventJob, ms: number): Promise<boolean> {
-    return (await this.reach(() => this.#run(discardScript, id as string, deduplicationId as string, ms))) === 1
+    return (await this.reach(() => this.run(discardScript, id as string, deduplicationId as string, ms))) === 1
   }
 
   #key(deduplicationId: string): string {

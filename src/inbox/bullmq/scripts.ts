@@ -75,3 +75,24 @@ if redis.call('EXISTS', key) == 0 then return 0 end
 redis.call('HDEL', key, 'atm', 'stc', 'cutOffs')
 redis.call('HSET', key, 'progress', ARGV[3])
 return 1`
+
+/**
+ * Records the progress of a job. BullMQ's own command would also keep it, with its errors, in the stream of the queue's
+ * events. ARGV: prefix, job id, progress.
+ */
+export const recordScript = `
+local key = ARGV[1] .. ARGV[2]
+if redis.call('EXISTS', key) == 1 then redis.call('HSET', key, 'progress', ARGV[3]) end
+return 1`
+
+/**
+ * Writes what a process did in some minutes, in place of its numbers so far. ARGV: prefix, id of the process, TTL in ms,
+ * then the number of each minute, followed by its numbers.
+ */
+export const writeActivityScript = `
+for i = 4, #ARGV, 2 do
+  local key = ARGV[1] .. 'activity:' .. ARGV[i]
+  redis.call('HSET', key, ARGV[2], ARGV[i + 1])
+  redis.call('PEXPIRE', key, ARGV[3])
+end
+return 1`

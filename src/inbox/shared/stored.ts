@@ -17,7 +17,8 @@ export const reviveEvent = (event: MediaEvent): MediaEvent =>
   event.emittedAt === undefined ? event : { ...event, emittedAt: new Date(event.emittedAt) }
 
 /** Revives an accepted event that went through JSON. */
-export const reviveAccepted = ({ event, receivedAt }: AcceptedEvent): AcceptedEvent => ({
+export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): AcceptedEvent => ({
   event: reviveEvent(event),
   receivedAt: new Date(receivedAt),
+  trace,
 })
