@@ -73,7 +73,8 @@ describe.skipIf(!findRedis())('openInboxQueue', () => {
     const opened = await vi.waitFor(() => openInboxQueue({ connection: { port: server.port }, queue }))
     onTestFinished(() => opened.close())
     await inbox.accept(eventOf('one'))
-    expect(await opened.stats()).toEqual({ waiting: 1, running: 0, retrying: 0, deadLetters: 0 })
+    const { receivedAt: oldestWaitingAt } = eventOf('one')
+    expect(await opened.stats()).toEqual({ waiting: 1, running: 0, retrying: 0, deadLetters: 0, oldestWaitingAt })
   })
 
   test.each([
