@@ -21,6 +21,7 @@ import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
 import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
 import type { DeadLetters, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
+import { measure } from './shared/measured.ts'
 
 export type { QueueMessage } from './queue/message.ts'
 
@@ -128,11 +129,22 @@ class QueueInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {
     this.#closing.checkOpen()
+    const message = await toMessage(accepted)
+    await this.#measure('send', () => this.#send(message))
+    return 'accepted'
+  }
+
+  #send(message: QueueMessage): Promise<unknown> {
     const { send, sendTimeoutMs } = this.#options
-    await within(sendTimeoutMs, toMessage(accepted).then(send), () => {
+    const sent = Promise.resolve(message).then(send)
+    return within(sendTimeoutMs, sent, () => {
       throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
     })
-    return 'accepted'
+  }
+
+  #measure<Result>(step: string, run: () => MaybePromise<Result>): MaybePromise<Result> {
+    const { measured } = this.#host
+    return measured === undefined ? run() : measure(measured, step, run)
   }
 
   async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {
@@ -147,7 +159,7 @@ class QueueInbox implements Inbox {
     // On Workers the request of another delivery may have ended. Then the store gives its claim away.
     else if (!requestsEndWork) return this.#afterLease
     try {
-      const claim = await this.#claims.claim(key)
+      const claim = await this.#measure('claim', () => this.#claims.claim(key))
       if (claim === 'done') return { status: 'done' }
       if (claim !== 'claimed') return this.#afterLease
       this.#running.set(key, attempt)

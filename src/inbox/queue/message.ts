@@ -1,6 +1,7 @@
 import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
+import type { TraceCarrier } from '../reading.ts'
 import { reviveAccepted } from '../shared/stored.ts'
 
 /** An event on its way through a queue. Every value in it is JSON. */
@@ -19,9 +20,11 @@ export interface QueueMessage {
   readonly receivedAt: string
   /** The event, with `emittedAt` in ISO 8601. */
   readonly event: Omit<MediaEvent, 'emittedAt'> & { readonly emittedAt?: string | undefined }
+  /** The trace of the delivery, if the receiver has `telemetry`. The handlers belong to it. */
+  readonly trace?: TraceCarrier | undefined
 }
 
-export async function toMessage({ event, receivedAt }: AcceptedEvent): Promise<QueueMessage> {
+export async function toMessage({ event, receivedAt, trace }: AcceptedEvent): Promise<QueueMessage> {
   const { key, mediaId, emittedAt } = event
   return {
     version: 1,
@@ -31,6 +34,7 @@ export async function toMessage({ event, receivedAt }: AcceptedEvent): Promise<Q
     group: await sha256(JSON.stringify(mediaId)),
     receivedAt: receivedAt.toISOString(),
     event: { ...event, emittedAt: emittedAt?.toISOString() },
+    ...(trace && { trace }),
   }
 }
 
@@ -38,15 +42,22 @@ export async function toMessage({ event, receivedAt }: AcceptedEvent): Promise<Q
 export function readMessage(message: unknown): AcceptedEvent | undefined {
   try {
     const value = (isBytes(message) ? new TextDecoder().decode(message) : message) as string | Partial<QueueMessage>
-    const { version, receivedAt, event }: Partial<QueueMessage> = typeof value === 'string' ? JSON.parse(value) : value
+    const fields: Partial<QueueMessage> = typeof value === 'string' ? JSON.parse(value) : value
+    const { version, receivedAt, event, trace } = fields
     if (version !== 1 || receivedAt === undefined) return undefined
     const isEvent = [event?.key, event?.type, event?.mediaId].every((field) => typeof field === 'string')
-    const accepted = reviveAccepted({ event, receivedAt } as unknown as AcceptedEvent)
+    const accepted = reviveAccepted({ event, receivedAt, trace: readTrace(trace) } as unknown as AcceptedEvent)
     const times = [accepted.receivedAt, accepted.event.emittedAt]
     return isEvent && !times.some((time) => Number.isNaN(time?.getTime())) ? accepted : undefined
   } catch {
     return undefined
   }
+}
+
+/** Reads a trace. A wrong one is left out, since the event can be handled without it. */
+function readTrace(trace: unknown): TraceCarrier | undefined {
+  if (typeof trace !== 'object' || trace === null) return undefined
+  return Object.values(trace).every((value) => typeof value === 'string') ? (trace as TraceCarrier) : undefined
 }
 
 const isBytes = (message: unknown): message is ArrayBuffer | Uint8Array =>
