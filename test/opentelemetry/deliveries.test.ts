@@ -8,7 +8,8 @@ import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
 import { signalled } from '../handlers/fixture.ts'
 import type { Exported } from './collector.ts'
-import { deliverInServer, startTracing, tracedReceiver } from './fixture.ts'
+import { deliverInServer } from './deliver-in-server.ts'
+import { startTracing, tracedReceiver } from './fixture.ts'
 
 const { exported } = await startTracing()
 

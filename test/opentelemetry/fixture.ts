@@ -1,8 +1,6 @@
-import { trace } from '@opentelemetry/api'
 import { afterAll, beforeEach, onTestFinished, vi } from 'vitest'
-import { createReceiver, type Receiver, type ReceiverOptions, unverified } from '../../src/index.ts'
+import { createReceiver, type ReceiverOptions, unverified } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
-import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts'
 import { silent } from '../handlers/fixture.ts'
 import { Collector, type Exported } from './collector.ts'
 import { startSdk } from './sdk.ts'
@@ -42,13 +40,3 @@ export function tracedReceiver<Additions = unknown>(options: Partial<ReceiverOpt
   onTestFinished(async () => void (await receiver.close({ timeoutMs: 2_000 })))
   return receiver
 }
-
-/** Delivers `encoding.finished` while a span of the server's is active, as the instrumentation of HTTP makes one. */
-export const deliverInServer = (receiver: Pick<Receiver, 'receive'>, fields: Partial<Payload> = {}) =>
-  trace.getTracer('server').startActiveSpan('server', async (span) => {
-    try {
-      return await deliver(receiver, samplePayload('encoding.finished', fields))
-    } finally {
-      span.end()
-    }
-  })

@@ -12,18 +12,20 @@ export function startSdk(url: string, sampler?: Sampler) {
   const spanProcessors = [new BatchSpanProcessor(exporter)]
   const tracerProvider = new NodeTracerProvider({ spanProcessors, ...(sampler && { sampler }) })
   tracerProvider.register()
-  const reader = new PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter({ url: `${url}/v1/metrics` }),
-    exportIntervalMillis: never,
-  })
-  const meterProvider = new MeterProvider({ readers: [reader] })
+  const { meterProvider, exportMetrics } = meterTo(url)
   metrics.setGlobalMeterProvider(meterProvider)
   return {
-    tracerProvider,
-    meterProvider,
     /** Exports every span that has ended. */
     exportSpans: () => tracerProvider.forceFlush(),
-    exportMetrics: () => meterProvider.forceFlush(),
+    exportMetrics,
     shutdown: () => Promise.all([tracerProvider.shutdown(), meterProvider.shutdown()]),
   }
+}
+
+/** Makes a meter provider that exports to a collector when it is told to. */
+export function meterTo(url: string) {
+  const exporter = new OTLPMetricExporter({ url: `${url}/v1/metrics` })
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: never })
+  const meterProvider = new MeterProvider({ readers: [reader] })
+  return { meterProvider, exportMetrics: () => meterProvider.forceFlush() }
 }
