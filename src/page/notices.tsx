@@ -3,6 +3,8 @@ import { Copyable, Fact, Facts } from './elements.tsx'
 /** The result of an action, to show once. */
 export interface Notice {
   readonly text: string
+  /** `true` if not everything was done. */
+  readonly failed?: boolean
   /** Values that the user can copy. */
   readonly values?: readonly { readonly name: string; readonly value: string }[]
 }
@@ -42,9 +44,9 @@ export function NoticeLine({ notice, dismissed }: NoticeLineProps) {
   return (
     <div id="notice" role="status" tabindex={-1}>
       {notice && (
-        <div class="notice card row">
+        <div class={`notice card row ${notice.failed ? 'failed' : ''}`}>
           <p>
-            <span aria-hidden="true">✓</span> {notice.text}
+            <span aria-hidden="true">{notice.failed ? '✕' : '✓'}</span> {notice.text}
           </p>
           {notice.values && (
             <Facts>

@@ -24,22 +24,39 @@ export function morphWithFocus(from, to, fallback, sent) {
   if (!focused?.isConnected) fallback.focus({ preventScroll: true })
 }
 
-/** Shows the page in a response. */
-async function show(response, before, sent) {
+/** Grows with whatever changes what is shown, so that a slower answer does not replace a later one. */
+let turns = 0
+
+/**
+ * Shows the page in a response.
+ * @param {{ turn: number, before?: number, sent?: HTMLFormElement, isUpdate?: boolean }} how
+ */
+async function show(response, { turn, before = live.changes(), sent, isUpdate = false }) {
   const text = await response.text()
+  if (turn !== turns) return
   if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error(messageIn(text))
   const shown = parse(text)
   // A page to sign in, for example.
   if (shown.documentElement.dataset.assets !== assets) return location.assign(response.url)
+  const notice = document.getElementById('notice')
+  // The notice is shown once, but stays until the reader goes on.
+  if (isUpdate) shown.getElementById('notice')?.replaceWith(notice.cloneNode(true))
   document.title = shown.title
-  morphWithFocus(document.body, shown.body, document.getElementById('notice') ?? document.body, sent)
+  morphWithFocus(document.body, shown.body, notice, sent)
   // The filter shows what the address says.
-  for (const form of document.querySelectorAll('form[method="get"]')) if (!isTypedInto(form)) form.reset()
+  if (!isUpdate) for (const form of document.querySelectorAll('form[method="get"]')) form.reset()
   if (live.isOpen()) reportLive()
   if (live.changes() !== before) await live.catchUp()
 }
 
-const isTypedInto = (form) => form.contains(document.activeElement) && document.activeElement.type === 'search'
+/** Reads the page again. */
+export async function update() {
+  const turn = turns
+  const response = await fetch(location.href, { redirect: 'manual' })
+  if (turn !== turns) return
+  if (response.type === 'opaqueredirect') return location.reload()
+  await show(response, { turn, isUpdate: true })
+}
 
 function messageIn(text) {
   try {
@@ -51,13 +68,15 @@ function messageIn(text) {
 
 /** Opens an address of the page. */
 export async function visit(address, { push = true } = {}) {
+  const turn = ++turns
   const before = live.changes()
   const url = new URL(address, location.href)
   const response = await fetch(url, { redirect: 'manual' })
+  if (turn !== turns) return
   // To another page of this one, or to one to sign in.
   if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
   const isElsewhere = url.pathname !== location.pathname
-  await show(response, before)
+  await show(response, { turn, before })
   if (!push) return
   history.pushState(null, '', url)
   const target = document.getElementById(url.hash.slice(1))
@@ -73,6 +92,7 @@ async function send(form, submitter) {
   const body = new URLSearchParams(new FormData(form, submitter))
   const address = submitter?.hasAttribute('formaction') ? submitter.formAction : form.action
   const response = await fetch(address, { method: 'POST', body })
+  const turn = ++turns
   if (response.ok) {
     const details = form.closest('details')
     if (details?.contains(document.activeElement)) details.querySelector('summary').focus()
@@ -82,7 +102,7 @@ async function send(form, submitter) {
     shown.searchParams.delete('notice')
     if (response.redirected) history.replaceState(null, '', shown)
   }
-  await show(response, before, form)
+  await show(response, { turn, before, sent: form })
 }
 
 const connection = () => document.getElementById('connection')

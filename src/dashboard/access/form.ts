@@ -1,0 +1,48 @@
+import { WebhookError } from '../../errors.ts'
+
+/** The largest form, in bytes. A page of a list holds 50 keys. */
+const largestForm = 1_048_576
+
+/**
+ * Reads the form of a request.
+ * @throws WebhookError `body_consumed` when another parser has read it, `too_large` or `incomplete`
+ */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  if (request.bodyUsed) throw consumed()
+  if (Number(request.headers.get('content-length')) > largestForm) throw tooLarge()
+  const reader = request.body?.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  try {
+    for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+      size += part.value.length
+      if (size > largestForm) throw tooLarge()
+      text += decoder.decode(part.value, { stream: true })
+    }
+  } catch (error) {
+    throw error instanceof WebhookError ? error : new WebhookError('incomplete', 'the form was cut off')
+  }
+  return new URLSearchParams(text + decoder.decode())
+}
+
+/**
+ * Writes a form from what a body parser such as `express.urlencoded()` has made of it.
+ * @throws WebhookError `body_consumed` when it has left nothing
+ */
+export function formFromParsed(parsed: unknown): string {
+  if (typeof parsed === 'string') return parsed
+  if (parsed instanceof Uint8Array) return new TextDecoder().decode(parsed)
+  if (typeof parsed !== 'object' || parsed === null) throw consumed()
+  const form = new URLSearchParams()
+  // A name that occurs more often becomes an array, or an object if it occurs very often.
+  for (const [name, value] of Object.entries(parsed))
+    for (const each of typeof value === 'object' && value !== null ? Object.values(value) : [value])
+      form.append(name, String(each))
+  return form.toString()
+}
+
+const consumed = () =>
+  new WebhookError('body_consumed', 'another parser has read the form: mount the dashboard before body parsers')
+
+const tooLarge = () => new WebhookError('too_large', `the form is larger than ${largestForm} bytes`)

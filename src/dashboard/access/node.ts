@@ -1,0 +1,52 @@
+import { WebhookError } from '../../errors.ts'
+import type { NodeRequest, NodeResponse } from '../options.ts'
+import { formFromParsed } from './form.ts'
+import type { Caller } from './loopback.ts'
+import { plain } from './respond.ts'
+
+/** Lets a function that answers web requests answer those of Node's server. */
+export async function answerNode(
+  answer: (request: Request, caller: Caller) => Promise<Response>,
+  request: NodeRequest,
+  response: NodeResponse,
+): Promise<void> {
+  const answered = await toRequest(request).then(
+    (web) => answer(web, { remoteAddress: request.socket.remoteAddress }),
+    (error) => plain(error.code === 'body_consumed' ? 500 : 400, error.message),
+  )
+  const headers: Record<string, string | string[]> = Object.fromEntries(answered.headers)
+  const cookies = answered.headers.getSetCookie()
+  if (cookies.length > 0) headers['set-cookie'] = cookies
+  const body = new Uint8Array(await answered.arrayBuffer())
+  response.writeHead(answered.status, headers)
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** @throws WebhookError `body_consumed`, or `incomplete` for an address that is none */
+async function toRequest(request: NodeRequest): Promise<Request> {
+  const { method = 'GET', url = '/', originalUrl = url, socket } = request
+  const headers = new Headers()
+  // The pseudo-headers of HTTP/2.
+  for (const [name, value] of Object.entries(request.headers))
+    if (!name.startsWith(':')) for (const each of [value ?? []].flat()) headers.append(name, each)
+  const host = request.headers['host'] ?? request.headers[':authority'] ?? 'localhost'
+  const scheme = socket.encrypted ? 'https' : 'http'
+  // Some clients send the whole address.
+  const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/]*/, '')}`
+  if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is none')
+  if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers })
+  const wasRead = request.readableDidRead === true || request.body !== undefined
+  const body = wasRead ? formFromParsed(request.body) : streamOf(request)
+  return new Request(address, { method, headers, body, duplex: 'half' } as RequestInit)
+}
+
+function streamOf(request: NodeRequest): ReadableStream<Uint8Array> {
+  const chunks = request[Symbol.asyncIterator]()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+  })
+}

@@ -1,0 +1,12 @@
+import { securityHeaders } from '../../page/security-headers.ts'
+
+/** Adds the headers that every answer has. No cache may keep one: it may hold a payload. */
+export const headed = (headers: Readonly<Record<string, string>>): Record<string, string> => ({
+  ...securityHeaders,
+  'Cache-Control': 'no-store',
+  ...headers,
+})
+
+/** Makes an answer for somebody who may see nothing, the style of the page included. */
+export const plain = (status: number, message: string): Response =>
+  new Response(`${message}\n`, { status, headers: headed({ 'content-type': 'text/plain; charset=utf-8' }) })

@@ -1,0 +1,43 @@
+import { headed } from '../access/respond.ts'
+import type { Answer, PageState } from '../page/page-state.ts'
+import { questionBefore } from '../page/question.tsx'
+import { addressOf, placeIn } from './place.ts'
+import { resultOf } from './result.ts'
+import { type Act, readSelection } from './selection.ts'
+
+type Action = (page: PageState, form: URLSearchParams) => Answer | Response | Promise<Answer | Response>
+
+/** How long the answer to a form waits for its action, in ms. After that it leads to the progress. */
+const waitMs = 1_000
+
+/** The actions, by their names in the address. */
+export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
+  ['replay', (page, form) => act(page, form, 'replay')],
+  // It cannot be undone, so it asks first.
+  ['discard', (page, form) => (form.has('confirmed') ? act(page, form, 'discard') : questionBefore(page, form))],
+  ['retry', (page, form) => act(page, form, 'retry')],
+  ['stop', stop],
+])
+
+async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
+  const { jobs, notices } = page.subject
+  const selection = readSelection(form)
+  const back = placeIn(form)
+  if (selection.scope === 'keys' && selection.keys.length === 0)
+    return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
+  const { job, ended } = jobs.start(what, selection)
+  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, waitMs))])
+  if (job.state === 'running') return to(page, 'job', { id: job.id })
+  if (job.state === 'failed') throw job.error
+  const isPartial = job.done < (job.total ?? 0)
+  return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial }) })
+}
+
+function stop(page: PageState, form: URLSearchParams): Response {
+  const id = form.get('id') ?? ''
+  page.subject.jobs.stop(id)
+  return to(page, 'job', { id })
+}
+
+const to = (page: PageState, place: string, query: Readonly<Record<string, string>>): Response =>
+  new Response(null, { status: 303, headers: headed({ location: addressOf(page, place, query) }) })

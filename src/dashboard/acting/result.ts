@@ -1,0 +1,37 @@
+import type { Job } from './jobs.ts'
+import type { Act } from './selection.ts'
+
+/** The words of each action. */
+export const words: Record<
+  Act,
+  { readonly button: string; readonly ing: string; readonly ed: string; readonly what: string }
+> = {
+  replay: { button: 'Replay', ing: 'Replaying', ed: 'replayed', what: 'dead letter' },
+  discard: { button: 'Discard', ing: 'Discarding', ed: 'discarded', what: 'dead letter' },
+  retry: { button: 'Retry now', ing: 'Retrying', ed: 'started again', what: 'event' },
+}
+
+/** Writes a number with its thing: `1 dead letter`, `1,200 dead letters`. */
+export const counted = (count: number, thing: string): string =>
+  `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
+
+/** Tells in sentences what a job has done. */
+export function resultOf({ act, state, total = 0, done, gone, kept }: Job): readonly string[] {
+  const { ed, what } = words[act]
+  const of = done === total ? '' : ` of ${total.toLocaleString('en')}`
+  const next = { replay: ' Handlers run again for those that had not completed.', discard: '', retry: '' }[act]
+  const sentences = [
+    `${done.toLocaleString('en')}${of} ${total === 1 ? what : `${what}s`} ${ed}.${done > 0 ? next : ''}`,
+  ]
+  if (gone > 0) sentences.push(`${counted(gone, what)} had gone: ${whoTook[act]}.`)
+  for (const [reason, count] of kept) sentences.push(`${counted(count, what)} stayed as before: ${reason}.`)
+  if (state === 'stopped') sentences.push('It was stopped. The rest is as before.')
+  if (state === 'failed') sentences.push('Then the inbox could not be used. The rest is as before.')
+  return sentences
+}
+
+const whoTook: Record<Act, string> = {
+  replay: 'somebody else has replayed or discarded it',
+  discard: 'somebody else has replayed or discarded it',
+  retry: 'its attempt has started meanwhile',
+}

@@ -1,0 +1,59 @@
+import { WebhookError } from '../../errors.ts'
+import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
+import { causeOf, eachDeadLetter } from '../reading/causes.ts'
+
+/** What can be done to events. */
+export const acts = ['replay', 'discard', 'retry'] as const
+
+export type Act = (typeof acts)[number]
+
+/** The events that an action was asked for. */
+export type Selection =
+  | { readonly scope: 'keys'; readonly keys: readonly string[] }
+  /** The dead letters of a cause, or all, that became one at this time or earlier: those that the operator has seen. */
+  | { readonly scope: 'cause'; readonly cause: string; readonly until: Date }
+  | { readonly scope: 'all'; readonly until: Date }
+
+/**
+ * Reads the selection of a form.
+ * @throws WebhookError `invalid_option`
+ */
+export function readSelection(form: URLSearchParams): Selection {
+  const scope = form.get('scope') ?? 'keys'
+  if (scope === 'keys') return { scope, keys: [...new Set(form.getAll('key'))] }
+  const until = new Date(Number(form.get('until') ?? Number.NaN))
+  const cause = form.get('cause')
+  if (scope === 'all' && isTime(until)) return { scope, until }
+  if (scope === 'cause' && isTime(until) && cause !== null) return { scope, cause, until }
+  throw new WebhookError('invalid_option', 'the form does not say which events are meant')
+}
+
+const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())
+
+/** Lists the keys of a selection, oldest first. */
+export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selection): Promise<readonly string[]> {
+  if (selection.scope === 'keys') return selection.keys
+  if (act === 'retry') return retryingKeys(inbox, selection.until)
+  const keys = new Set<string>()
+  for await (const deadLetter of eachDeadLetter(inbox)) {
+    if (deadLetter.diedAt > selection.until) continue
+    if (selection.scope === 'all' || causeOf(deadLetter).id === selection.cause) keys.add(deadLetter.key)
+  }
+  return [...keys].reverse()
+}
+
+async function retryingKeys({ events }: ReadableInbox, until: Date): Promise<readonly string[]> {
+  const keys: string[] = []
+  let cursor: string | undefined
+  do {
+    const page: { events: readonly EventRecord[]; cursor?: string | undefined } | undefined = await events?.list({
+      state: 'retrying',
+      order: 'oldest',
+      limit: 1_000,
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const { key, receivedAt } of page?.events ?? []) if (receivedAt <= until) keys.push(key)
+    cursor = page?.cursor
+  } while (cursor !== undefined)
+  return keys
+}

@@ -1,0 +1,76 @@
+import { html } from 'hono/html'
+import { WebhookError } from '../errors.ts'
+import { within } from '../internal/timers.ts'
+import type { Access } from './access/access.ts'
+import { readForm } from './access/form.ts'
+import type { Caller } from './access/loopback.ts'
+import { headed, plain } from './access/respond.ts'
+import { postRoutes } from './acting/actions.ts'
+import { assets } from './page/assets.ts'
+import { Document } from './page/document.tsx'
+import { failure, missing } from './page/messages.tsx'
+import { type Answer, type PageState, stateOf } from './page/page-state.ts'
+import { getRoutes } from './page/routes.tsx'
+import { routeOf } from './route-of.ts'
+import type { Subject } from './subject.ts'
+
+/** How long the inbox may take to answer, in ms. */
+const patienceMs = 10_000
+
+/** Makes the function that answers the requests of a page: by `getRoutes`, `postRoutes` and the names of the assets. */
+export function createApp(subject: Subject, path: string, access: Access) {
+  let isReachable = true
+
+  /** Shows a page, or the reason why the inbox cannot be asked. */
+  async function show(page: PageState, answer: () => Promise<Answer | Response>): Promise<Response> {
+    try {
+      const late = () => Promise.reject(new WebhookError('timeout', `the inbox did not answer within ${patienceMs} ms`))
+      const answered = await within(patienceMs, answer(), late)
+      const shown = answered instanceof Response ? answered : await document(page, answered)
+      isReachable = true
+      return shown
+    } catch (error) {
+      const status = statusOf(error)
+      // Once for each outage: an open page asks again and again.
+      if (status === 503 && isReachable) subject.logger.error({ err: error }, 'the dashboard cannot read the inbox')
+      if (status === 503) isReachable = false
+      return document(page, failure(page, error, status))
+    }
+  }
+
+  function route(request: Request): Response | Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    const name = routeOf(pathname, path)
+    const page = stateOf(subject, path, name, searchParams)
+    const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
+    if (asset === undefined && get === undefined && post === undefined) return document(page, missing(page))
+    const reads = request.method === 'GET' || request.method === 'HEAD'
+    if (request.method === 'POST' && post) return show(page, async () => post(page, await readForm(request)))
+    if (reads && get) return show(page, async () => get(page))
+    if (reads && asset) return new Response(asset.text(), { headers: headed({ 'content-type': asset.type }) })
+    // The address of an action that somebody opened again.
+    if (reads) return new Response(null, { status: 303, headers: headed({ location: page.at('') }) })
+    return plain(405, `${request.method} is not for this address.`)
+  }
+
+  return async (request: Request, caller: Caller): Promise<Response> => {
+    // `authorize` may read the body of the request.
+    const own = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
+    return (await access(request, caller)) ?? route(own)
+  }
+}
+
+async function document(page: PageState, answer: Answer): Promise<Response> {
+  const text = await html`<!doctype html>${<Document page={page} answer={answer} />}`
+  const headers = headed({ 'content-type': 'text/html; charset=utf-8' })
+  return new Response(`${text}`, { status: answer.status ?? 200, headers })
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  invalid_option: 400,
+  incomplete: 400,
+  too_large: 413,
+  body_consumed: 500,
+}
+
+const statusOf = (error: unknown): number => (error instanceof WebhookError ? statuses[error.code] : undefined) ?? 503

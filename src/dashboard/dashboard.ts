@@ -1,0 +1,48 @@
+import { WebhookError } from '../errors.ts'
+import type { Receiver } from '../receiver/options.ts'
+import { accessRule } from './access/access.ts'
+import { answerNode } from './access/node.ts'
+import { createApp } from './app.tsx'
+import { checkDashboardOptions, type Dashboard, type DashboardOptions } from './options.ts'
+import { type Shown, subjectOf } from './subject.ts'
+
+/**
+ * Makes a page that shows the inbox of a receiver: what waits, what failed and why, and what became of an event. Events
+ * are replayed, discarded and retried there.
+ *
+ * ```ts
+ * const page = dashboard(receiver, { path: '/inbox', authorize: (request) => isOperator(request) })
+ * app.use('/inbox', page.node) // Express
+ * app.all('/inbox/*', (c) => page.fetch(c.req.raw, c.env)) // Hono
+ * ```
+ *
+ * Without `authorize`, only requests of the same machine are answered. Every answer is checked, and actions have to come
+ * from the page itself.
+ * @throws WebhookError `invalid_option`
+ */
+export function dashboard(
+  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'>,
+  options: DashboardOptions = {},
+): Dashboard {
+  if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
+    throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
+  const { inbox, setup, observe } = receiver
+  return createDashboard({ inbox, name: setup.inbox.name, logger: setup.logger, observe }, options)
+}
+
+/** Makes the page of an inbox that no receiver has opened, too. */
+export function createDashboard(shown: Shown, options: DashboardOptions): Dashboard {
+  const checked = checkDashboardOptions(options)
+  const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))
+  return {
+    fetch: (request, env) => answer(request, { remoteAddress: remoteAddressIn(env) }),
+    node: (request, response) => answerNode(answer, request, response),
+  }
+}
+
+/** Finds the address of the sender in what Hono on Node passes along with a request. */
+function remoteAddressIn(env: unknown): string | undefined {
+  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: unknown } } }
+  const address = incoming?.socket?.remoteAddress
+  return typeof address === 'string' ? address : undefined
+}

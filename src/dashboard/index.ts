@@ -1,0 +1,2 @@
+export { dashboard } from './dashboard.ts'
+export type { Dashboard, DashboardOptions, NodeRequest, NodeResponse } from './options.ts'

@@ -1,0 +1,72 @@
+import { WebhookError } from '../errors.ts'
+import { checkUnknown } from '../internal/check-options.ts'
+
+/** The options of `dashboard`. */
+export interface DashboardOptions {
+  /**
+   * The path of the page as its users see it, such as `/inbox`. Links begin with it.
+   * @defaultValue '/'
+   */
+  readonly path?: string
+  /**
+   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, `false` is
+   * answered 403, and a `Response`, such as a redirect to the page where users sign in, is sent as it is. If it throws,
+   * the answer is 500.
+   * @defaultValue requests of this machine only, which came through no proxy
+   */
+  readonly authorize?: (request: Request) => boolean | Response | Promise<boolean | Response>
+  /**
+   * Hides what payloads contain. `true` hides payloads, titles and the bytes of unreadable deliveries. A function returns
+   * the payload to show; it gets a copy. What it throws for is hidden. What handlers write into their errors is shown.
+   * @defaultValue everything is shown
+   */
+  readonly redact?: true | ((payload: Record<string, unknown>) => Record<string, unknown>)
+}
+
+/** The members of Node's request that {@link Dashboard.node} uses. The requests of Express and others have them too. */
+export interface NodeRequest extends AsyncIterable<Uint8Array> {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** The whole address, where a router has shortened `url`. */
+  readonly originalUrl?: string | undefined
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean | undefined }
+  /** What a body parser before it has read. */
+  readonly body?: unknown
+  readonly readableDidRead?: boolean | undefined
+}
+
+/** The members of Node's response that {@link Dashboard.node} uses. */
+export interface NodeResponse {
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
+  end(body?: Uint8Array): unknown
+}
+
+/** The page of an inbox. */
+export interface Dashboard {
+  /**
+   * Answers a request, for frameworks that pass a web `Request`: Hono, Next.js, Bun, Deno.
+   * @param env what Hono has as `c.env`: on Node it tells which machine the request comes from
+   */
+  fetch(this: void, request: Request, env?: unknown): Promise<Response>
+  /** Answers a request of Node's server, for `node:http`, Express, Koa and Fastify. */
+  node(this: void, request: NodeRequest, response: NodeResponse): Promise<void>
+}
+
+/**
+ * Checks the options, and returns them with their defaults.
+ * @throws WebhookError `invalid_option`
+ */
+export function checkDashboardOptions(options: DashboardOptions): DashboardOptions & { readonly path: string } {
+  const { path = '/', authorize, redact, ...unknown } = options
+  checkUnknown('dashboard', unknown)
+  if (typeof path !== 'string' || !/^(\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path) || path === '')
+    throw invalid("path has to begin with a slash, such as '/inbox'")
+  if (authorize !== undefined && typeof authorize !== 'function')
+    throw invalid('authorize has to be a function that returns true, false or a Response')
+  if (redact !== undefined && redact !== true && typeof redact !== 'function')
+    throw invalid('redact has to be true or a function that returns the payload to show')
+  return { ...options, path: path.replace(/\/$/, '') }
+}
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `dashboard: ${message}`)

@@ -1,0 +1,54 @@
+import type { EventRecord } from '../../inbox/reading.ts'
+import { Section } from '../../page/section.tsx'
+import { Foreign } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Moment } from './times.tsx'
+
+/** What happened to an event, in order: its receipt, the attempts that failed, and how it ended. */
+export function Attempts({ page: { now }, record }: { page: PageState; record: EventRecord }) {
+  const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt } = record
+  return (
+    <Section id="attempts" title="What happened">
+      <ol class="timeline">
+        <li class="emitted">
+          Received <Moment at={receivedAt} now={now} />
+        </li>
+        {failedAttempts.map(({ number, failures, failedAt }) => (
+          <li class="emitted failure">
+            Attempt {number} failed <Moment at={failedAt} now={now} />
+            <ul>
+              {failures.map(({ handler, message }) => (
+                <li>
+                  {handler !== 'none' && (
+                    <>
+                      <strong>
+                        <Foreign text={handler} />
+                      </strong>
+                      :{' '}
+                    </>
+                  )}
+                  <Foreign text={message} longest={2_000} />
+                </li>
+              ))}
+            </ul>
+          </li>
+        ))}
+        <li class={state === 'handled' ? 'emitted success' : state === 'dead' ? 'emitted failure' : 'pending'}>
+          {endOf(state, attempts)} {(endedAt ?? dueAt) && <Moment at={(endedAt ?? dueAt) as Date} now={now} />}
+        </li>
+      </ol>
+      {completed.length > 0 && (
+        <p>
+          Completed, and not run again: <Foreign text={completed.join(', ')} longest={500} />
+        </p>
+      )}
+    </Section>
+  )
+}
+
+function endOf(state: EventRecord['state'], attempts: number): string {
+  if (state === 'waiting') return 'Waits for its turn'
+  if (state === 'running') return `Attempt ${attempts} is running`
+  if (state === 'retrying') return 'The next attempt is due'
+  return state === 'dead' ? 'No attempts were left: given up' : `Handled in attempt ${attempts}`
+}

@@ -1,0 +1,135 @@
+import { duration } from '../../page/elements.tsx'
+import { Section } from '../../page/section.tsx'
+import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
+import type { ActivitySource } from '../subject.ts'
+import { Bars } from './bars.tsx'
+import { amount, Scrolling } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Ago } from './times.tsx'
+
+const counts = [
+  ['accepted', 'Accepted'],
+  ['duplicates', 'Duplicates'],
+  ['rejected', 'Rejected'],
+  ['handled', 'Handled'],
+  ['failed', 'Failed attempts'],
+] as const
+
+const times = [
+  ['acknowledgement', 'Time to acknowledge'],
+  ['handling', 'Time from receipt to handled'],
+] as const
+
+/** What was done in the last hour or day. */
+export async function Charts({ page }: { page: PageState }) {
+  const { activity } = page.subject
+  if (activity === undefined)
+    return (
+      <Section id="activity" title="Activity">
+        <p class="quiet">
+          This inbox does not record what receivers do. Open the dashboard in their process to see it.
+        </p>
+      </Section>
+    )
+  const period = periods.find(({ name }) => name === page.query.get('period')) ?? periods[0]
+  const since = new Date(page.now.getTime() - period.slots * period.slotMs)
+  const slots = toSlots(await activity.read(since), period, page.now)
+  const total = sumOf(slots, since)
+  return (
+    <Section id="activity" title="Activity">
+      <div class="row">
+        <nav class="row" aria-label="Period">
+          {periods.map(({ name, label }) => (
+            <a
+              href={page.at('', { period: name === 'hour' ? undefined : name })}
+              aria-current={name === period.name ? 'true' : undefined}
+            >
+              {label}
+            </a>
+          ))}
+        </nav>
+        <Scope page={page} activity={activity} />
+      </div>
+      <div class="charts">
+        {counts.map(([count, label]) => (
+          <Bars
+            label={label}
+            figure={amount(total[count])}
+            values={slots.map((slot) => slot[count])}
+            tone={toneOf(count)}
+          />
+        ))}
+        {times.map(([kind, label]) => (
+          <Bars
+            label={label}
+            figure={figureOf(total[kind])}
+            values={slots.map((slot) => quantileOf(slot[kind], 0.99) ?? 0)}
+            inner={slots.map((slot) => quantileOf(slot[kind], 0.5) ?? 0)}
+          />
+        ))}
+      </div>
+      <Numbers slots={slots} period={period} />
+    </Section>
+  )
+}
+
+const toneOf = (count: string) =>
+  count === 'failed' || count === 'rejected' ? 'bad' : count === 'handled' ? 'good' : undefined
+
+function figureOf(durations: readonly number[]): string {
+  const [median, p99] = [quantileOf(durations, 0.5), quantileOf(durations, 0.99)]
+  return median === undefined || p99 === undefined ? '–' : `${duration(median)}, p99 ${duration(p99)}`
+}
+
+function Scope({ page, activity: { ofThisProcessSince: since } }: { page: PageState; activity: ActivitySource }) {
+  if (since === undefined) return <p class="quiet">Of all processes that use this inbox.</p>
+  return (
+    <p class="quiet">
+      Of this process only, which began to count <Ago at={since} now={page.now} />.
+    </p>
+  )
+}
+
+/** The numbers behind the charts. */
+function Numbers({ slots, period }: { slots: readonly Slot[]; period: Period }) {
+  const busy = slots.filter((slot) => counts.some(([count]) => slot[count] > 0)).toReversed()
+  const time = (ms: number | undefined) => (ms === undefined ? '' : duration(ms))
+  return (
+    <details id="numbers">
+      <summary>The numbers of the {period.label.toLowerCase()}</summary>
+      <Scrolling label="The numbers behind the charts">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              {counts.map(([, label]) => (
+                <th scope="col" class="number">
+                  {label}
+                </th>
+              ))}
+              {['Acknowledged: median', 'p99', 'Handled: median', 'p99'].map((label) => (
+                <th scope="col" class="number">
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {busy.map((slot) => (
+              <tr>
+                <th scope="row">{slot.startedAt.toISOString().slice(0, 16).replace('T', ' ')}</th>
+                {counts.map(([count]) => (
+                  <td class="number data">{amount(slot[count])}</td>
+                ))}
+                {times.flatMap(([kind]) =>
+                  [0.5, 0.99].map((part) => <td class="number data">{time(quantileOf(slot[kind], part))}</td>),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      {busy.length === 0 && <p class="quiet">Nothing was received or handled.</p>}
+    </details>
+  )
+}

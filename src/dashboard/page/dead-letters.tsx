@@ -1,0 +1,108 @@
+import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
+import { rowOfDead } from './as-row.ts'
+import { CauseActions, CauseTable, CauseText } from './cause.tsx'
+import { amount, PostForm } from './elements.tsx'
+import type { Answer, PageState } from './page-state.ts'
+import { Rows, SelectionForm } from './rows.tsx'
+
+/** The number of dead letters of a page. */
+const pageSize = 50
+
+/** All dead letters by cause, or those of one cause. */
+export async function showDeadLetters(page: PageState): Promise<Answer> {
+  const { inbox, causes } = page.subject
+  const { deadLetters: count } = await inbox.stats()
+  const report = await causes.read(count)
+  const id = page.query.get('cause')
+  const cause = report.causes.find((each) => each.id === id)
+  if (cause !== undefined)
+    return {
+      title: `${amount(cause.rows.length)} dead letters of one cause`,
+      body: <OneCause page={page} cause={cause} />,
+    }
+  const gone = id !== null && (
+    <p class="card">No dead letter has this cause any more: all were replayed or discarded.</p>
+  )
+  return {
+    title: 'Dead letters',
+    body: (
+      <>
+        {gone}
+        <AllCauses page={page} report={report} count={count} />
+      </>
+    ),
+  }
+}
+
+function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
+  const last = Math.max(1, Math.ceil(cause.rows.length / pageSize))
+  const current = Math.min(Math.max(1, Math.trunc(Number(page.query.get('page')) || 1)), last)
+  const shown = cause.rows.slice((current - 1) * pageSize, current * pageSize)
+  const address = (number: number) => page.at('dead-letters', { cause: cause.id, page: String(number) })
+  return (
+    <>
+      <div class="card">
+        <CauseText cause={cause} />
+      </div>
+      <CauseActions page={page} cause={cause} />
+      <SelectionForm page={page} buttons={<Buttons page={page} />}>
+        <Rows
+          page={page}
+          rows={shown.map((row) => rowOfDead(page.subject, row))}
+          timeName="Died"
+          selectable={['dead']}
+        />
+      </SelectionForm>
+      {last > 1 && (
+        <nav class="pager" aria-label="Pages of dead letters">
+          {current > 1 ? <a href={address(current - 1)}>← Newer</a> : <span />}
+          <span>
+            Page {current} of {last}
+          </span>
+          {current < last ? <a href={address(current + 1)}>Older →</a> : <span />}
+        </nav>
+      )}
+    </>
+  )
+}
+
+const Buttons = ({ page }: { page: PageState }) => (
+  <>
+    <button type="submit">Replay the selected</button>
+    <button type="submit" class="danger" formaction={page.at('discard')}>
+      Discard the selected…
+    </button>
+  </>
+)
+
+interface AllCausesProps {
+  readonly page: PageState
+  readonly report: CauseReport
+  /** The number of dead letters that there are. */
+  readonly count: number
+}
+
+function AllCauses({ page, report: { causes, grouped }, count }: AllCausesProps) {
+  if (grouped === 0) return <p>There are none: no event was given up.</p>
+  const until = String(Math.max(...causes.map(({ rows }) => rows[0]?.diedAt.getTime() ?? 0)))
+  return (
+    <>
+      <p>
+        {amount(count)} {count === 1 ? 'event or delivery was' : 'events and deliveries were'} given up, for{' '}
+        {causes.length === 1 ? 'one cause' : `${amount(causes.length)} causes`}. Fix a cause, deploy it, and replay:
+        handlers that had completed do not run again.
+      </p>
+      {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
+      {causes.length > 1 && (
+        <PostForm action={page.at('replay')} hidden={{ scope: 'all', until, back: page.here }}>
+          <button type="submit">Replay all {amount(count)}</button>
+          <button type="submit" class="danger" formaction={page.at('discard')}>
+            Discard all {amount(count)}…
+          </button>
+        </PostForm>
+      )}
+      <CauseTable page={page} causes={causes.slice(0, 100)} />
+      {causes.length > 100 && <p class="quiet">{amount(causes.length - 100)} rarer causes are not shown.</p>}
+    </>
+  )
+}

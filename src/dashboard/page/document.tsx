@@ -1,0 +1,75 @@
+import type { Child } from 'hono/jsx'
+import { NoticeLine } from '../../page/notices.tsx'
+import { Connection, Shell } from '../../page/shell.tsx'
+import { addressOf } from '../acting/place.ts'
+import type { Answer, PageState } from './page-state.ts'
+
+/** A whole page: its heading and navigation, the result of the last action, and what the answer shows. */
+export function Document({ page, answer }: { page: PageState; answer: Answer }) {
+  return (
+    <Shell title={`${answer.title} – Inbox`} assets={page.at('').replace(/\/$/, '')} skipTo={['main', 'the content']}>
+      <header>
+        <div class="row">
+          <p class="brand">
+            Inbox <span class="quiet">{page.subject.name}</span>
+          </p>
+          <Connection />
+        </div>
+        <div class="row bar">
+          <nav aria-label="Pages" class="row">
+            <Tab page={page} route="">
+              Overview
+            </Tab>
+            {page.subject.inbox.events && (
+              <Tab page={page} route="events">
+                Events
+              </Tab>
+            )}
+            <Tab page={page} route="dead-letters">
+              Dead letters
+            </Tab>
+          </nav>
+          <Search page={page} />
+        </div>
+      </header>
+      <NoticeLine notice={page.notice} dismissed={addressOf(page, page.here)} />
+      <main id="main" tabindex={-1} data-still={answer.still ? '' : undefined}>
+        <h1 tabindex={-1} data-heading>
+          {answer.title}
+        </h1>
+        {answer.body}
+      </main>
+      <footer class="quiet">Times are in UTC.</footer>
+    </Shell>
+  )
+}
+
+function Tab({ page, route, children }: { page: PageState; route: string; children?: Child }) {
+  return (
+    <a href={page.at(route)} aria-current={page.route === route ? 'page' : undefined}>
+      {children}
+    </a>
+  )
+}
+
+/** Finds a media or an event. */
+function Search({ page }: { page: PageState }) {
+  return (
+    <search>
+      <form method="get" action={page.at('find')} id="search" class="inline">
+        <label class="unseen" for="q">
+          Media id or event key
+        </label>
+        <input
+          type="search"
+          id="q"
+          name="q"
+          placeholder="Media id or event key"
+          autocomplete="off"
+          spellcheck={false}
+        />
+        <button type="submit">Find</button>
+      </form>
+    </search>
+  )
+}

@@ -1,0 +1,40 @@
+import type { Child } from 'hono/jsx'
+import type { EventState } from '../../inbox/reading.ts'
+import { Mark } from '../../page/elements.tsx'
+
+const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
+
+/** The state of an event. */
+export const StateMark = ({ state }: { state: EventState }) => <Mark state={state} shape={shapes[state]} />
+
+/** A text from outside. It cannot change the direction of what is around it. */
+export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => (
+  <bdi>{text.length > longest ? `${text.slice(0, longest)}…` : text}</bdi>
+)
+
+/** A number, with its thousands apart. */
+export const amount = (count: number): string => count.toLocaleString('en')
+
+interface PostFormProps {
+  readonly action: string
+  readonly hidden: Readonly<Record<string, string>>
+  readonly children?: Child
+}
+
+/** A form with what its buttons act on. */
+export const PostForm = ({ action, hidden, children }: PostFormProps) => (
+  <form method="post" action={action} class="inline">
+    {Object.entries(hidden).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    {children}
+  </form>
+)
+
+/** A part that scrolls on its own, also by keyboard. */
+export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+  <section class="scroll" tabindex={0} aria-label={label}>
+    {children}
+  </section>
+)

@@ -1,0 +1,172 @@
+import type { EventRecord } from '../../inbox/reading.ts'
+import { Copyable, Fact, Facts } from '../../page/elements.tsx'
+import { Section } from '../../page/section.tsx'
+import { visible } from '../reading/bytes.ts'
+import { causeOf } from '../reading/causes.ts'
+import { type Story, storyOf } from '../reading/story.ts'
+import { traceIdOf } from '../reading/trace-id.ts'
+import { Attempts } from './attempts.tsx'
+import { CauseText } from './cause.tsx'
+import { Foreign, PostForm, Scrolling, StateMark } from './elements.tsx'
+import type { Answer, PageState } from './page-state.ts'
+import { Moment } from './times.tsx'
+import { Unreadable } from './unreadable.tsx'
+
+/** The story of an event: what was received, what was tried, and what can be done. */
+export async function showEvent(page: PageState): Promise<Answer> {
+  const key = page.query.get('key') ?? ''
+  const story = await storyOf(page.subject.inbox, key)
+  if (story === undefined) return unknown(page, key)
+  const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
+  return {
+    title,
+    body: (
+      <>
+        <Summary page={page} eventKey={key} story={story} />
+        <Actions page={page} eventKey={key} story={story} />
+        {story.deadLetter && <Cause page={page} story={story} />}
+        {story.record && <Attempts page={page} record={story.record} />}
+        {story.deadLetter?.unreadable && <Unreadable page={page} unreadable={story.deadLetter.unreadable} />}
+        {story.record && <Payload page={page} record={story.record} />}
+      </>
+    ),
+  }
+}
+
+const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
+  title: 'No event has this key now',
+  status: 404,
+  body: (
+    <>
+      <p>
+        <code>
+          <Foreign text={key} longest={500} />
+        </code>
+      </p>
+      <p>
+        {inbox.events?.states.includes('handled')
+          ? 'It was never accepted, it was discarded, or it is so long ago that it was forgotten.'
+          : inbox.events
+            ? 'It was handled, it was discarded, or it was never accepted: this inbox forgets an event once it was handled.'
+            : 'It is no dead letter. Whether it waits or was handled cannot be known: this inbox shows its dead letters only.'}
+      </p>
+    </>
+  ),
+})
+
+interface StoryProps {
+  readonly page: PageState
+  readonly eventKey: string
+  readonly story: Story
+}
+
+function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) {
+  const { state = 'dead', mediaId, event, dueAt, endedAt = deadLetter?.diedAt } = record ?? {}
+  const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
+  const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
+  const title = event && page.subject.redaction.title(event)
+  return (
+    <div class="card">
+      <Facts>
+        <Fact name="State">
+          <StateMark state={state} />
+        </Fact>
+        {mediaId !== undefined && (
+          <Fact name="Media">
+            {title !== undefined && <Foreign text={title} />}{' '}
+            <a class="data" href={page.at('media', { id: mediaId })}>
+              <Foreign text={mediaId} />
+            </a>
+          </Fact>
+        )}
+        {receivedAt && (
+          <Fact name="Received">
+            <Moment at={receivedAt} now={page.now} />
+          </Fact>
+        )}
+        {dueAt && (
+          <Fact name="Next attempt">
+            <Moment at={dueAt} now={page.now} />
+          </Fact>
+        )}
+        {endedAt && (
+          <Fact name={state === 'handled' ? 'Handled' : 'Given up'}>
+            <Moment at={endedAt} now={page.now} />
+          </Fact>
+        )}
+        <Fact name="Event key">
+          <Copyable text={eventKey} label="event key" />
+        </Fact>
+        {trace && (
+          <Fact name="Trace id">
+            <Copyable text={trace} label="trace id" />
+          </Fact>
+        )}
+      </Facts>
+    </div>
+  )
+}
+
+/** What can be done in the state of the event. */
+function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) {
+  const hidden = { key: eventKey, back: page.here }
+  if (deadLetter !== undefined)
+    return (
+      <PostForm action={page.at('replay')} hidden={hidden}>
+        <button type="submit" class="primary">
+          Replay
+        </button>
+        <button type="submit" class="danger" formaction={page.at('discard')}>
+          Discard…
+        </button>
+      </PostForm>
+    )
+  if (record?.state !== 'retrying') return null
+  return (
+    <PostForm action={page.at('retry')} hidden={hidden}>
+      <button type="submit" class="primary">
+        Retry now
+      </button>
+    </PostForm>
+  )
+}
+
+/** Why it is a dead letter, and how many others have the same cause. */
+function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story'>) {
+  if (deadLetter === undefined) return null
+  const { id, isUnreadable } = causeOf(deadLetter)
+  return (
+    <Section id="cause" title={isUnreadable ? 'Why it could not be parsed' : 'Why it was given up'}>
+      <CauseText
+        cause={{
+          isUnreadable,
+          failures: deadLetter.unreadable
+            ? [{ handler: 'none', message: deadLetter.unreadable.reason }]
+            : deadLetter.failures,
+        }}
+      />
+      <p>
+        <a href={page.at('dead-letters', { cause: id })}>All dead letters of this cause</a>
+      </p>
+    </Section>
+  )
+}
+
+function Payload({ page, record: { event, state } }: { page: PageState; record: EventRecord }) {
+  const payload = event && page.subject.redaction.payload(event)
+  return (
+    <Section id="payload" title="Payload">
+      {payload ? (
+        <Scrolling label="Payload">
+          <pre dir="ltr">{visible(JSON.stringify(payload, undefined, 2))}</pre>
+        </Scrolling>
+      ) : (
+        <p class="quiet">
+          {event === undefined && state === 'handled'
+            ? 'It is not kept after the event was handled.'
+            : 'It is hidden here.'}
+        </p>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,52 @@
+import { Copyable, Fact, Facts } from '../../page/elements.tsx'
+import { storyOfMedia } from '../reading/story.ts'
+import { rowOfRecord } from './as-row.ts'
+import { amount, Foreign } from './elements.tsx'
+import type { Answer, PageState } from './page-state.ts'
+import { Rows, SelectionForm } from './rows.tsx'
+
+/** The events of a media, in order of acceptance. */
+export async function showMedia(page: PageState): Promise<Answer> {
+  const { inbox, redaction } = page.subject
+  const id = page.query.get('id') ?? ''
+  const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
+  const rows = records.map((record) => rowOfRecord(page.subject, record))
+  const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
+  return {
+    title: 'Media',
+    status: rows.length === 0 ? 404 : 200,
+    body: (
+      <>
+        <div class="card">
+          <Facts>
+            {title !== undefined && (
+              <Fact name="Title">
+                <Foreign text={title} />
+              </Fact>
+            )}
+            <Fact name="Media id">
+              <Copyable text={id} label="media id" />
+            </Fact>
+            <Fact name="Events">{amount(rows.length)}</Fact>
+          </Facts>
+        </div>
+        <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
+        {rows.length === 0 ? (
+          <p>Nothing is known of an event or a media with this id.</p>
+        ) : (
+          <SelectionForm page={page} buttons={<button type="submit">Replay the selected</button>}>
+            <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />
+          </SelectionForm>
+        )}
+      </>
+    ),
+  }
+}
+
+function whatIsKnown({ subject: { inbox } }: PageState, deadLettersOnly: boolean): string {
+  if (deadLettersOnly)
+    return 'This inbox shows its dead letters only: events that wait or were handled are not among these.'
+  if (inbox.events?.states.includes('handled'))
+    return 'These are all its events, in order of acceptance, for the time for which the inbox remembers event keys.'
+  return 'In order of acceptance. This inbox forgets an event once it was handled.'
+}

@@ -1,0 +1,158 @@
+import type { EventRecord, EventState, InboxStats } from '../../inbox/reading.ts'
+import { Section } from '../../page/section.tsx'
+import { words } from '../acting/result.ts'
+import { type CauseReport, groupedLimit } from '../reading/causes.ts'
+import { rowOfRecord } from './as-row.ts'
+import { CauseTable } from './cause.tsx'
+import { Charts } from './charts.tsx'
+import { amount, PostForm } from './elements.tsx'
+import type { Answer, PageState } from './page-state.ts'
+import { Rows } from './rows.tsx'
+import { Ago } from './times.tsx'
+
+/** The most causes, and events, that are shown here. */
+const shownCauses = 5
+const shownEvents = 5
+
+/** What waits and how old it is, why events are not handled, and what was done lately. */
+export async function showOverview(page: PageState): Promise<Answer> {
+  const { inbox, causes, jobs } = page.subject
+  const stats = await inbox.stats()
+  const report = await causes.read(stats.deadLetters)
+  const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
+  const [running] = stats.running > 0 ? await oldestOf(page, 'running', 1) : []
+  const oldest = {
+    waiting:
+      stats.oldestWaitingAt ?? (stats.waiting > 0 ? (await oldestOf(page, 'waiting', 1))[0]?.receivedAt : undefined),
+    running: running?.receivedAt,
+    retrying: retrying[0]?.receivedAt,
+    dead: report.grouped < groupedLimit ? report.oldest : undefined,
+  }
+  return {
+    title: 'Overview',
+    body: (
+      <>
+        {jobs.running().map(({ id, act }) => (
+          <p class="card">
+            <a href={page.at('job', { id })}>{words[act].ing} is in progress</a>
+          </p>
+        ))}
+        <Counts page={page} stats={stats} oldest={oldest} />
+        <Failing page={page} report={report} />
+        {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
+        <Charts page={page} />
+      </>
+    ),
+  }
+}
+
+const oldestOf = async (
+  { subject: { inbox } }: PageState,
+  state: EventState,
+  limit: number,
+): Promise<readonly EventRecord[]> =>
+  inbox.events?.states.includes(state) ? (await inbox.events.list({ state, order: 'oldest', limit })).events : []
+
+interface CountsProps {
+  readonly page: PageState
+  readonly stats: InboxStats
+  readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
+}
+
+function Counts({ page, stats, oldest }: CountsProps) {
+  const { waiting, running, retrying, deadLetters } = stats
+  const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
+  const canList = page.subject.inbox.events !== undefined
+  const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
+  return (
+    <>
+      <p class="unseen" data-news>
+        {news}
+      </p>
+      <ul class="counts">
+        <Count page={page} label="Waiting" count={waiting} oldest={oldest.waiting} href={list('waiting')} />
+        <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
+        <Count
+          page={page}
+          label="Retrying"
+          count={retrying}
+          oldest={oldest.retrying}
+          href={list('retrying')}
+          tone="wait"
+        />
+        <Count
+          page={page}
+          label="Dead letters"
+          count={deadLetters}
+          oldest={oldest.dead}
+          href={page.at('dead-letters')}
+          tone="bad"
+        />
+      </ul>
+    </>
+  )
+}
+
+interface CountProps {
+  readonly page: PageState
+  readonly label: string
+  readonly count: number
+  readonly oldest: Date | undefined
+  readonly href: string | undefined
+  readonly tone?: 'wait' | 'bad'
+}
+
+function Count({ page, label, count, oldest, href, tone }: CountProps) {
+  return (
+    <li class="card">
+      <p class="quiet">{label}</p>
+      <p class={count > 0 && tone ? `count ${tone}` : 'count'}>
+        {href === undefined ? (
+          amount(count)
+        ) : (
+          <a href={href} aria-label={`${amount(count)} ${label.toLowerCase()}`}>
+            {amount(count)}
+          </a>
+        )}
+      </p>
+      <p class="quiet">
+        {count > 0 && oldest ? (
+          <>
+            oldest <Ago at={oldest} now={page.now} />
+          </>
+        ) : (
+          '\u00a0'
+        )}
+      </p>
+    </li>
+  )
+}
+
+function Failing({ page, report: { causes } }: { page: PageState; report: CauseReport }) {
+  return (
+    <Section id="causes" title="Why events were given up">
+      {causes.length === 0 ? (
+        <p class="quiet">There are no dead letters.</p>
+      ) : (
+        <CauseTable page={page} causes={causes.slice(0, shownCauses)} />
+      )}
+      {causes.length > shownCauses && (
+        <p>
+          <a href={page.at('dead-letters')}>All {amount(causes.length)} causes</a>
+        </p>
+      )}
+    </Section>
+  )
+}
+
+function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
+  return (
+    <Section id="retrying" title="Failed, and tried again soon">
+      <Rows page={page} rows={records.map((record) => rowOfRecord(page.subject, record))} timeName="Received" />
+      <PostForm action={page.at('retry')} hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}>
+        <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
+        {total > records.length && <a href={page.at('events', { state: 'retrying' })}>All {amount(total)}</a>}
+      </PostForm>
+    </Section>
+  )
+}

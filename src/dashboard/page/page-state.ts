@@ -1,0 +1,43 @@
+import type { Child } from 'hono/jsx'
+import type { Notice } from '../../page/notices.tsx'
+import type { Subject } from '../subject.ts'
+
+/** What the components of a page render. */
+export interface PageState {
+  readonly subject: Subject
+  /** The name of the page, such as `events`. */
+  readonly route: string
+  readonly query: URLSearchParams
+  readonly now: Date
+  /** The result of the last action. */
+  readonly notice: Notice | undefined
+  /** Makes the address of a page. Values that are `undefined` are left out. */
+  at(route: string, query?: Readonly<Record<string, string | undefined>>): string
+  /** The place of this page below the path of the dashboard, to come back to. */
+  readonly here: string
+}
+
+/** A page of the dashboard. */
+export interface Answer {
+  readonly title: string
+  readonly body: Child
+  readonly status?: number
+  /** `true` for the answer to a form, which its address does not lead to: it is not updated. */
+  readonly still?: boolean
+}
+
+export function stateOf(subject: Subject, path: string, route: string, given: URLSearchParams): PageState {
+  const query = new URLSearchParams(given)
+  const notice = subject.notices.take(query.get('notice') ?? undefined)
+  query.delete('notice')
+  const here = query.size === 0 ? route : `${route}?${query}`
+  return { subject, route, query, now: new Date(), notice, at: addressesBelow(path), here }
+}
+
+function addressesBelow(path: string): PageState['at'] {
+  return (route, query = {}) => {
+    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+    return `${route === '' ? path || '/' : `${path}/${route}`}${search}`
+  }
+}

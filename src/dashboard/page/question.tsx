@@ -1,0 +1,40 @@
+import { addressOf, placeIn } from '../acting/place.ts'
+import { counted } from '../acting/result.ts'
+import { keysOf, readSelection } from '../acting/selection.ts'
+import { PostForm } from './elements.tsx'
+import type { Answer, PageState } from './page-state.ts'
+
+/** Asks before dead letters are discarded. Everything that the answer needs is in the page. */
+export async function questionBefore(page: PageState, form: URLSearchParams): Promise<Answer> {
+  const selection = readSelection(form)
+  const keys = await keysOf(page.subject.inbox, 'discard', selection)
+  const what = keys.length === 1 ? 'this dead letter' : counted(keys.length, 'dead letter')
+  const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key'))
+  const back = addressOf(page, placeIn(form))
+  if (keys.length === 0)
+    return {
+      title: 'Nothing was selected',
+      still: true,
+      body: (
+        <p>
+          <a href={back}>Back</a>
+        </p>
+      ),
+    }
+  return {
+    title: `Discard ${what}?`,
+    still: true,
+    body: (
+      <div class="card spaced">
+        <p>The events are deleted for good and will never be handled. This cannot be undone.</p>
+        <PostForm action={page.at('discard')} hidden={{ ...hidden, confirmed: 'yes' }}>
+          {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
+          <button type="submit" class="danger">
+            Discard {what} for good
+          </button>
+          <a href={back}>Cancel</a>
+        </PostForm>
+      </div>
+    ),
+  }
+}

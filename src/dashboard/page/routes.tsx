@@ -1,0 +1,21 @@
+import { showDeadLetters } from './dead-letters.tsx'
+import { showEvent } from './event.tsx'
+import { showEvents } from './events.tsx'
+import { find } from './find.ts'
+import { showJob } from './job.tsx'
+import { showMedia } from './media.tsx'
+import { showOverview } from './overview.tsx'
+import type { Answer, PageState } from './page-state.ts'
+
+type Shows = (page: PageState) => Promise<Answer | Response>
+
+/** The pages, by their names in the address. */
+export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
+  ['', showOverview],
+  ['events', showEvents],
+  ['event', showEvent],
+  ['media', showMedia],
+  ['dead-letters', showDeadLetters],
+  ['job', showJob],
+  ['find', find],
+])

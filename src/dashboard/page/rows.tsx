@@ -1,0 +1,126 @@
+import type { Child } from 'hono/jsx'
+import type { EventState } from '../../inbox/reading.ts'
+import { Foreign, StateMark } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Ago } from './times.tsx'
+
+/** An event in a list. */
+export interface Row {
+  readonly key: string
+  readonly state: EventState
+  /** `undefined` for an unreadable delivery. */
+  readonly type: string | undefined
+  readonly mediaId: string | undefined
+  readonly title: string | undefined
+  readonly attempts: number
+  /** When it was received, or became a dead letter. */
+  readonly at: Date
+  /** What went wrong last. */
+  readonly message: string | undefined
+  readonly dueAt?: Date | undefined
+}
+
+interface RowsProps {
+  readonly page: PageState
+  readonly rows: readonly Row[]
+  /** What the time of a row means, such as `Received`. */
+  readonly timeName: string
+  /** The states of the events that can be selected. */
+  readonly selectable?: readonly EventState[]
+}
+
+/** A list of events. Each leads to its page. */
+export function Rows({ page, rows, timeName, selectable = [] }: RowsProps) {
+  return (
+    <table class="rows">
+      <thead>
+        <tr>
+          {selectable.length > 0 && (
+            <th scope="col">
+              <span class="unseen">Select</span>
+            </th>
+          )}
+          <th scope="col">State</th>
+          <th scope="col">Event</th>
+          <th scope="col">Media</th>
+          <th scope="col">Last failure</th>
+          <th scope="col" class="number">
+            Attempts
+          </th>
+          <th scope="col" class="number">
+            {timeName}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr>
+            {selectable.length > 0 && (
+              <td class="select">
+                {selectable.includes(row.state) && (
+                  <input type="checkbox" name="key" value={row.key} aria-label={`Select ${nameOf(row)}`} />
+                )}
+              </td>
+            )}
+            <Cells page={page} row={row} />
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Cells({ page, row }: { page: PageState; row: Row }) {
+  const { key, state, type, mediaId, title, attempts, at, message, dueAt } = row
+  return (
+    <>
+      <td>
+        <StateMark state={state} />
+      </td>
+      <td class="data">
+        <a href={page.at('event', { key })}>{type === undefined ? 'unreadable delivery' : <Foreign text={type} />}</a>
+      </td>
+      <td class="title">
+        {mediaId !== undefined && (
+          <a href={page.at('media', { id: mediaId })} class="plain">
+            {title !== undefined && <Foreign text={title} longest={60} />}{' '}
+            <span class="data quiet">{<Foreign text={mediaId} longest={40} />}</span>
+          </a>
+        )}
+      </td>
+      <td class="message">
+        {message !== undefined && <Foreign text={message} longest={160} />}
+        {dueAt !== undefined && (
+          <span class="quiet">
+            {' '}
+            Next attempt <Ago at={dueAt} now={page.now} />
+          </span>
+        )}
+      </td>
+      <td class="number data minor" data-name="attempts">
+        {attempts}
+      </td>
+      <td class="number">
+        <Ago at={at} now={page.now} />
+      </td>
+    </>
+  )
+}
+
+const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
+  `${type} ${title ?? mediaId ?? key}`.slice(0, 100)
+
+interface SelectionFormProps {
+  readonly page: PageState
+  readonly buttons: Child
+  readonly children: Child
+}
+
+/** A form around a list, with the buttons that act on the selected events. */
+export const SelectionForm = ({ page, buttons, children }: SelectionFormProps) => (
+  <form method="post" action={page.at('replay')} class="selection">
+    <input type="hidden" name="back" value={page.here} />
+    {children}
+    <div class="row">{buttons}</div>
+  </form>
+)

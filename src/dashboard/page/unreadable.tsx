@@ -1,0 +1,28 @@
+import type { UnreadableDelivery } from '../../inbox/reading.ts'
+import { Section } from '../../page/section.tsx'
+import { textOf } from '../reading/bytes.ts'
+import { amount, Scrolling } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+
+/** The bytes of a delivery that could not be parsed. */
+export function Unreadable({ page, unreadable }: { page: PageState; unreadable: UnreadableDelivery }) {
+  const bytes = page.subject.redaction.bytes(unreadable)
+  const shown = bytes && textOf(bytes)
+  return (
+    <Section id="body" title="Body">
+      <p class="quiet">
+        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again:
+        deploy a version of this package that can.
+      </p>
+      {shown ? (
+        <Scrolling label="Body">
+          <pre dir="ltr" class={shown.isDump ? 'dump' : undefined}>
+            {shown.text}
+          </pre>
+        </Scrolling>
+      ) : (
+        <p class="quiet">They are hidden here.</p>
+      )}
+    </Section>
+  )
+}

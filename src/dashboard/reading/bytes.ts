@@ -1,0 +1,31 @@
+/** The most bytes of a dump. */
+const longestDump = 4_096
+
+/** Shows bytes: as text if they are UTF-8, or else as a hex dump of the first 4,096. */
+export function textOf(bytes: Uint8Array): { readonly text: string; readonly isDump: boolean } {
+  try {
+    return { text: visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes)), isDump: false }
+  } catch {
+    return { text: dumpOf(bytes), isDump: true }
+  }
+}
+
+function dumpOf(bytes: Uint8Array): string {
+  const lines: string[] = []
+  for (let offset = 0; offset < Math.min(bytes.length, longestDump); offset += 16) {
+    const row = [...bytes.subarray(offset, offset + 16)]
+    const hex = row.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
+    const text = row.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('')
+    lines.push(`${offset.toString(16).padStart(8, '0')}  ${hex.padEnd(47)}  ${text}`)
+  }
+  if (bytes.length > longestDump) lines.push(`… ${bytes.length - longestDump} more bytes`)
+  return lines.join('\n')
+}
+
+/** Writes out control characters and those that change the direction of a text, except for tabs and line ends. */
+export const visible = (text: string): string =>
+  text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is written out
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

@@ -1,0 +1,136 @@
+import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../inbox/reading.ts'
+
+/** The most dead letters that are grouped: the newest. */
+export const groupedLimit = 10_000
+
+const pageSize = 1_000
+
+/** What a list shows of a dead letter. */
+export interface DeadRow extends Pick<DeadLetter, 'key' | 'event' | 'diedAt' | 'attempts'> {
+  readonly message: string
+}
+
+/** The reason for which dead letters could not be handled: the handlers that failed, and what they said. */
+export interface Cause {
+  readonly id: string
+  /** The messages are without what differs from event to event. */
+  readonly failures: readonly HandlerFailure[]
+  /** `true` for deliveries that could not be parsed. */
+  readonly isUnreadable: boolean
+  /** Newest first. */
+  readonly rows: DeadRow[]
+}
+
+/** The dead letters by cause. */
+export interface CauseReport {
+  /** The most frequent first. */
+  readonly causes: readonly Cause[]
+  /** The number of dead letters that were grouped. */
+  readonly grouped: number
+  /** When the oldest of them became a dead letter. */
+  readonly oldest: Date | undefined
+}
+
+/** Groups the dead letters of an inbox by cause, and reads them again only once they have changed. */
+export class Causes {
+  readonly #inbox: ReadableInbox
+  #last: { readonly state: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
+  #reading: Promise<CauseReport> | undefined
+
+  constructor(inbox: ReadableInbox) {
+    this.#inbox = inbox
+  }
+
+  /** @param count the number of dead letters that there are */
+  async read(count: number): Promise<CauseReport> {
+    // While thousands are being replayed, a report would be out of date at once.
+    if (this.#last !== undefined && performance.now() < this.#last.freshUntil) return this.#last.report
+    const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
+    const state = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
+    if (this.#last?.state === state) return this.#last.report
+    this.#reading ??= this.#group(state).finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  /** Reads the dead letters again the next time: somebody has just replayed or discarded some. */
+  forget(): void {
+    this.#last = undefined
+  }
+
+  async #group(state: string): Promise<CauseReport> {
+    const startedAt = performance.now()
+    const deadLetters = new Map<string, DeadLetter>()
+    for await (const deadLetter of eachDeadLetter(this.#inbox, groupedLimit))
+      deadLetters.set(deadLetter.key, deadLetter)
+    const report = groupByCause([...deadLetters.values()])
+    const now = performance.now()
+    this.#last = { state, report, freshUntil: now + 5 * (now - startedAt) }
+    return report
+  }
+}
+
+/** Reads dead letters page by page, newest first. One can come twice if others are added meanwhile. */
+export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Number.POSITIVE_INFINITY) {
+  for (let offset = 0; offset < limit; offset += pageSize) {
+    const page = await deadLetters.list({ limit: Math.min(pageSize, limit - offset), offset })
+    yield* page
+    if (page.length < pageSize) return
+  }
+}
+
+function groupByCause(deadLetters: readonly DeadLetter[]): CauseReport {
+  const causes = new Map<string, Cause>()
+  for (const deadLetter of deadLetters) {
+    const { key, event, diedAt, attempts } = deadLetter
+    const cause = causeOf(deadLetter)
+    const known = causes.get(cause.id) ?? cause
+    causes.set(cause.id, known)
+    known.rows.push({ key, event, diedAt, attempts, message: messageOf(deadLetter) })
+  }
+  const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
+  return { causes: sorted, grouped: deadLetters.length, oldest: deadLetters.at(-1)?.diedAt }
+}
+
+/** Finds the cause of a dead letter. */
+export function causeOf({ unreadable, failures: failed }: DeadLetter): Cause {
+  const failures =
+    unreadable === undefined
+      ? failed.map(({ handler, message }) => ({ handler, message: normalised(message) }))
+      : [{ handler: 'none', message: normalised(unreadable.reason) }]
+  const isUnreadable = unreadable !== undefined
+  return { id: hashOf(JSON.stringify([isUnreadable, failures])), failures, isUnreadable, rows: [] }
+}
+
+const messageOf = ({ unreadable, failures }: DeadLetter): string =>
+  unreadable?.reason ?? failures.map(({ message }) => message).join('; ')
+
+/** The most characters of a message that tell causes apart. */
+const longestMessage = 300
+
+/** Removes what differs from event to event: numbers, ids and quoted parts. */
+export function normalised(message: string): string {
+  return message
+    .slice(0, 2 * longestMessage)
+    .replace(/(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)|“[^”]*”|‘[^’]*’|«[^»]*»/gs, '“…”')
+    .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')
+    .replace(/\b(?=\w*\d)[\w-]{12,}\b/g, '#')
+    .replace(/\b0x[\da-f]+\b|\d+(?:[.,:]\d+)*/gi, '#')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, longestMessage)
+}
+
+/** Makes a short id of a text: cyrb53, which is good enough to tell a few hundred causes apart. */
+function hashOf(text: string): string {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57]
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    high = Math.imul(high ^ code, 2654435761)
+    low = Math.imul(low ^ code, 1597334677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  return (4_294_967_296 * (2_097_151 & low) + (high >>> 0)).toString(36)
+}

@@ -1,0 +1,58 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { UnreadableDelivery } from '../../inbox/reading.ts'
+import { parseJsonObject } from '../../internal/json.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { DashboardOptions } from '../options.ts'
+
+/** Decides what the page shows of payloads. `undefined` is hidden. */
+export class Redaction {
+  readonly #redact: DashboardOptions['redact']
+  readonly #logger: Logger
+  #hasThrown = false
+
+  constructor(redact: DashboardOptions['redact'], logger: Logger) {
+    this.#redact = redact
+    this.#logger = logger
+  }
+
+  payload({ payload }: MediaEvent): object | undefined {
+    return this.#shown(payload)
+  }
+
+  title(event: MediaEvent): string | undefined {
+    const { title } = event
+    if (title === undefined || this.#redact === undefined) return title
+    const shown = this.#shown(event.payload)
+    return shown !== undefined && holds(shown, title) ? title : undefined
+  }
+
+  /** Returns the bytes of an unreadable delivery. A function can change those that are a JSON object, and hides others. */
+  bytes({ body }: UnreadableDelivery): Uint8Array | undefined {
+    if (this.#redact === undefined) return body
+    try {
+      const shown = this.#shown(parseJsonObject(body))
+      return shown && new TextEncoder().encode(JSON.stringify(shown))
+    } catch {
+      return undefined
+    }
+  }
+
+  #shown(payload: object): object | undefined {
+    if (this.#redact === undefined) return payload
+    if (this.#redact === true) return undefined
+    try {
+      // A copy: handlers get the original.
+      const shown: unknown = this.#redact(structuredClone(payload) as Record<string, unknown>)
+      return typeof shown === 'object' && shown !== null && !('then' in shown) ? shown : undefined
+    } catch (error) {
+      if (!this.#hasThrown) this.#logger.error({ err: error }, 'redact of the dashboard threw: the payload is hidden')
+      this.#hasThrown = true
+      return undefined
+    }
+  }
+}
+
+/** Says whether a text is one of the values in an object, at any depth. */
+const holds = (value: unknown, text: string): boolean =>
+  value === text ||
+  (typeof value === 'object' && value !== null && Object.values(value).some((each) => holds(each, text)))

@@ -1,0 +1,73 @@
+import type { ActivityMinute, Durations } from '../../inbox/reading.ts'
+import { durationBounds } from '../../inbox/shared/activity.ts'
+
+/** A time for which the page shows charts: what is counted together, and how often. */
+export interface Period {
+  readonly name: string
+  readonly label: string
+  readonly slotMs: number
+  readonly slots: number
+}
+
+export const periods = [
+  { name: 'hour', label: 'Last hour', slotMs: 60_000, slots: 60 },
+  { name: 'day', label: 'Last day', slotMs: 900_000, slots: 96 },
+] as const satisfies Period[]
+
+/** What was done in a part of a period. */
+export type Slot = ActivityMinute
+
+/** Adds up minutes into the slots of a period, oldest first. Each slot has the end of the one before as its start. */
+export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: Period, now: Date): readonly Slot[] {
+  const last = Math.floor(now.getTime() / slotMs)
+  const sums = Array.from({ length: slots }, (_, index): Slot => {
+    return sumOf([], new Date((last - slots + 1 + index) * slotMs))
+  })
+  for (const [index, sum] of sums.entries()) {
+    const from = sum.startedAt.getTime()
+    const within = minutes.filter(({ startedAt }) => startedAt.getTime() >= from && startedAt.getTime() < from + slotMs)
+    if (within.length > 0) sums[index] = sumOf(within, sum.startedAt)
+  }
+  return sums
+}
+
+/** Adds up the counts. */
+export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
+  const sum = (count: 'accepted' | 'duplicates' | 'rejected' | 'handled' | 'failed') =>
+    parts.reduce((total, part) => total + part[count], 0)
+  const durations = (kind: 'acknowledgement' | 'handling') =>
+    Array.from({ length: durationBounds.length + 1 }, (_, index) =>
+      parts.reduce((total, part) => total + (part[kind][index] ?? 0), 0),
+    )
+  return {
+    startedAt,
+    accepted: sum('accepted'),
+    duplicates: sum('duplicates'),
+    rejected: sum('rejected'),
+    handled: sum('handled'),
+    failed: sum('failed'),
+    acknowledgement: durations('acknowledgement'),
+    handling: durations('handling'),
+  }
+}
+
+/**
+ * Estimates the duration, in ms, that a part of the durations does not exceed: they are taken as spread evenly between
+ * two bounds. `undefined` if there are none.
+ * @param part 0.5 for the median
+ */
+export function quantileOf(durations: Durations, part: number): number | undefined {
+  const total = durations.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return undefined
+  const rank = part * total
+  let below = 0
+  for (const [index, count] of durations.entries()) {
+    if (count > 0 && below + count >= rank) {
+      const from = durationBounds[index - 1] ?? 0
+      const to = durationBounds[index] ?? from
+      return from + ((rank - below) / count) * (to - from)
+    }
+    below += count
+  }
+  return durationBounds.at(-1)
+}

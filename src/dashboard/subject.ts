@@ -1,0 +1,61 @@
+import type { ActivityMinute, ReadableInbox } from '../inbox/reading.ts'
+import { ActivityRecorder } from '../inbox/shared/activity.ts'
+import type { Logger } from '../internal/logger.ts'
+import { Notices } from '../page/notices.tsx'
+import type { Receiver } from '../receiver/options.ts'
+import { Jobs } from './acting/jobs.ts'
+import type { DashboardOptions } from './options.ts'
+import { Causes } from './reading/causes.ts'
+import { Redaction } from './reading/redaction.ts'
+
+/** The inbox that a page shows, and where it comes from. */
+export interface Shown {
+  readonly inbox: ReadableInbox
+  /** Named in the heading, such as `memoryInbox`. */
+  readonly name: string
+  readonly logger: Logger
+  /** The receiver's, to count what this process does. Absent for an inbox that was opened to look into it. */
+  readonly observe?: Receiver['observe']
+}
+
+/** What was done, minute by minute. */
+export interface ActivitySource {
+  /** Absent if the inbox has counted what all processes did. */
+  readonly ofThisProcessSince?: Date
+  read(since: Date): readonly ActivityMinute[] | Promise<readonly ActivityMinute[]>
+}
+
+/** An inbox with all that a page needs of it. */
+export interface Subject {
+  readonly inbox: ReadableInbox
+  readonly name: string
+  readonly logger: Logger
+  /** Absent if nobody counts. */
+  readonly activity: ActivitySource | undefined
+  readonly redaction: Redaction
+  readonly causes: Causes
+  readonly jobs: Jobs
+  readonly notices: Notices
+}
+
+export function subjectOf({ inbox, name, logger, observe }: Shown, { redact }: DashboardOptions): Subject {
+  const causes = new Causes(inbox)
+  return {
+    inbox,
+    name,
+    logger,
+    activity: activityOf(inbox, observe),
+    redaction: new Redaction(redact, logger),
+    causes,
+    jobs: new Jobs(inbox, () => causes.forget()),
+    notices: new Notices(),
+  }
+}
+
+function activityOf(inbox: ReadableInbox, observe: Receiver['observe'] | undefined): ActivitySource | undefined {
+  if (inbox.activity !== undefined) return { read: async (since) => (await inbox.activity?.(since)) ?? [] }
+  if (observe === undefined) return undefined
+  const recorder = new ActivityRecorder()
+  observe({ delivery: (report) => recorder.delivery(report), attempt: (report) => recorder.attempt(report) })
+  return { ofThisProcessSince: new Date(), read: (since) => recorder.since(since) }
+}
