@@ -70,7 +70,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     test('--print names the standard schema, and prints JSON with --json', async () => {
       const { output } = await finish(['inbox', 'postgres://', 'migrate', '--print', '--json'])
       expect(JSON.parse(output)).toEqual({ sql: migrationSql() })
-      expect(migrationSql()).toContain('CREATE TABLE "media_webhooks".event')
+      expect(migrationSql()).toContain('CREATE TABLE IF NOT EXISTS "media_webhooks".event')
     })
 
     test('says how to get the tables where the user may not make them', async () => {

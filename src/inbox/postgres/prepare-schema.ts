@@ -1,12 +1,22 @@
-import type { PoolClient } from 'pg'
+import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { createSchema, lockClass, quoted, schemaVersion, tables } from './schema.ts'
+import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from './schema.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
+/** The longest that the tables may take, in ms: indexes are made of the dead letters that there are. */
+const longestMs = 60_000
+
+/** The longest wait for a lock, in ms, since the statements of other processes wait behind this one. */
+const lockMs = 300
+
+/** How often the locks are tried, and the pause between two times, in ms. */
+const lockTries = 20
+const pauseMs = 200
+
 interface Condition {
-  /** `undefined` when there are no tables. */
-  readonly version: number | undefined
+  /** The version of the tables, 0 when there are none. */
+  readonly version: number
   readonly server: number
   readonly encoding: string
   readonly isReplica: boolean
@@ -14,7 +24,7 @@ interface Condition {
 }
 
 /**
- * Makes the tables if there are none, and checks that the inbox can use them. Resolves with `true` if it made them.
+ * Makes or updates the tables, and checks that the inbox can use them. Resolves with `true` if it changed them.
  * @throws WebhookError `unavailable`
  */
 export async function prepareSchema(client: Client, schema: string): Promise<boolean> {
@@ -23,9 +33,9 @@ export async function prepareSchema(client: Client, schema: string): Promise<boo
   if (isReplica) throw unusable('it is a read-only replica: give the address of the primary')
   if (isReadOnly) throw unusable('its transactions are read-only (default_transaction_read_only)')
   if (encoding !== 'UTF8') throw unusable(`its encoding is ${encoding}: create one with ENCODING 'UTF8'`)
-  const isMade = version === undefined && (await makeTables(client, schema))
+  const isChanged = version < schemaVersion && (await makeTables(client, schema))
   await checkRights(client, schema)
-  return isMade
+  return isChanged
 }
 
 /**
@@ -34,9 +44,10 @@ export async function prepareSchema(client: Client, schema: string): Promise<boo
  */
 export async function checkTables(client: Client, schema: string): Promise<void> {
   const { version } = await readCondition(client, schema)
-  if (version !== undefined) return
-  const fix = 'start a receiver with postgresInbox, run "media-webhooks inbox <url> migrate", or give the right schema'
-  throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}`)
+  if (version >= schemaVersion) return
+  const fix = 'start a receiver with postgresInbox, or run "media-webhooks inbox <url> migrate"'
+  if (version > 0) throw unusable(`an earlier version of media-webhooks made the schema ${schema}: ${fix}`)
+  throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}, or give the right schema`)
 }
 
 async function readCondition(client: Client, schema: string): Promise<Condition> {
@@ -52,48 +63,75 @@ async function readCondition(client: Client, schema: string): Promise<Condition>
     [schema],
   )
   const { hasTables, ...condition } = JSON.parse(rows[0].condition)
-  return { ...condition, version: hasTables ? await readVersion(client, schema) : undefined }
+  return { ...condition, version: hasTables ? await readVersion(client, schema) : 0 }
 }
 
+/** Reads the version of the tables, whose row has only one column in version 1. */
 async function readVersion(client: Client, schema: string): Promise<number> {
   const result = await client
-    .query(`SELECT max(version)::text AS version FROM ${quoted(schema)}.version`)
+    .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
     .catch((error) => {
       if (isRightMissing(error)) throw missingRight(schema, error)
       throw isWrongSql(error) ? notOurs(schema, error) : error
     })
-  const version = Number(result.rows[0].version ?? Number.NaN)
-  if (!Number.isInteger(version)) throw notOurs(schema)
+  const { version, tables: made = version } = JSON.parse(result.rows[0]?.found ?? '{}')
+  if (!Number.isInteger(version) || !Number.isInteger(made)) throw notOurs(schema)
   if (version > schemaVersion) throw unusable(`a newer version of media-webhooks made the schema ${schema}`)
-  return version
+  return made
 }
 
-/** Makes the tables under a lock: several processes may start at a time. `false`: another one has made them meanwhile. */
+/** Makes or updates the tables. Processes that use them are not held up: where they hold a lock for long, it is tried again. */
 async function makeTables(client: Client, schema: string): Promise<boolean> {
-  const name = quoted(schema)
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
-  try {
-    await client.query(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [`migrate ${schema}`])
-    const { rows } = await client.query(
-      `SELECT (to_regnamespace($1) IS NOT NULL)::text AS "hasSchema", (to_regclass($2) IS NOT NULL)::text AS "hasTables"`,
-      [name, `${name}.version`],
-    )
-    const { hasSchema, hasTables } = rows[0]
-    // Postgres asks for the right to create schemas even if this one exists.
-    if (hasTables === 'false')
-      await client.query(hasSchema === 'true' ? tables(name).replace(createSchema(name), '') : tables(name))
-    await client.query('COMMIT')
-    return hasTables === 'false'
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw notMade(schema, error)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await inTransaction(client, () => makeTablesOnce(client, schema))
+    } catch (error) {
+      if (!isLocked(error) || tries === lockTries) throw error
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
   }
 }
 
-function notMade(schema: string, error: unknown): unknown {
+async function inTransaction<T>(client: Client, run: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
+  try {
+    const result = await run()
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+/** Works under a lock: several processes may start at a time. `false`: another one has made the tables meanwhile. */
+async function makeTablesOnce(client: Client, schema: string): Promise<boolean> {
+  const name = quoted(schema)
+  const patiently = (text: string) => client.query({ text, query_timeout: longestMs } as QueryConfig)
+  await client.query(`SET LOCAL statement_timeout = ${longestMs}`)
+  await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
+  const { rows } = await client.query(
+    `SELECT (to_regnamespace($1) IS NOT NULL)::text AS "hasSchema", (to_regclass($2) IS NOT NULL)::text AS "hasTables"`,
+    [name, `${name}.version`],
+  )
+  const { hasSchema, hasTables } = rows[0]
+  const version = hasTables === 'true' ? await readVersion(client, schema) : 0
+  if (version >= schemaVersion) return false
+  // Postgres asks for the right to create schemas even if this one exists.
+  const sql = (hasSchema === 'true' ? '' : createSchema(name)) + tables(name, version)
+  try {
+    await patiently(`SET LOCAL lock_timeout = ${lockMs};${sql}`)
+  } catch (error) {
+    throw notMade(schema, version, error)
+  }
+  return true
+}
+
+function notMade(schema: string, version: number, error: unknown): unknown {
   if (isRightMissing(error)) {
-    const fix = `grant CREATE on the database, or run the SQL that "media-webhooks inbox <url> migrate --print" prints`
-    return unusable(`this user may not make the schema ${schema}: ${fix}`, error)
+    const sql = 'run the SQL that "media-webhooks inbox <url> migrate --print" prints'
+    if (version > 0) return unusable(`this user may not update the tables in the schema ${schema}: ${sql}`, error)
+    return unusable(`this user may not make the schema ${schema}: grant CREATE on the database, or ${sql}`, error)
   }
   // The name is reserved, or a table of that name exists.
   if (isWrongSql(error))
@@ -110,12 +148,15 @@ async function checkRights(client: Client, schema: string): Promise<void> {
          AND has_table_privilege(pg_class.oid, 'DELETE')
        WHEN relkind = 'S' AND relname = 'event_id' THEN has_sequence_privilege(pg_class.oid, 'USAGE')
        ELSE true END)`,
-    [schema, ['key', 'event', 'owner', 'dead_letter']],
+    [schema, ['key', 'event', 'owner', 'dead_letter', 'handled', 'activity']],
   )
   if (rows.length > 0) throw missingRight(schema)
 }
 
 const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
+
+/** `true` where another process held a lock for too long, or the two waited for each other. */
+const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(`${(error as { code?: unknown }).code}`)
 
 /** `true` for an error of class 42: a table or a name is not as the statement expects. */
 const isWrongSql = (error: unknown): boolean => `${(error as { code?: unknown }).code}`.startsWith('42')

@@ -3,8 +3,8 @@ import { WebhookError } from '../../errors.ts'
 /** The schema of the tables, unless the user names another one. */
 export const standardSchema = 'media_webhooks'
 
-/** The version of the tables. It rises with every migration. */
-export const schemaVersion = 1
+/** The version of the tables that this version of the package makes. */
+export const schemaVersion = 2
 
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
@@ -15,24 +15,23 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 /** Quotes a text for SQL. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** The first statement of {@link tables}. */
+/** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 
 // Keys outlive their events by far, so they have a table of their own. `id` is the order of acceptance, and the same in
-// both. Claiming an event changes no indexed column, and the free space of its page takes the new version: Postgres then
-// reuses the old one without a vacuum. Queues change all their rows all the time, so vacuums go by the number of rows.
-export const tables = (schema: string): string => `
-${createSchema(schema)}
-CREATE SEQUENCE ${schema}.event_id;
+// all tables. Claiming an event changes no indexed column, and the free space of its page takes the new version: Postgres
+// then reuses the old one without a vacuum. Queues change all their rows all the time, so vacuums go by the number of rows.
+const makeVersion1 = (schema: string, ifNotExists: string): string => `
+CREATE SEQUENCE ${ifNotExists}${schema}.event_id;
 
-CREATE TABLE ${schema}.key (
+CREATE TABLE ${ifNotExists}${schema}.key (
   hash uuid PRIMARY KEY,
   id bigint NOT NULL,
   accepted_at timestamptz NOT NULL DEFAULT now()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX key_accepted_at ON ${schema}.key (accepted_at);
+CREATE INDEX ${ifNotExists}key_accepted_at ON ${schema}.key (accepted_at);
 
-CREATE TABLE ${schema}.event (
+CREATE TABLE ${ifNotExists}${schema}.event (
   id bigint PRIMARY KEY,
   media bigint NOT NULL,
   event json NOT NULL,
@@ -47,11 +46,11 @@ CREATE TABLE ${schema}.event (
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.1
 );
-CREATE INDEX event_media ON ${schema}.event (media, id);
-CREATE INDEX event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;
+CREATE INDEX ${ifNotExists}event_media ON ${schema}.event (media, id);
+CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX ${ifNotExists}event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;
 
-CREATE TABLE ${schema}.owner (
+CREATE TABLE ${ifNotExists}${schema}.owner (
   id uuid PRIMARY KEY,
   expires_at timestamptz NOT NULL,
   suspects integer NOT NULL,
@@ -59,7 +58,7 @@ CREATE TABLE ${schema}.owner (
   is_dead boolean NOT NULL DEFAULT false
 );
 
-CREATE TABLE ${schema}.dead_letter (
+CREATE TABLE ${ifNotExists}${schema}.dead_letter (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   hash uuid NOT NULL UNIQUE,
   event_id bigint UNIQUE,
@@ -67,21 +66,89 @@ CREATE TABLE ${schema}.dead_letter (
   body bytea,
   replay boolean NOT NULL DEFAULT false
 );
-CREATE INDEX dead_letter_replay ON ${schema}.dead_letter (id) WHERE replay;
+CREATE INDEX ${ifNotExists}dead_letter_replay ON ${schema}.dead_letter (id) WHERE replay;
 
-CREATE TABLE ${schema}.version (version integer NOT NULL);
-INSERT INTO ${schema}.version VALUES (${schemaVersion});
+CREATE TABLE ${ifNotExists}${schema}.version (version integer NOT NULL);
+INSERT INTO ${schema}.version SELECT 1 WHERE NOT EXISTS (SELECT FROM ${schema}.version);
 `
 
+// Processes of version 1 go on working, and can be started: it adds only what they do not name. `version` is the oldest
+// version whose processes can use the tables, and `tables` the version of the tables. The dead letters of version 1 get
+// their media later, since Postgres cannot read it from their JSON. `event` comes last, so that it is locked shortly.
+const makeVersion2 = (schema: string, ifNotExists: string): string => `
+CREATE TABLE ${ifNotExists}${schema}.handled (
+  id bigint PRIMARY KEY,
+  media bigint NOT NULL,
+  record json NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX ${ifNotExists}handled_media ON ${schema}.handled (media, id);
+
+CREATE TABLE ${ifNotExists}${schema}.activity (
+  minute timestamptz,
+  process uuid,
+  numbers json NOT NULL,
+  PRIMARY KEY (minute, process)
+);
+
+ALTER TABLE ${schema}.dead_letter ADD COLUMN ${ifNotExists}media bigint;
+CREATE INDEX ${ifNotExists}dead_letter_media ON ${schema}.dead_letter (media, event_id);
+CREATE INDEX ${ifNotExists}dead_letter_old ON ${schema}.dead_letter (id) WHERE media IS NULL AND event_id IS NOT NULL;
+
+ALTER TABLE ${schema}.version ADD COLUMN ${ifNotExists}tables integer;
+UPDATE ${schema}.version SET tables = 2 WHERE tables IS NULL;
+
+ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}trace json, ADD COLUMN ${ifNotExists}failed json;
+
+${giveSameRights(schema)};
+`
+
+/** Gives the new tables the owner and the rights of the table of events, which the user may have granted to others. */
+const giveSameRights = (schema: string): string =>
+  `DO ${literal(`
+DECLARE
+  name regclass;
+  granted record;
+BEGIN
+  FOREACH name IN ARRAY ARRAY[${literal(`${schema}.handled`)}, ${literal(`${schema}.activity`)}]::regclass[] LOOP
+    FOR granted IN
+      SELECT relowner, grantee, privilege_type
+      FROM pg_class LEFT JOIN aclexplode(relacl) ON grantee <> relowner WHERE oid = ${literal(`${schema}.event`)}::regclass
+    LOOP
+      IF granted.relowner <> (SELECT relowner FROM pg_class WHERE oid = name) THEN
+        EXECUTE format('ALTER TABLE %s OWNER TO %s', name, granted.relowner::regrole);
+      END IF;
+      IF granted.grantee IS NOT NULL THEN
+        EXECUTE format('GRANT %s ON %s TO %s', granted.privilege_type, name,
+          CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+      END IF;
+    END LOOP;
+  END LOOP;
+END`)}`
+
+const makeVersions = [makeVersion1, makeVersion2] as const
+
 /**
- * Returns the SQL that makes the tables of `postgresInbox`, for those who migrate with a tool of their own. Run it once, in
- * a transaction, as a user who may create a schema.
+ * Returns the SQL that makes the tables, or updates them.
+ * @param schema the quoted name of the schema
+ * @param version the version of the tables that there are, 0 if there are none
+ * @param ifNotExists `IF NOT EXISTS ` to skip what exists
+ */
+export const tables = (schema: string, version: number, ifNotExists = ''): string =>
+  makeVersions
+    .slice(version)
+    .map((make) => make(schema, ifNotExists))
+    .join('')
+
+/**
+ * Returns the SQL that makes the tables of `postgresInbox`, or updates those of an earlier version, for those who migrate
+ * with a tool of their own. Run it in a transaction, as a user who may create a schema. It skips what exists.
  * @param schema the schema of the tables, `media_webhooks` by default
  * @throws WebhookError `invalid_option`
  */
 export function migrationSql(schema: string = standardSchema): string {
   checkSchemaName('migrationSql', schema)
-  return tables(quoted(schema)).trimStart()
+  const name = quoted(schema)
+  return createSchema(name) + tables(name, 0, 'IF NOT EXISTS ')
 }
 
 /** @throws WebhookError `invalid_option` */
