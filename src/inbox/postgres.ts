@@ -16,16 +16,18 @@ import type {
   Transactional,
 } from './inbox.ts'
 import { Accepting } from './postgres/accepting.ts'
+import { PostgresActivity } from './postgres/activity.ts'
 import { cleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMark, replayMarked } from './postgres/dead-letters.ts'
+import { PostgresEvents } from './postgres/events.ts'
 import { PostgresHandling } from './postgres/handling.ts'
 import { Listener } from './postgres/listener.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
-import type { InboxStats, UnreadableDelivery } from './reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { logHandedOver } from './shared/handed-over.ts'
 
@@ -70,7 +72,7 @@ export interface PostgresInboxOptions {
    */
   readonly leaseMs?: number
   /**
-   * The time for which event keys are remembered, in ms from the acceptance.
+   * The time for which event keys and what became of their events are remembered, in ms from the acceptance.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -135,25 +137,30 @@ const invalid = (problem: string): WebhookError => new WebhookError('invalid_opt
 
 class PostgresInbox implements Inbox {
   readonly deadLetters: PostgresDeadLetters
+  readonly events: PostgresEvents
   readonly #logger: Logger
   readonly #database: Database
   readonly #accepting: Accepting
   readonly #handling: PostgresHandling | undefined
   readonly #listener: Listener | undefined
   readonly #cleaning: Regularly
+  readonly #activity: PostgresActivity
   readonly #ownPool: pg.Pool | undefined
-  /** The payload of this process's notifications, which it need not hear. */
+  /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
   readonly #sender = randomUUID()
+  readonly #waiting = () => this.#handling?.waiting() ?? []
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
     const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
     const config = configOf(given?.options ?? connection)
     this.#logger = host.logger
-    this.#database = new Database({ config, schema, timeoutMs, listen, logger: host.logger })
+    this.#database = new Database({ config, schema, timeoutMs, listen, host })
     const stored = () => this.#handling?.wake()
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
+    this.events = new PostgresEvents(this.#database, schema, this.#waiting)
+    this.#activity = new PostgresActivity(this.#database, this.#sender, host)
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? this.#ownPool
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
@@ -177,6 +184,7 @@ class PostgresInbox implements Inbox {
     await this.#handling?.start()
     void this.#listener?.start()
     this.#cleaning.start(0)
+    this.#activity.start()
   }
 
   ready(): Promise<void> {
@@ -194,11 +202,16 @@ class PostgresInbox implements Inbox {
     await this.deadLetters.keepUnreadable(unreadable)
   }
 
-  async stats(): Promise<InboxStats> {
-    const { waiting, running, ...others } = await readStats(this.#database)
-    // Claimed events that wait in this process have not started.
-    const claimed = Math.min(running, this.#handling?.waiting ?? 0)
-    return { waiting: waiting + claimed, running: running - claimed, ...others }
+  stats(): Promise<InboxStats> {
+    return readStats(this.#database, this.#waiting)
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.events.history(mediaId)
+  }
+
+  activity(since: Date): Promise<readonly ActivityMinute[]> {
+    return this.#activity.since(since)
   }
 
   #heard(payload: string): void {
@@ -210,9 +223,10 @@ class PostgresInbox implements Inbox {
   /** Returns the pause until the next time, in ms. */
   async #upkeep(ttlMs: number): Promise<number> {
     await replayMarked(this.deadLetters, this.#logger)
+    const hasOld = await this.deadLetters.updateOld()
     const pauseMs = await cleanUp(this.#database, ttlMs)
     const hearsMarks = this.#listener !== undefined || this.#handling === undefined
-    return hearsMarks ? pauseMs : Math.min(pauseMs, marksMs)
+    return hearsMarks && !hasOld ? pauseMs : Math.min(pauseMs, marksMs)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -222,6 +236,7 @@ class PostgresInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     await this.#accepting.settle()
     const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
+    await within(disconnectMs, this.#activity.stop(), () => {}).catch(() => {})
     const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(disconnectMs, Promise.all(disconnected), () => {}).catch(() => {})
     logHandedOver(unfinished, this.#logger)

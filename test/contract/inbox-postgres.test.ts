@@ -27,9 +27,9 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       transactions: { write, texts },
     }
   }
-  inboxContract(() => subject(), { test, expect }, { transactions: true })
+  inboxContract(() => subject(), { test, expect }, { transactions: true, reads: true })
 
   describe('that looks for events instead of listening', () => {
-    inboxContract(() => subject({ listen: false }), { test, expect }, { transactions: true })
+    inboxContract(() => subject({ listen: false }), { test, expect }, { transactions: true, reads: true })
   })
 })

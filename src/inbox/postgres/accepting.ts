@@ -127,10 +127,10 @@ export class Accepting {
     this.#flights++
     try {
       this.#database.checkReady()
-      const rows = await this.#database.query<{ hash: string }>(this.#statement, [
-        ...columns(entries),
-        ...this.#notification,
-      ])
+      const values = [...columns(entries), ...this.#notification]
+      const rows = await this.#database.measure('accept', () =>
+        this.#database.query<{ hash: string }>(this.#statement, values),
+      )
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
       // An event whose first answer was lost is known now, and nobody has been told of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
@@ -168,6 +168,7 @@ const columns = (entries: readonly PendingEvent[]) => [
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
   entries.map(({ accepted }) => JSON.stringify(accepted.event)),
   entries.map(({ accepted }) => accepted.receivedAt.getTime()),
+  entries.map(({ accepted: { trace } }) => trace && JSON.stringify(trace)),
 ]
 
 /**
@@ -176,13 +177,14 @@ const columns = (entries: readonly PendingEvent[]) => [
  */
 const acceptStatement = (schema: string): string => `
   WITH given AS MATERIALIZED (
-    SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received
-    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[]) AS given (hash, media, event, received)
+    SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received, trace
+    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[], $5::json[])
+      AS given (hash, media, event, received, trace)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
     ON CONFLICT DO NOTHING RETURNING id, hash
   ), stored AS (
-    INSERT INTO ${schema}.event (id, media, event, received_at)
-    SELECT id, media, event, to_timestamp(received / 1000) FROM given JOIN new USING (id, hash)
+    INSERT INTO ${schema}.event (id, media, event, received_at, trace)
+    SELECT id, media, event, to_timestamp(received / 1000), trace FROM given JOIN new USING (id, hash)
   )
-  SELECT hash::text, (SELECT pg_notify($5, $6)) FROM new`
+  SELECT hash::text, (SELECT pg_notify($6, $7)) FROM new`

@@ -30,7 +30,8 @@ export interface ClaimRequest {
  * lease is over claims nothing.
  */
 export async function claim(database: Database, owner: Owner, request: ClaimRequest): Promise<Claimed> {
-  const results = await database.batch(claimStatements(database.schema, owner, request))
+  const statements = claimStatements(database.schema, owner, request)
+  const results = await database.measure('claim', () => database.batch(statements))
   const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string | null }[]]
   const wait = next?.wait
   return {
@@ -44,8 +45,11 @@ function claimStatements(
   { id: owner, mayClaim }: Pick<Owner, 'id' | 'mayClaim'>,
   { limit, withSuspect, crowded }: ClaimRequest,
 ): string {
-  // Without statistics, Postgres takes these queries for expensive: it would read all the events, and compile the query.
-  const settings = 'SET LOCAL synchronous_commit = off; SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
+  // Without statistics, Postgres takes these queries for expensive, and the events for few: it would compile the query, read
+  // all the events, or sort those of a media instead of reading the first ones from the index.
+  const settings = ['synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan']
+    .map((name) => `SET LOCAL ${name} = off`)
+    .join('; ')
   // Subqueries with a limit are answered from the index, one event at a time. The events of a media that are claimed come
   // first, except after replays.
   const isElsewhere = `SELECT 1 FROM (

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
-import type { Logger } from '../../internal/logger.ts'
+import type { InboxHost } from '../inbox.ts'
+import { measure } from '../shared/measured.ts'
 import { giveBack, makePool, take } from './pool.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
@@ -17,10 +18,10 @@ export interface DatabaseOptions {
   readonly schema: string
   readonly timeoutMs: number
   readonly listen: boolean
-  readonly logger: Logger
+  readonly host: Pick<InboxHost, 'logger' | 'measured'>
 }
 
-/** The part of a database that dead letters and counts need. */
+/** The part of a database that is needed to read the inbox, and for dead letters. */
 export type Tables = Pick<Database, 'schema' | 'query' | 'reach'>
 
 /** The inbox's own connections to Postgres, which handlers cannot use up. */
@@ -83,7 +84,7 @@ export class Database {
       const problem = error instanceof WebhookError ? error : unreachable(error)
       if (this.#isClosed) throw problem
       if (`${this.#problem}` !== `${problem}`)
-        this.#options.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
+        this.#options.host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
       this.#problem = problem
       setTimeout(() => !this.#isClosed && this.start(opened), longestPauseMs).unref()
       throw problem
@@ -121,6 +122,12 @@ export class Database {
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
+  }
+
+  /** Runs a step whose duration is reported, if anybody measures. */
+  async measure<T>(step: string, run: () => Promise<T>): Promise<T> {
+    const { measured } = this.#options.host
+    return measured === undefined ? run() : measure(measured, step, run)
   }
 
   /** Connects once more, to listen. */

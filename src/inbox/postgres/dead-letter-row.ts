@@ -1,6 +1,7 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { fromBase64 } from '../../internal/base64.ts'
-import type { DeadLetter, HandlerFailure } from '../reading.ts'
+import type { DeadEvent, DeadLetter, FailedAttempt, HandlerFailure, TraceCarrier } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import { reviveEvent } from '../shared/stored.ts'
 
 /** The JSON of a dead letter that is an event. */
@@ -8,10 +9,14 @@ interface StoredDeadEvent {
   readonly event: MediaEvent
   readonly completed: readonly string[]
   readonly receivedAt: number
+  /** Absent in version 1. */
+  readonly trace?: TraceCarrier | null
   readonly end: {
     readonly key: string
     readonly attempts: number
     readonly failures: readonly HandlerFailure[]
+    /** Absent in version 1. */
+    readonly failedAttempts?: readonly FailedAttempt[]
     readonly diedAt: string
   }
 }
@@ -39,13 +44,27 @@ export const columns = "id::text AS place, dead_letter::text, encode(body, 'base
 /** The columns without the body, which can be large. */
 export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS body'
 
+/** A dead letter that is an event, and the id of its row. */
+export interface DeadEventRow {
+  readonly id: string
+  readonly deadLetter: DeadEvent
+}
+
 /** Makes a dead letter of its row. */
 export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {
   const stored = JSON.parse(text) as StoredDeadEvent | StoredUnreadable
   if ('event' in stored) {
-    const { event, completed, end } = stored
+    const { event, completed, trace, end } = stored
     const receivedAt = new Date(Math.round(stored.receivedAt))
-    return { ...end, event: reviveEvent(event), completed, receivedAt, diedAt: new Date(end.diedAt) }
+    return {
+      ...end,
+      event: reviveEvent(event),
+      completed,
+      receivedAt,
+      ...(end.failedAttempts && { failedAttempts: reviveFailedAttempts(end.failedAttempts) }),
+      diedAt: new Date(end.diedAt),
+      ...(trace && { trace }),
+    }
   }
   const { key, reason, eventId } = stored
   const receivedAt = new Date(stored.receivedAt)

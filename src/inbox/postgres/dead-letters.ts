@@ -1,19 +1,24 @@
 import { hash } from 'node:crypto'
+import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { ParseUnreadable } from '../inbox.ts'
-import type { DeadEvent, DeadLetter, DeadLetters, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
 import { isAway, type Tables } from './database.ts'
-import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
+import { columns, columnsWithoutBody, type DeadEventRow, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { replayAll } from './replay-all.ts'
 
 /** The payload of the notification that an unreadable delivery has been marked for a replay. */
 export const replayMark = 'replay'
 
 /** The number of dead letters whose keys are read at a time. */
 const pageSize = 1_000
+
+/** The number of old dead letters whose media are written at a time. */
+const oldPageSize = 500
 
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
@@ -51,8 +56,8 @@ export class PostgresDeadLetters implements DeadLetters {
     return this.#query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
   }
 
-  /** Lists the keys of all dead letters there are now, oldest first. */
-  async keys(): Promise<readonly string[]> {
+  /** Lists the keys of the dead letters there are now that match, oldest first. */
+  async keys(matches = (_: DeadLetter) => true): Promise<readonly string[]> {
     const [newest] = await this.#query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
     const keys: string[] = []
     // By id: an offset would skip some when others vanish meanwhile.
@@ -62,7 +67,8 @@ export class PostgresDeadLetters implements DeadLetters {
          ORDER BY id LIMIT ${pageSize}`,
         [after, newest?.id ?? '0'],
       )
-      keys.push(...rows.map((row) => toDeadLetter(row).key))
+      const found = rows.map(toDeadLetter).filter(matches)
+      keys.push(...found.map(({ key }) => key))
       after = rows.at(-1)?.place ?? after
       if (rows.length < pageSize) return keys
     }
@@ -94,6 +100,25 @@ export class PostgresDeadLetters implements DeadLetters {
     return this.#replayRows(await this.#rows(keys))
   }
 
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
+    return replayAll(this, options)
+  }
+
+  /**
+   * Replays as `replayMany` does, and parses unreadable deliveries, if it can. Returns the keys of those that were replayed.
+   */
+  async replayEach(keys: readonly string[]): Promise<readonly string[]> {
+    this.#checkOpen()
+    const rows = await this.#rows(keys)
+    const parsed = this.#parse === undefined ? [] : rows.filter(({ body }) => body !== null)
+    const replayed = [...(await this.#replayRows(rows.filter((row) => !parsed.includes(row))))]
+    for (const row of parsed) {
+      const { key } = toDeadLetter(row)
+      if (await this.replay(key).catch(ifMalformed)) replayed.push(key)
+    }
+    return replayed
+  }
+
   async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
     const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row) }))
     const replayed = await this.#putBack(rows.filter(isEvent))
@@ -103,28 +128,30 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   /** Returns the ids of those that were still there. An event that died again meanwhile has another id, and stays. */
-  async #putBack(rows: readonly (Row & { readonly deadLetter: DeadEvent })[]): Promise<readonly string[]> {
+  async #putBack(rows: readonly DeadEventRow[]): Promise<readonly string[]> {
     if (rows.length === 0) return []
     // Postgres could not read the event from the JSON: it may hold characters that Postgres has no text for.
     const replayed = await this.#query<{ id: string }>(
       `WITH given AS MATERIALIZED (
-         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[])
-           AS given (id, media, event, received, completed)
+         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[])
+           AS given (id, media, event, received, completed, failed, trace)
        ), gone AS (
          DELETE FROM $dead_letter WHERE id IN (SELECT id FROM given) AND event_id IS NOT NULL RETURNING id, event_id
        ), back AS (
-         INSERT INTO $event (id, media, event, received_at, completed)
+         INSERT INTO $event (id, media, event, received_at, completed, failed, trace)
          SELECT event_id, media, event, to_timestamp(received / 1000),
-           ARRAY(SELECT json_array_elements_text(completed))
+           ARRAY(SELECT json_array_elements_text(completed)), failed, trace
          FROM gone JOIN given USING (id)
        )
-       SELECT id::text, (SELECT pg_notify($6, '')) FROM gone`,
+       SELECT id::text, (SELECT pg_notify($8, '')) FROM gone`,
       [
         rows.map(({ id }) => id),
         rows.map(({ deadLetter }) => hashMedia(deadLetter.event.mediaId)),
         rows.map(({ deadLetter }) => JSON.stringify(deadLetter.event)),
         rows.map(({ deadLetter }) => deadLetter.receivedAt.getTime()),
         rows.map(({ deadLetter }) => JSON.stringify(deadLetter.completed)),
+        rows.map(({ deadLetter: { failedAttempts } }) => failedAttempts && JSON.stringify(failedAttempts)),
+        rows.map(({ deadLetter: { trace } }) => trace && JSON.stringify(trace)),
         this.#channel,
       ],
     )
@@ -190,6 +217,24 @@ export class PostgresDeadLetters implements DeadLetters {
     await this.#query('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
   }
 
+  /**
+   * Writes the media of dead letters that a process of version 1 has written, so that they are found by it.
+   * @returns `true` if there may be more
+   */
+  async updateOld(): Promise<boolean> {
+    const rows = await this.#query<DeadLetterRow>(
+      `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE media IS NULL AND event_id IS NOT NULL
+       ORDER BY id LIMIT ${oldPageSize}`,
+    )
+    if (rows.length === 0) return false
+    await this.#query(
+      `UPDATE $dead_letter SET media = given.media FROM unnest($1::bigint[], $2::bigint[]) AS given (id, media)
+       WHERE dead_letter.id = given.id`,
+      [rows.map(({ place }) => place), rows.map((row) => hashMedia(toDeadLetter(row).event?.mediaId ?? ''))],
+    )
+    return rows.length === oldPageSize
+  }
+
   /** Runs a statement in which `$dead_letter` and others are the names of tables. */
   #query<Result>(statement: string, values?: unknown[]): Promise<Result[]> {
     const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${this.#database.schema}.${table}`)
@@ -202,7 +247,13 @@ interface Row {
   readonly deadLetter: DeadLetter
 }
 
-const isEvent = (row: Row): row is Row & { readonly deadLetter: DeadEvent } => row.deadLetter.event !== undefined
+const isEvent = (row: Row): row is DeadEventRow => row.deadLetter.event !== undefined
+
+/** Answers that a delivery was not replayed, because it still cannot be parsed. */
+function ifMalformed(error: unknown): false {
+  if (error instanceof WebhookError && error.code === 'malformed') return false
+  throw error
+}
 
 /** Replays the unreadable deliveries that another program has marked. One that still cannot be parsed stays. */
 export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Logger): Promise<void> {

@@ -70,15 +70,15 @@ export class PostgresHandling {
     this.#options = options
     this.#logger = host.logger
     this.#owner = new Owner(database, leaseMs, 2 * concurrency)
-    this.#ledger = new PostgresLedger(database, host.logger)
+    this.#ledger = new PostgresLedger(database, host)
     this.#handling = new Handling({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    this.#transact = transactions({ pool, schema: database.schema, leaseMs })
+    this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }
 
-  /** The events that wait in this process for a slot or for their media. */
-  get waiting(): number {
-    return this.#jobs.counts().waiting
+  /** The claimed events that wait in this process for a slot or for their media. */
+  waiting(): readonly PostgresJob[] {
+    return [...this.#jobs].filter(({ state }) => state === 'waiting')
   }
 
   has(key: string): boolean {

@@ -1,9 +1,20 @@
 import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { checkUnknown } from '../../internal/check-options.ts'
-import type { DeadLetters, InboxStats } from '../reading.ts'
+import type {
+  ActivityMinute,
+  DeadLetters,
+  EventRecord,
+  InboxEvents,
+  InboxStats,
+  ReadableInbox,
+  ReplayAllOptions,
+  ReplayReport,
+} from '../reading.ts'
+import { readActivity } from './activity.ts'
 import { type Tables, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
+import { PostgresEvents } from './events.ts'
 import { configOf, giveBack, makePool, type PostgresConnection, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, quoted, standardSchema } from './schema.ts'
@@ -23,9 +34,18 @@ export interface InboxDatabaseOptions {
 }
 
 /** The tables of a `postgresInbox`, opened to look into them, also while receivers handle its events. */
-export interface InboxDatabase {
+export interface InboxDatabase extends ReadableInbox {
   /** Counts the events by state. Events that a process has claimed and not started count as running. */
   stats(): Promise<InboxStats>
+  /** Lists events, and retries them. Events that a process has claimed and not started are running. */
+  readonly events: InboxEvents
+  /** Returns the newest 1,000 events of a media, in order of acceptance, handled ones included. */
+  history(mediaId: string): Promise<readonly EventRecord[]>
+  /**
+   * Returns the minutes since then in which something was done, of all receivers. What the last 5 s had can be missing. The
+   * last 24 h are kept.
+   */
+  activity(since: Date): Promise<readonly ActivityMinute[]>
   /** Lists, replays and discards dead letters. */
   readonly deadLetters: InboxDatabaseDeadLetters
   /** Closes the connections, unless they are those of a given pool. */
@@ -43,22 +63,24 @@ export interface InboxDatabaseDeadLetters extends DeadLetters {
   replayMany(keys: readonly string[]): Promise<readonly string[]>
   /** Deletes the dead letters with those keys for good, and returns the keys that one had. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
+  /** As in an inbox. It marks unreadable deliveries, which count as replayed, and a receiver parses them again. */
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
 /** The longest that a connection or a statement may take, in ms. Counts go through all the events. */
 const timeoutMs = 10_000
 
 /**
- * Opens the tables of a `postgresInbox` to look into them, and to replay or discard dead letters. It handles nothing and
- * makes no tables. To count and list, the user needs only the right to read them.
+ * Opens the tables of a `postgresInbox` to look into them, to replay or discard dead letters and to retry events. It handles
+ * nothing and makes no tables. To count and list, the user needs only the right to read them.
  *
  * ```ts
  * const database = await openInboxDatabase({ connection: process.env.DATABASE_URL! })
  * console.log(await database.stats())
  * await database.close()
  * ```
- * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, a newer version made them, or Postgres
- * cannot be reached
+ * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, an earlier version made them and they were
+ * not updated, a newer version made them, or Postgres cannot be reached
  */
 export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<InboxDatabase> {
   const { pool: given, connection, schema = standardSchema, ...unknown } = options
@@ -77,7 +99,15 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     throw unreachable(error)
   }
   const tables = tablesOf(pool, quoted(schema))
-  return { stats: () => readStats(tables), deadLetters: new PostgresDeadLetters(tables, schema), close }
+  const events = new PostgresEvents(tables, schema)
+  return {
+    stats: () => readStats(tables),
+    deadLetters: new PostgresDeadLetters(tables, schema),
+    events,
+    history: (mediaId) => events.history(mediaId),
+    activity: (since) => readActivity(tables, since),
+    close,
+  }
 }
 
 /**

@@ -1,18 +1,22 @@
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
+import type { FailedAttempt, TraceCarrier } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
 import { reviveEvent } from '../shared/stored.ts'
 
 /** The columns of a claimed event that Postgres returns, as one JSON text: the parsers of the pool can be the user's. */
 export const claimedColumns = `json_build_object(
   'id', id::text, 'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000,
-  'attempts', attempts, 'completed', completed, 'crashes', crashes
+  'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed
 )::text AS claimed`
 
-interface ClaimedEvent extends EarlierAttempts {
+interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
   readonly id: string
   readonly event: AcceptedEvent['event']
   readonly receivedAt: number
   readonly crashes: number
+  readonly trace: TraceCarrier | null
+  readonly failedAttempts: readonly FailedAttempt[] | null
 }
 
 /** An event that this process has claimed. */
@@ -26,8 +30,11 @@ export class PostgresJob extends Job {
   readonly transaction: Attempt['transaction']
 
   constructor(claimed: string, owner: string, transact: (job: PostgresJob) => Attempt['transaction']) {
-    const { id, event, receivedAt, crashes, ...earlier } = JSON.parse(claimed) as ClaimedEvent
-    super({ event: reviveEvent(event), receivedAt: new Date(Math.round(receivedAt)) }, earlier)
+    const { id, event, receivedAt, crashes, trace, failedAttempts, ...earlier } = JSON.parse(claimed) as ClaimedEvent
+    super(
+      { event: reviveEvent(event), receivedAt: new Date(Math.round(receivedAt)), ...(trace !== null && { trace }) },
+      { ...earlier, failedAttempts: reviveFailedAttempts(failedAttempts ?? []) },
+    )
     this.id = id
     this.owner = owner
     this.crashes = crashes

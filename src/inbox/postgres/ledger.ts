@@ -1,7 +1,8 @@
-import type { Logger } from '../../internal/logger.ts'
+import type { InboxHost } from '../inbox.ts'
 import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger, RetryResult } from '../shared/handling.ts'
 import { type Database, isAway } from './database.ts'
+import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
 import { hashKey } from './keys.ts'
 
@@ -29,32 +30,35 @@ const kinds: readonly Kind[] = ['progress', 'complete', 'letGo', 'bury']
  */
 export class PostgresLedger implements Ledger<PostgresJob> {
   readonly #database: Database
-  readonly #logger: Logger
+  readonly #host: Pick<InboxHost, 'logger' | 'handlersOf'>
   readonly #statements: Readonly<Record<Kind, string>>
   #entries: PendingRecord[] = []
   #writing: Promise<void> | undefined
 
-  constructor(database: Database, logger: Logger) {
+  constructor(database: Database, host: Pick<InboxHost, 'logger' | 'handlersOf'>) {
     this.#database = database
-    this.#logger = logger
+    this.#host = host
     this.#statements = statements(database.schema)
   }
 
   start(job: PostgresJob): Promise<DeadResult> | undefined {
-    return job.crashes < maxCrashes ? undefined : Promise.resolve(cutOff(job, this.#logger))
+    return job.crashes < maxCrashes ? undefined : Promise.resolve(cutOff(job, this.#host.logger))
   }
 
   complete(job: PostgresJob, recorded: () => void): void {
-    this.#add({ kind: 'complete', job, values: [], written: recorded })
+    const record = JSON.stringify(handledRecord(job, this.#host.handlersOf(job.accepted.event)))
+    this.#add({ kind: 'complete', job, values: [record], written: recorded })
   }
 
-  letGo(job: PostgresJob, { delayMs, completed }: RetryResult, recorded: () => void): void {
-    this.#add({ kind: 'letGo', job, values: [delayMs, storable(completed)], written: recorded })
+  letGo(job: PostgresJob, { delayMs, completed, failures }: RetryResult, recorded: () => void): void {
+    const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
+    this.#add({ kind: 'letGo', job, values: [delayMs, storable(completed), failed], written: recorded })
   }
 
   bury(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, number: attempts } = job
-    const values = [hashKey(key), storable(completed), JSON.stringify({ key, attempts, failures, diedAt: new Date() })]
+    const end = { key, attempts, failures, failedAttempts: job.failedWith(failures), diedAt: new Date() }
+    const values = [hashKey(key), storable(completed), JSON.stringify(end)]
     this.#add({ kind: 'bury', job, values, written: recorded })
   }
 
@@ -87,14 +91,15 @@ export class PostgresLedger implements Ledger<PostgresJob> {
   async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
     if (entries.length === 0) return
     try {
-      const rows = await this.#database.query<{ id: string }>(this.#statements[kind], [
-        JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values])),
-      ])
+      const values = JSON.stringify(entries.map(({ job, values: each }) => [job.id, job.owner, ...each]))
+      const rows = await this.#database.measure('record', () =>
+        this.#database.query<{ id: string }>(this.#statements[kind], [values]),
+      )
       const written = new Set(rows.map(({ id }) => id))
       for (const { job, written: report, isRepeated } of entries) {
         // Another process has the event now, unless the record was already written.
         if (!written.has(job.id) && !isRepeated && !job.hasEnded)
-          this.#logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
+          this.#host.logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
         report()
       }
     } catch (error) {
@@ -104,7 +109,7 @@ export class PostgresLedger implements Ledger<PostgresJob> {
 
   /** Keeps the records of events that this process still has. */
   async #failed(entries: readonly PendingRecord[], error: unknown): Promise<void> {
-    if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not record the result of events')
+    if (!isAway(error)) this.#host.logger.error({ err: error }, 'the inbox could not record the result of events')
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
     for (const entry of entries) {
       if (entry.job.hasEnded) entry.written()
@@ -124,7 +129,7 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
 /**
  * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
  * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
- * transaction has recorded.
+ * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its row.
  */
 function statements(schema: string): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
@@ -135,19 +140,25 @@ function statements(schema: string): Record<Kind, string> {
     progress: `
       UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${own}
       RETURNING event.id::text`,
-    complete: `DELETE FROM ${schema}.event USING ${given} given WHERE ${own} RETURNING event.id::text`,
+    complete: `
+      WITH gone AS (
+        DELETE FROM ${schema}.event USING ${given} given WHERE ${own} RETURNING event.id, media, row
+      ), handled AS (
+        INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, (row ->> 2)::json FROM gone
+      )
+      SELECT id::text FROM gone`,
     letGo: `
       UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + 1, completed = ${union('row -> 3')},
-        due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'
+        due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms', failed = coalesce((row ->> 4)::json, failed)
       FROM ${given} given WHERE ${own} RETURNING event.id::text`,
     bury: `
       WITH gone AS (
         DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
-        RETURNING event.id, event, received_at, ${union('row -> 3')} AS completed, row
+        RETURNING event.id, media, event, received_at, trace, ${union('row -> 3')} AS completed, row
       ), buried AS (
-        INSERT INTO ${schema}.dead_letter (hash, event_id, dead_letter)
-        SELECT (row ->> 2)::uuid, id, json_build_object('event', event, 'completed', completed,
-          'receivedAt', extract(epoch FROM received_at) * 1000, 'end', (row ->> 4)::json)
+        INSERT INTO ${schema}.dead_letter (hash, event_id, media, dead_letter)
+        SELECT (row ->> 2)::uuid, id, media, json_build_object('event', event, 'completed', completed,
+          'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'end', (row ->> 4)::json)
         FROM gone
       )
       SELECT id::text FROM gone`,

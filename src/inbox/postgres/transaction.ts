@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
-import type { Attempt, TransactionScope } from '../inbox.ts'
+import type { Attempt, InboxHost } from '../inbox.ts'
+import { measure } from '../shared/measured.ts'
 import type { PostgresJob } from './job.ts'
 import { giveBack, take } from './pool.ts'
 
@@ -13,16 +13,17 @@ export interface TransactionsOptions {
   readonly pool: Pool
   readonly schema: string
   readonly leaseMs: number
+  readonly measured: InboxHost['measured']
 }
 
 /** Makes the transactions of the handlers of a claimed event. */
-export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
+export function transactions({ pool, schema, leaseMs, measured }: TransactionsOptions) {
   // A process that was suspended must not keep its locks longer than its lease. The mark ends with the transaction.
   const begin = (owner: string) =>
     `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}; SET LOCAL media_webhooks.owner = '${owner}'`
 
-  return ({ id, owner }: PostgresJob): Attempt['transaction'] =>
-    async <Result>({ handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>) => {
+  return ({ id, owner }: PostgresJob): Attempt['transaction'] => {
+    const transact: NonNullable<Attempt['transaction']> = async ({ handler, signal }, run) => {
       const client = new Client(await connect(pool, signal), signal)
       try {
         signal.throwIfAborted()
@@ -37,6 +38,9 @@ export function transactions({ pool, schema, leaseMs }: TransactionsOptions) {
         throw signal.aborted ? signal.reason : error
       }
     }
+    if (measured === undefined) return transact
+    return async (scope, run) => measure(measured, 'transaction', () => transact(scope, run))
+  }
 }
 
 /**

@@ -9,7 +9,8 @@ function answering(...answers: readonly (Error | { hash: string }[])[]): Databas
   for (const answer of answers)
     if (answer instanceof Error) query.mockRejectedValueOnce(answer)
     else query.mockResolvedValueOnce(answer)
-  return { schema: '"media_webhooks"', checkReady() {}, query } as unknown as Database
+  const measure = (_: string, run: () => unknown) => run()
+  return { schema: '"media_webhooks"', checkReady() {}, query, measure } as unknown as Database
 }
 
 const cutOff = new Error('Connection terminated unexpectedly')

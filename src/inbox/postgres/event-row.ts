@@ -1,0 +1,115 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
+import { deadRecord } from '../shared/dead-record.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
+import { reviveEvent } from '../shared/stored.ts'
+import { toDeadLetter } from './dead-letter-row.ts'
+import type { PostgresJob } from './job.ts'
+
+/** The tables that have events, the unfinished ones first. */
+export const tableNames = ['event', 'dead_letter', 'handled'] as const
+
+export type TableName = (typeof tableNames)[number]
+
+/** An event as a row of its table. */
+export interface EventRow {
+  readonly source: TableName
+  /** The event's id. Not named so, because Postgres would sort by the text then. */
+  readonly place: string
+  readonly record: string
+}
+
+/** The columns of each table: the event's id, and its JSON as a text, since the parsers of the pool can be the user's. */
+export const columnsOf = {
+  event: {
+    id: 'id',
+    json: 'event',
+    record: `json_build_object(
+      'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000, 'attempts', attempts, 'completed', completed,
+      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'isClaimed', owner IS NOT NULL, 'trace', trace
+    )`,
+  },
+  dead_letter: { id: 'event_id', json: 'dead_letter', record: 'dead_letter' },
+  handled: { id: 'id', json: 'record', record: 'record' },
+} as const satisfies Record<TableName, object>
+
+/** Selects the {@link EventRow}s of a table. */
+export const selectOf = (table: TableName, schema: string, where: string): string => {
+  const { id, record } = columnsOf[table]
+  return `SELECT '${table}' AS source, ${id}::text AS place, ${record}::text AS record, ${id} AS id
+    FROM ${schema}.${table} WHERE ${where}`
+}
+
+interface UnfinishedRow {
+  readonly event: MediaEvent
+  readonly receivedAt: number
+  readonly attempts: number
+  readonly completed: readonly string[]
+  readonly failedAttempts: readonly FailedAttempt[] | null
+  readonly dueAt: number | null
+  readonly isClaimed: boolean
+  readonly trace: TraceCarrier | null
+}
+
+/** The JSON of a handled event. */
+interface HandledRow extends Pick<EventRecord, 'key' | 'type' | 'mediaId' | 'attempts' | 'completed' | 'trace'> {
+  readonly failedAttempts?: readonly FailedAttempt[] | undefined
+  readonly receivedAt: number
+  readonly endedAt: number
+}
+
+/**
+ * Makes the JSON of an event that has just been handled.
+ * @param handlers the names of its handlers
+ */
+export function handledRecord(job: PostgresJob, handlers: readonly string[]): HandledRow {
+  const { accepted, number: attempts, failedAttempts } = job
+  const { key, type, mediaId } = accepted.event
+  return {
+    key,
+    type,
+    mediaId,
+    attempts,
+    completed: [...new Set([...job.completed, ...handlers])],
+    ...(failedAttempts.length > 0 && { failedAttempts }),
+    receivedAt: accepted.receivedAt.getTime(),
+    endedAt: Date.now(),
+    trace: accepted.trace,
+  }
+}
+
+/**
+ * Makes the record of an event.
+ * @param waiting the ids of the claimed events that wait in this process
+ */
+export function toRecord({ source, place, record }: EventRow, waiting: ReadonlySet<string>): EventRecord {
+  if (source === 'dead_letter') return deadRecord(toDeadLetter({ place, dead_letter: record, body: null }) as DeadEvent)
+  const stored = JSON.parse(record) as UnfinishedRow | HandledRow
+  if ('event' in stored) return unfinished(stored, waiting.has(place))
+  const { failedAttempts, receivedAt, endedAt, ...handled } = stored
+  return {
+    ...handled,
+    state: 'handled',
+    receivedAt: new Date(receivedAt),
+    failedAttempts: reviveFailedAttempts(failedAttempts),
+    endedAt: new Date(endedAt),
+  }
+}
+
+function unfinished(row: UnfinishedRow, isWaiting: boolean): EventRecord {
+  const { key, type, mediaId } = row.event
+  const isRunning = row.isClaimed && !isWaiting
+  return {
+    key,
+    type,
+    mediaId,
+    state: row.dueAt !== null ? 'retrying' : isRunning ? 'running' : 'waiting',
+    event: reviveEvent(row.event),
+    receivedAt: new Date(Math.round(row.receivedAt)),
+    attempts: isRunning ? row.attempts + 1 : row.attempts,
+    completed: row.completed,
+    failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
+    ...(row.dueAt !== null && { dueAt: new Date(Math.round(row.dueAt)) }),
+    ...(row.trace !== null && { trace: row.trace }),
+  }
+}

@@ -1,0 +1,112 @@
+import type { EventQuery, EventRecord } from '../reading.ts'
+import type { CheckedQuery } from '../shared/event-query.ts'
+import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
+import { hashMedia } from './keys.ts'
+
+/** The number of rows of a table that one statement looks through, where no index leads to the ones that match. */
+const sliceSize = 20_000
+
+/** The text of a statement, and its values. */
+export interface Statement {
+  readonly text: string
+  readonly values: unknown[]
+}
+
+/** An event that a search has found, and its id. */
+export interface FoundEvent {
+  readonly place: string
+  readonly record: EventRecord
+}
+
+/** The statements of a query for events, and what matches it. */
+export class EventSearch {
+  /** `true` where no index leads to the rows that match. They are looked through in slices then. */
+  readonly isSliced: boolean
+  readonly #query: CheckedQuery
+  readonly #schema: string
+  readonly #tables: readonly TableName[]
+
+  constructor(query: CheckedQuery, schema: string) {
+    const { state, type } = query
+    this.#query = query
+    this.#schema = schema
+    this.#tables = tablesOf(state)
+    this.isSliced = type !== undefined || (state !== undefined && this.#tables[0] === 'event')
+  }
+
+  /** Finds the last row of the next slice. There is none if the slice holds all that is left. */
+  bound(after: string | undefined): Statement {
+    const { given, values } = parameters()
+    const ends = this.#tables.map((table) => {
+      const { id } = columnsOf[table]
+      return `(SELECT ${id} FROM ${this.#schema}.${table} WHERE ${this.#range(table, given, after)}
+        ORDER BY ${id} ${this.#direction} OFFSET ${sliceSize} LIMIT 1)`
+    })
+    const nearest = this.#query.order === 'newest' ? 'greatest' : 'least'
+    return { text: `SELECT ${nearest}(${ends})::text AS bound`, values }
+  }
+
+  /** Reads the rows up to a bound, of which one more than the page has. */
+  rows(after: string | undefined, bound: string | undefined): Statement {
+    const { given, values } = parameters()
+    const limit = `ORDER BY id ${this.#direction} LIMIT ${this.#query.limit + 1}`
+    const selects = this.#tables.map((table) => {
+      const where = [this.#range(table, given, after, bound), ...this.#filters(table, given)]
+      return `(${selectOf(table, this.#schema, where.join(' AND '))} ${limit.replace('id', columnsOf[table].id)})`
+    })
+    return { text: `SELECT source, place, record FROM (${selects.join(' UNION ALL ')}) found ${limit}`, values }
+  }
+
+  get #direction(): string {
+    return this.#query.order === 'newest' ? 'DESC' : 'ASC'
+  }
+
+  /** The condition that an index answers. */
+  #range(table: TableName, given: Given, after: string | undefined, bound?: string): string {
+    const { id } = columnsOf[table]
+    const { mediaId, order } = this.#query
+    const [beyond, upTo] = order === 'newest' ? ['<', '>='] : ['>', '<=']
+    const where = [`${id} IS NOT NULL`]
+    if (mediaId !== undefined) where.push(`media = ${given(hashMedia(mediaId), 'bigint')}`)
+    if (after !== undefined) where.push(`${id} ${beyond} ${given(after, 'bigint')}`)
+    if (bound !== undefined) where.push(`${id} ${upTo} ${given(bound, 'bigint')}`)
+    return where.join(' AND ')
+  }
+
+  #filters(table: TableName, given: Given): readonly string[] {
+    const { state, type } = this.#query
+    const filters: string[] = []
+    // Postgres cannot read the type: the JSON may hold characters that it has no text for. A payload can have such a field.
+    if (type !== undefined)
+      filters.push(`strpos(${columnsOf[table].json}::text, ${given(`"type":${JSON.stringify(type)}`, 'text')}) > 0`)
+    if (state === 'retrying') filters.push('due_at IS NOT NULL')
+    // Whether a claimed event has started is known here only.
+    if (state === 'waiting') filters.push('due_at IS NULL')
+    if (state === 'running') filters.push('owner IS NOT NULL')
+    return filters
+  }
+
+  /** @param waiting the ids of the claimed events that wait in this process */
+  matchesOf(rows: readonly EventRow[], waiting: ReadonlySet<string>): readonly FoundEvent[] {
+    const { state, type, mediaId } = this.#query
+    return rows
+      .map((row) => ({ place: row.place, record: toRecord(row, waiting) }))
+      .filter(({ record }) => state === undefined || record.state === state)
+      .filter(({ record }) => type === undefined || record.type === type)
+      .filter(({ record }) => mediaId === undefined || record.mediaId === mediaId)
+  }
+}
+
+function tablesOf(state: EventQuery['state']): readonly TableName[] {
+  if (state === undefined) return tableNames
+  if (state === 'dead') return ['dead_letter']
+  return state === 'handled' ? ['handled'] : ['event']
+}
+
+/** Takes a value of a statement, and returns its placeholder. */
+type Given = (value: unknown, type: string) => string
+
+function parameters(): { readonly given: Given; readonly values: unknown[] } {
+  const values: unknown[] = []
+  return { given: (value, type) => `$${values.push(value)}::${type}`, values }
+}

@@ -1,0 +1,89 @@
+import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { checkQuery, eventStates, historyLimit, wrongCursor } from '../shared/event-query.ts'
+import type { Tables } from './database.ts'
+import { columnsOf, type EventRow, selectOf, tableNames, toRecord } from './event-row.ts'
+import { EventSearch, type FoundEvent, type Statement } from './event-search.ts'
+import { hashKey } from './keys.ts'
+
+/** The time after which a page is returned that is not full, in ms, although there may be more. */
+const longestScanMs = 1_000
+
+/** The events of the inbox: those that are not finished, the dead letters and the handled ones, by the order of acceptance. */
+export class PostgresEvents implements InboxEvents {
+  readonly states = eventStates
+  readonly #database: Tables
+  readonly #channel: string
+  readonly #waiting: () => readonly { readonly id: string }[]
+
+  /** @param waiting lists the claimed events that wait in this process, and have not started */
+  constructor(database: Tables, channel: string, waiting: () => readonly { readonly id: string }[] = () => []) {
+    this.#database = database
+    this.#channel = channel
+    this.#waiting = waiting
+  }
+
+  async list(query?: EventQuery): Promise<EventPage> {
+    const checked = checkQuery(query)
+    const { limit, cursor } = checked
+    if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
+    const search = new EventSearch(checked, this.#database.schema)
+    const found: FoundEvent[] = []
+    const deadline = performance.now() + longestScanMs
+    for (let after = cursor; ; ) {
+      const bound = search.isSliced ? await this.#boundOf(search, after) : undefined
+      const rows = await this.#rows<EventRow>(search.rows(after, bound))
+      found.push(...search.matchesOf(rows, this.#waitingIds()))
+      if (found.length > limit) break
+      const end = rows.length > limit ? rows.at(-1)?.place : bound
+      if (end === undefined) return { events: recordsOf(found) }
+      if (performance.now() > deadline) return { events: recordsOf(found), cursor: end }
+      after = end
+    }
+    const page = found.slice(0, limit)
+    return { events: recordsOf(page), cursor: (page.at(-1) as FoundEvent).place }
+  }
+
+  async #boundOf(search: EventSearch, after: string | undefined): Promise<string | undefined> {
+    const [row] = await this.#rows<{ bound: string | null }>(search.bound(after))
+    return row?.bound ?? undefined
+  }
+
+  #waitingIds(): ReadonlySet<string> {
+    return new Set(this.#waiting().map(({ id }) => id))
+  }
+
+  #rows<Row>({ text, values }: Statement): Promise<Row[]> {
+    return this.#database.reach(() => this.#database.query<Row>(text, values))
+  }
+
+  async get(key: string): Promise<EventRecord | undefined> {
+    const { schema } = this.#database
+    const text = tableNames
+      .map((table) =>
+        selectOf(table, schema, `${columnsOf[table].id} = (SELECT id FROM ${schema}.key WHERE hash = $1)`),
+      )
+      .join(' UNION ALL ')
+    const [row] = await this.#rows<EventRow>({ text, values: [hashKey(key)] })
+    return row && toRecord(row, this.#waitingIds())
+  }
+
+  async retryNow(key: string): Promise<boolean> {
+    const { schema } = this.#database
+    const rows = await this.#rows({
+      text: `WITH due AS (
+          UPDATE ${schema}.event SET due_at = now()
+          WHERE id = (SELECT id FROM ${schema}.key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
+        )
+        SELECT pg_notify($2, '') FROM due`,
+      values: [hashKey(key), this.#channel],
+    })
+    return rows.length > 0
+  }
+
+  async history(mediaId: string): Promise<readonly EventRecord[]> {
+    const { events } = await this.list({ mediaId, limit: historyLimit })
+    return events.toReversed()
+  }
+}
+
+const recordsOf = (found: readonly FoundEvent[]): EventRecord[] => found.map(({ record }) => record)
