@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../inbox/reading.ts'
+import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
 import type { Subject } from '../subject.ts'
 import type { Row } from './rows.tsx'
@@ -7,25 +7,15 @@ import type { Row } from './rows.tsx'
 export function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
   const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt } = record
   const title = event && redaction.title(event)
-  const message = failedAttempts
-    .at(-1)
-    ?.failures.map((failure) => failure.message)
-    .join('; ')
-  return {
-    key,
-    state,
-    type,
-    mediaId,
-    title,
-    attempts,
-    at: receivedAt,
-    message: state === 'handled' ? undefined : message,
-    dueAt,
-  }
+  const message = state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
+  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt }
 }
 
 /** Shows a dead letter as a row of a list. */
-export function rowOfDead({ redaction }: Subject, { key, event, diedAt, attempts, message }: DeadRow): Row {
-  const title = event && redaction.title(event)
-  return { key, state: 'dead', type: event?.type, mediaId: event?.mediaId, title, attempts, at: diedAt, message }
+export function rowOfDead({ redaction }: Subject, { key, event, diedAt, attempts, failures }: DeadRow): Row {
+  const [type, mediaId, title] = [event?.type, event?.mediaId, event && redaction.title(event)]
+  return { key, state: 'dead', type, mediaId, title, attempts, at: diedAt, message: textOf(failures) }
 }
+
+const textOf = (failures: readonly HandlerFailure[]): string | undefined =>
+  failures.length === 0 ? undefined : failures.map(({ message }) => message).join('; ')

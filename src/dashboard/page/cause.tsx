@@ -1,23 +1,28 @@
+import type { HandlerFailure } from '../../inbox/reading.ts'
 import { words } from '../acting/result.ts'
 import type { Cause } from '../reading/causes.ts'
 import { amount, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** The causes of dead letters, each with what can be done. */
-export function CauseTable({ page, causes }: { page: PageState; causes: readonly Cause[] }) {
+interface CauseProps {
+  readonly page: PageState
+  readonly cause: Cause
+}
+
+/** The causes of dead letters, each with the failure of its newest one and what can be done. */
+export function CauseList({ page, causes }: { page: PageState; causes: readonly Cause[] }) {
   return (
     <ul class="causes">
       {causes.map((cause) => (
         <li class="card">
-          <p class="count">
-            <a href={page.at('dead-letters', { cause: cause.id })}>
-              {amount(cause.rows.length)} <span class="unseen">dead letters of this cause</span>
-            </a>
-          </p>
+          <p class="count">{amount(cause.rows.length)}</p>
           <CauseText cause={cause} />
           <p class="quiet">
-            {typesOf(cause)} Newest <Newest page={page} cause={cause} />
+            {typesOf(cause)}newest <Newest page={page} cause={cause} />{' '}
+            <a href={page.at('dead-letters', { cause: cause.id })}>
+              Show <span class="unseen">the dead letters of this cause</span>
+            </a>
           </p>
           <CauseActions page={page} cause={cause} />
         </li>
@@ -26,19 +31,30 @@ export function CauseTable({ page, causes }: { page: PageState; causes: readonly
   )
 }
 
-function Newest({ page, cause }: { page: PageState; cause: Cause }) {
-  const [newest] = cause.rows
-  return newest === undefined ? null : <Ago at={newest.diedAt} now={page.now} />
+function Newest({ page, cause: { rows } }: CauseProps) {
+  return rows[0] === undefined ? null : <Ago at={rows[0].diedAt} now={page.now} />
+}
+
+/** What went wrong with the newest dead letter of a cause. */
+export const CauseText = ({ cause: { rows, isUnreadable } }: Pick<CauseProps, 'cause'>) => (
+  <Failures failures={rows[0]?.failures ?? []} isUnreadable={isUnreadable} />
+)
+
+interface FailuresProps {
+  readonly failures: readonly HandlerFailure[]
+  readonly isUnreadable: boolean
 }
 
 /** The handlers that failed, and what they said. */
-export function CauseText({ cause: { failures, isUnreadable } }: { cause: Pick<Cause, 'failures' | 'isUnreadable'> }) {
+export function Failures({ failures, isUnreadable }: FailuresProps) {
+  const who = (handler: string) =>
+    isUnreadable ? 'Could not be parsed' : handler === 'none' ? 'No handler ran' : handler
   return (
     <div class="reason">
       {failures.map(({ handler, message }) => (
         <p>
           <strong>
-            {isUnreadable ? 'Could not be parsed' : handler === 'none' ? 'No handler ran' : <Foreign text={handler} />}
+            <Foreign text={who(handler)} />
           </strong>
           : <Foreign text={message} longest={400} />
         </p>
@@ -51,15 +67,15 @@ function typesOf({ rows }: Cause): string {
   const types = new Set(rows.flatMap(({ event }) => event?.type ?? []))
   const [first] = types
   if (first === undefined) return ''
-  return `${types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`}.`.slice(0, 200)
+  return `${types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`}, `.slice(0, 200)
 }
 
 /** Replays or discards all dead letters of a cause that the reader can see. */
-export function CauseActions({ page, cause }: { page: PageState; cause: Cause }) {
-  const until = String(cause.rows[0]?.diedAt.getTime())
-  const all = cause.rows.length === 1 ? 'it' : `all ${amount(cause.rows.length)}`
+export function CauseActions({ page, cause: { id, rows } }: CauseProps) {
+  const until = String(rows[0]?.diedAt.getTime())
+  const all = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
   return (
-    <PostForm action={page.at('replay')} hidden={{ scope: 'cause', cause: cause.id, until, back: page.here }}>
+    <PostForm action={page.at('replay')} hidden={{ scope: 'cause', cause: id, until, back: page.here }}>
       <button type="submit">
         {words.replay.button} {all}
       </button>

@@ -38,7 +38,7 @@ export async function Charts({ page }: { page: PageState }) {
   return (
     <Section id="activity" title="Activity">
       <div class="row">
-        <nav class="row" aria-label="Period">
+        <nav class="row tabs" aria-label="Period">
           {periods.map(({ name, label }) => (
             <a
               href={page.at('', { period: name === 'hour' ? undefined : name })}
@@ -78,7 +78,7 @@ const toneOf = (count: string) =>
 
 function figureOf(durations: readonly number[]): string {
   const [median, p99] = [quantileOf(durations, 0.5), quantileOf(durations, 0.99)]
-  return median === undefined || p99 === undefined ? '–' : `${duration(median)}, p99 ${duration(p99)}`
+  return median === undefined || p99 === undefined ? '–' : `median ${duration(median)}, p99 ${duration(p99)}`
 }
 
 function Scope({ page, activity: { ofThisProcessSince: since } }: { page: PageState; activity: ActivitySource }) {

@@ -1,6 +1,6 @@
 import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfDead } from './as-row.ts'
-import { CauseActions, CauseTable, CauseText } from './cause.tsx'
+import { CauseActions, CauseList, CauseText } from './cause.tsx'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows, SelectionForm } from './rows.tsx'
@@ -101,7 +101,7 @@ function AllCauses({ page, report: { causes, grouped }, count }: AllCausesProps)
           </button>
         </PostForm>
       )}
-      <CauseTable page={page} causes={causes.slice(0, 100)} />
+      <CauseList page={page} causes={causes.slice(0, 100)} />
       {causes.length > 100 && <p class="quiet">{amount(causes.length - 100)} rarer causes are not shown.</p>}
     </>
   )

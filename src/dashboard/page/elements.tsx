@@ -33,7 +33,6 @@ export const PostForm = ({ action, hidden, children }: PostFormProps) => (
 
 /** A part that scrolls on its own, also by keyboard. */
 export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
   <section class="scroll" tabindex={0} aria-label={label}>
     {children}
   </section>

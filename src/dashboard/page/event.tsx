@@ -2,11 +2,11 @@ import type { EventRecord } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { visible } from '../reading/bytes.ts'
-import { causeOf } from '../reading/causes.ts'
+import { causeOf, failuresOf } from '../reading/causes.ts'
 import { type Story, storyOf } from '../reading/story.ts'
 import { traceIdOf } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
-import { CauseText } from './cause.tsx'
+import { Failures } from './cause.tsx'
 import { Foreign, PostForm, Scrolling, StateMark } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
@@ -137,14 +137,7 @@ function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story
   const { id, isUnreadable } = causeOf(deadLetter)
   return (
     <Section id="cause" title={isUnreadable ? 'Why it could not be parsed' : 'Why it was given up'}>
-      <CauseText
-        cause={{
-          isUnreadable,
-          failures: deadLetter.unreadable
-            ? [{ handler: 'none', message: deadLetter.unreadable.reason }]
-            : deadLetter.failures,
-        }}
-      />
+      <Failures failures={failuresOf(deadLetter)} isUnreadable={isUnreadable} />
       <p>
         <a href={page.at('dead-letters', { cause: id })}>All dead letters of this cause</a>
       </p>

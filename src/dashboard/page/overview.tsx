@@ -3,7 +3,7 @@ import { Section } from '../../page/section.tsx'
 import { words } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfRecord } from './as-row.ts'
-import { CauseTable } from './cause.tsx'
+import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -134,7 +134,7 @@ function Failing({ page, report: { causes } }: { page: PageState; report: CauseR
       {causes.length === 0 ? (
         <p class="quiet">There are no dead letters.</p>
       ) : (
-        <CauseTable page={page} causes={causes.slice(0, shownCauses)} />
+        <CauseList page={page} causes={causes.slice(0, shownCauses)} />
       )}
       {causes.length > shownCauses && (
         <p>

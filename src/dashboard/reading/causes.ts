@@ -6,15 +6,11 @@ export const groupedLimit = 10_000
 const pageSize = 1_000
 
 /** What a list shows of a dead letter. */
-export interface DeadRow extends Pick<DeadLetter, 'key' | 'event' | 'diedAt' | 'attempts'> {
-  readonly message: string
-}
+export interface DeadRow extends Pick<DeadLetter, 'key' | 'event' | 'diedAt' | 'attempts' | 'failures'> {}
 
-/** The reason for which dead letters could not be handled: the handlers that failed, and what they said. */
+/** Dead letters for which the same handlers failed, and said the same but for what differs from event to event. */
 export interface Cause {
   readonly id: string
-  /** The messages are without what differs from event to event. */
-  readonly failures: readonly HandlerFailure[]
   /** `true` for deliveries that could not be parsed. */
   readonly isUnreadable: boolean
   /** Newest first. */
@@ -84,27 +80,26 @@ function groupByCause(deadLetters: readonly DeadLetter[]): CauseReport {
   const causes = new Map<string, Cause>()
   for (const deadLetter of deadLetters) {
     const { key, event, diedAt, attempts } = deadLetter
+    const failures = failuresOf(deadLetter)
     const cause = causeOf(deadLetter)
     const known = causes.get(cause.id) ?? cause
     causes.set(cause.id, known)
-    known.rows.push({ key, event, diedAt, attempts, message: messageOf(deadLetter) })
+    known.rows.push({ key, event, diedAt, attempts, failures })
   }
   const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
   return { causes: sorted, grouped: deadLetters.length, oldest: deadLetters.at(-1)?.diedAt }
 }
 
 /** Finds the cause of a dead letter. */
-export function causeOf({ unreadable, failures: failed }: DeadLetter): Cause {
-  const failures =
-    unreadable === undefined
-      ? failed.map(({ handler, message }) => ({ handler, message: normalised(message) }))
-      : [{ handler: 'none', message: normalised(unreadable.reason) }]
-  const isUnreadable = unreadable !== undefined
-  return { id: hashOf(JSON.stringify([isUnreadable, failures])), failures, isUnreadable, rows: [] }
+export function causeOf(deadLetter: DeadLetter): Cause {
+  const isUnreadable = deadLetter.unreadable !== undefined
+  const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, normalised(message)])
+  return { id: hashOf(JSON.stringify([isUnreadable, same])), isUnreadable, rows: [] }
 }
 
-const messageOf = ({ unreadable, failures }: DeadLetter): string =>
-  unreadable?.reason ?? failures.map(({ message }) => message).join('; ')
+/** The handlers that failed in the last attempt, or the reason why a delivery could not be parsed. */
+export const failuresOf = ({ unreadable, failures }: DeadLetter): readonly HandlerFailure[] =>
+  unreadable === undefined ? failures : [{ handler: 'none', message: unreadable.reason }]
 
 /** The most characters of a message that tell causes apart. */
 const longestMessage = 300
