@@ -103,6 +103,7 @@ export const ofReceiver: Observations = {
   },
   // There is nothing to observe.
   hooks: () => 'none',
+  telemetry: () => 'none',
   logger: async () => ((await consoleMethods()) === 'warn,error' ? 'warnings and errors on the console' : 'other'),
 }
 
