@@ -169,6 +169,15 @@ const bundles: Record<string, Bundled> = {
       client.webhook.list().catch(({ name, code }) => console.log(name, code))`,
     prints: 'ApiError connection',
   },
+  './dashboard': {
+    program: `${receiver}
+      import { dashboard } from 'media-webhooks/dashboard'
+      const page = dashboard(receiver, { authorize: () => true })
+      const get = async (path) => (await page.fetch(new Request('http://127.0.0.1' + path))).text()
+      Promise.all(['/', '/style.css', '/page.js'].map(get)).then(([html, style, script]) =>
+        console.log(html.includes('Overview'), style.includes('.causes'), script.includes('morph')))`,
+    prints: 'true true true',
+  },
   './emulator': {
     program: `
       import { createEmulator } from 'media-webhooks/emulator'

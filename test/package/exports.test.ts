@@ -53,6 +53,9 @@ test('the exported names grow only where somebody has looked at them', () => {
         "durableObjectStore",
         "inboxObject",
       ],
+      "/dashboard": [
+        "dashboard",
+      ],
       "/emulator": [
         "createEmulator",
       ],

@@ -27,6 +27,7 @@ test.each([
   'media-webhooks/fetch',
   'media-webhooks/cloudflare',
   'media-webhooks/client',
+  'media-webhooks/dashboard',
   'media-webhooks/idempotency/redis',
 ])('%s runs without Node: it reaches no built-in', async (entry) => {
   const { external } = await moduleGraph(entry)
@@ -43,6 +44,7 @@ test.each([
   'media-webhooks/cloudflare',
   'media-webhooks/testing',
   'media-webhooks/client',
+  'media-webhooks/dashboard',
   'media-webhooks/idempotency/redis',
 ])('%s reaches its dependencies and no peer', async (entry) => {
   const { modules } = await moduleGraph(entry)
@@ -53,7 +55,9 @@ test.each([
 
 test('the default entry reaches neither an adapter nor what only helps to develop', async () => {
   const { modules } = await moduleGraph('media-webhooks')
-  expect(modules.filter((path) => /dist\/(adapters|src\/(client|emulator|cli|testing))\//.test(path))).toEqual([])
+  expect(
+    modules.filter((path) => /dist\/(adapters|src\/(client|dashboard|emulator|page|cli|testing))\//.test(path)),
+  ).toEqual([])
 })
 
 test('#crypto is node:crypto on Node and WebCrypto where nothing says so', async () => {

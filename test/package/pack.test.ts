@@ -41,7 +41,12 @@ describe('the packed package', () => {
 
   test('holds no other file in docs/ but the pictures of the pages', () => {
     const others = inject('packedFiles').filter((path) => path.startsWith('docs/') && !/^docs\/[\w-]+\.md$/.test(path))
-    expect(others.sort()).toEqual(['docs/emulator-dark.png', 'docs/emulator-light.png'])
+    expect(others.sort()).toEqual([
+      'docs/dashboard-dark.png',
+      'docs/dashboard-light.png',
+      'docs/emulator-dark.png',
+      'docs/emulator-light.png',
+    ])
   })
 
   test('holds JavaScript and types only, and names no folder of the machine that built it', () => {
