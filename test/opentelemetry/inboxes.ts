@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import type { InboxDefinition } from '../../src/inbox/inbox.ts'
+import { memoryInbox } from '../../src/inbox/memory.ts'
+import { postgresInbox } from '../../src/inbox/postgres.ts'
+import { defineInbox } from '../../src/inbox/shared/define-inbox.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
+import { loopedInbox } from '../inbox/queue/looped-inbox.ts'
+import { freshPath } from '../inbox/sqlite/fixture.ts'
+import { findPostgres } from '../postgres/find-postgres.ts'
+import { PostgresServer } from '../postgres/postgres-server.ts'
+import { findRedis } from '../redis/find-redis.ts'
+import { RedisServer } from '../redis/redis-server.ts'
+
+let postgres: PostgresServer
+let redis: RedisServer
+let made = 0
+
+/** Starts the servers that some inboxes need, for the tests of the file. */
+export function startServers(): void {
+  beforeAll(async () => {
+    if (findPostgres()) postgres = await PostgresServer.start()
+    if (findRedis()) redis = await RedisServer.start()
+  })
+  afterAll(async () => {
+    await postgres?.remove()
+    await redis?.remove()
+  })
+}
+
+interface Kind {
+  readonly canRun: boolean
+  /** `false` if its dead letters stay in a queue that the inbox does not reach. */
+  readonly replays?: boolean
+  make(): InboxDefinition | Promise<InboxDefinition>
+}
+
+/** Every inbox, and how a test makes an empty one. */
+export const inboxes: Readonly<Record<string, Kind>> = {
+  memory: { canRun: true, make: () => memoryInbox() },
+  sqlite: { canRun: true, make: async () => sqliteInbox({ path: await freshPath() }) },
+  postgres: {
+    canRun: Boolean(findPostgres()),
+    make: () => postgresInbox({ connection: postgres.url, schema: `traced ${++made}` }),
+  },
+  bullmq: {
+    canRun: Boolean(findRedis()),
+    make: () => bullmqInbox({ connection: redis.url, queue: `traced ${++made}` }),
+  },
+  queue: {
+    canRun: true,
+    replays: false,
+    make() {
+      const { inbox, close } = loopedInbox()
+      onTestFinished(close)
+      return inbox
+    },
+  },
+  'durable object': {
+    canRun: true,
+    make() {
+      const objects = new ObjectsInNode()
+      return defineInbox({ name: 'durableObjectInbox', open: (host) => objects.open(host) })
+    },
+  },
+}
