@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type InboxDatabase, openInboxDatabase } from '../../../src/inbox/postgres.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { signalled } from '../../handlers/fixture.ts'
+import { findPostgres } from '../../postgres/find-postgres.ts'
+import { accept, postgresTests } from './fixture.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
+  const postgres = postgresTests()
+
+  /** Opens the tables of the test, which a receiver has made. */
+  async function openDatabase(): Promise<InboxDatabase> {
+    const database = await openInboxDatabase({ connection: postgres.server.url, schema: postgres.schema })
+    onTestFinished(() => database.close())
+    return database
+  }
+
+  const keysOf = (records: readonly { readonly key: string }[]) => records.map(({ key }) => key)
+
+  test('that one process has handled are known to the others', async () => {
+    const one = postgres.receiver().onAny(() => {}, { name: 'handle' })
+    await one.ready()
+    await accept(one, 'media')
+    const other = postgres.receiver({ handles: false }).onAny(() => {})
+    await other.ready()
+    await vi.waitFor(async () => expect(await other.inbox.history?.('media')).toHaveLength(1))
+    const database = await openDatabase()
+    const [record] = await database.history('media')
+    expect(record).toMatchObject({ state: 'handled', type: 'encoding.finished', attempts: 1, completed: ['handle'] })
+    await vi.waitFor(async () => expect(await other.inbox.history?.('media')).toEqual([record]))
+    expect((await one.inbox.events?.list({ state: 'handled' }))?.events).toEqual([record])
+  })
+
+  test('that wait in the process that has claimed them are waiting there, and running for others', async () => {
+    const done = signalled()
+    const receiver = postgres.receiver({ concurrency: 1 }, { eventKey: ({ userId }) => userId as string })
+    receiver.onAny(() => done.promise)
+    await receiver.ready()
+    for (const key of ['first', 'second']) await accept(receiver, 'media', key)
+    const database = await openDatabase()
+    const states = async (events = receiver.inbox.events) =>
+      (await events?.list({ order: 'oldest' }))?.events.map(({ state, attempts }) => [state, attempts])
+    await vi.waitFor(async () =>
+      expect(await states(database.events)).toEqual([
+        ['running', 1],
+        ['running', 1],
+      ]),
+    )
+    expect(await states()).toEqual([
+      ['running', 1],
+      ['waiting', 0],
+    ])
+    const keys = async (state: 'running' | 'waiting') =>
+      keysOf((await receiver.inbox.events?.list({ state }))?.events ?? [])
+    expect([await keys('running'), await keys('waiting')]).toEqual([['first'], ['second']])
+    expect(await receiver.inbox.stats()).toMatchObject({ running: 1, waiting: 1 })
+    done.resolve()
+  })
+
+  test('are retried now by whichever process is free, when somebody asks who only looks into the tables', async () => {
+    const keys = { eventKey: ({ userId }: { userId?: string }) => userId as string }
+    const failing = postgres.receiver({}, { ...keys, retry: { baseMs: 3_600_000, maxMs: 3_600_000 } })
+    failing.onAny(() => Promise.reject(new Error('no')), { name: 'handle' })
+    await failing.ready()
+    await accept(failing, 'media', 'one')
+    const database = await openDatabase()
+    await vi.waitFor(async () => expect(await database.events.get('one')).toMatchObject({ state: 'retrying' }))
+    await failing.close()
+    const handled = vi.fn()
+    await postgres.receiver({}, keys).onAny(handled, { name: 'handle' }).ready()
+    expect(handled).not.toHaveBeenCalled()
+    expect(await database.events.retryNow('one')).toBe(true)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledOnce(), 3_000)
+    await vi.waitFor(async () =>
+      expect(await database.events.get('one')).toMatchObject({
+        state: 'handled',
+        attempts: 2,
+        failedAttempts: [{ number: 1, failures: [{ handler: 'handle', message: 'Error: no' }] }],
+      }),
+    )
+    expect(await database.events.retryNow('one')).toBe(false)
+  })
+
+  test('keep everything that Postgres has no text for', async () => {
+    const texts = ['\0', 'a\0b', '\ud800', '\udc00\ud800', '"\\u0000', `'; DROP TABLE x; --`, '\u2028😀']
+    const name = texts.join(' ')
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
+    receiver.onAny(({ type, mediaId }) => (type.startsWith('dead') ? Promise.reject(new Error(mediaId)) : undefined), {
+      name,
+    })
+    await receiver.ready()
+    const { inbox } = receiver
+    for (const text of texts) {
+      for (const result of ['dead', 'handled']) {
+        const { event, receivedAt } = eventOf(`${result} ${text}`, text)
+        const trace = { traceparent: text }
+        await inbox.accept({ event: { ...event, type: `${result} ${text}` } as never, receivedAt, trace })
+      }
+    }
+    await vi.waitFor(async () => expect(await inbox.stats()).toMatchObject({ waiting: 0, running: 0 }))
+    for (const text of texts) {
+      const [dead, handled, ...others] = (await inbox.history?.(text)) ?? []
+      expect(others).toEqual([])
+      const common = { mediaId: text, trace: { traceparent: text } }
+      const failures = [{ handler: name, message: `Error: ${text}` }]
+      expect(dead).toMatchObject({ ...common, key: `dead ${text}`, state: 'dead', failedAttempts: [{ failures }] })
+      expect(handled).toMatchObject({ ...common, key: `handled ${text}`, state: 'handled', completed: [name] })
+      expect(await inbox.events?.get(`handled ${text}`)).toEqual(handled)
+      expect(await inbox.events?.list({ type: `handled ${text}` })).toEqual({ events: [handled] })
+      expect(await inbox.events?.list({ type: `dead ${text}`, mediaId: text })).toEqual({ events: [dead] })
+    }
+  })
+
+  /** Writes records of handled events, as if so many had been handled. */
+  const writeHandled = (count: number, type: string) =>
+    postgres.query(
+      `INSERT INTO $schema.handled (id, media, record)
+       SELECT nextval('$schema.event_id'), n, format('{"key":"%s","type":"%s","mediaId":"m","attempts":1,"completed":[],'
+         '"receivedAt":0,"endedAt":0}', n, $2::text)::json
+       FROM generate_series(1, $1::int) AS n`,
+      [count, type],
+    )
+
+  test('are found by their type among many, page by page', async () => {
+    await postgres.receiver({ handles: false }).ready()
+    const { events } = await openDatabase()
+    await writeHandled(3, 'rare')
+    await writeHandled(50_000, 'frequent')
+    await writeHandled(2, 'rare')
+    for (const order of ['newest', 'oldest'] as const) {
+      const found: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await events.list({ type: 'rare', order, limit: 2, ...(cursor !== undefined && { cursor }) })
+        found.push(...keysOf(page.events))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+      expect(found).toEqual(order === 'newest' ? ['2', '1', '3', '2', '1'] : ['1', '2', '3', '1', '2'])
+    }
+    expect((await events.list({ type: 'none' })).events).toEqual([])
+  })
+
+  test('are not taken for those of a type that only their payload names', async () => {
+    const receiver = postgres.receiver({ handles: false })
+    await receiver.ready()
+    const { event, receivedAt } = eventOf('one')
+    const payload = { ...event.payload, nested: { type: 'encoding.failed' } }
+    for (let index = 0; index < 4; index++)
+      await receiver.inbox.accept({ event: { ...event, key: `${index}`, payload }, receivedAt })
+    await receiver.inbox.accept({ event: { ...event, key: 'failed', type: 'encoding.failed' } as never, receivedAt })
+    for (const order of ['newest', 'oldest'] as const)
+      expect(
+        keysOf((await receiver.inbox.events?.list({ type: 'encoding.failed', order, limit: 1 }))?.events ?? []),
+      ).toEqual(['failed'])
+  })
+
+  test('are forgotten with their keys, also where a process of version 1 has removed the keys', async () => {
+    const receiver = postgres.receiver({ ttlMs: 400 }, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
+    await receiver.ready()
+    const records = async () => keysOf((await receiver.inbox.events?.list({ state: 'handled' }))?.events ?? [])
+    for (const mediaId of ['one', 'two']) await accept(receiver, mediaId)
+    await vi.waitFor(async () => expect(await records()).toEqual(['two', 'one']))
+    await postgres.query('DELETE FROM $schema.key WHERE id = (SELECT min(id) FROM $schema.key)')
+    await sleep(500)
+    await accept(receiver, 'three')
+    await vi.waitFor(async () => expect((await records())[0]).toBe('three'))
+    // A clean-up takes place when an inbox is opened.
+    const other = postgres.receiver({ ttlMs: 400, handles: false })
+    await other.ready()
+    await vi.waitFor(async () => expect(await records()).not.toContain('one'))
+    expect(await records()).not.toContain('two')
+  })
+})
