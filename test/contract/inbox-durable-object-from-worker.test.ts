@@ -26,4 +26,4 @@ function subject() {
   }
 }
 
-inboxContract(subject, { test, expect }, { transactions: true })
+inboxContract(subject, { test, expect }, { transactions: true, reads: true })

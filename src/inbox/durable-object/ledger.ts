@@ -6,8 +6,8 @@ import { SqliteLedger } from '../sqlite/ledger.ts'
 export class ObjectLedger extends SqliteLedger {
   readonly #onEnded: () => void
 
-  constructor(...[commits, file, logger, onEnded]: [...ConstructorParameters<typeof SqliteLedger>, () => void]) {
-    super(commits, file, logger)
+  constructor(...[commits, file, host, onEnded]: [...ConstructorParameters<typeof SqliteLedger>, () => void]) {
+    super(commits, file, host)
     this.#onEnded = onEnded
   }
 

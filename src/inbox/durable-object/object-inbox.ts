@@ -11,11 +11,12 @@ import type {
   InboxHost,
   UnfinishedEvent,
 } from '../inbox.ts'
-import type { InboxStats, UnreadableDelivery } from '../reading.ts'
+import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteJob } from '../sqlite/job.ts'
 import { OpenDeadLetters } from '../sqlite/open-dead-letters.ts'
+import { OpenEvents } from '../sqlite/open-events.ts'
 import { TakeUp } from '../sqlite/take-up.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
@@ -38,6 +39,7 @@ export interface ObjectLimits {
  */
 export class ObjectInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
+  readonly events: OpenEvents
   readonly #limits: ObjectLimits
   readonly #logger: Logger
   readonly #storage: OpenStorage
@@ -60,7 +62,7 @@ export class ObjectInbox implements Inbox {
     this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
     this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
     const file = { events, deadLetters, owner: crashes }
-    this.#ledger = new ObjectLedger(this.#commits, file, logger, () => this.#ended())
+    this.#ledger = new ObjectLedger(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
@@ -81,6 +83,12 @@ export class ObjectInbox implements Inbox {
         this.#alarm.guard()
       },
     })
+    this.events = new OpenEvents({
+      database,
+      hashKey: events.hashKey,
+      jobs: this.#jobs,
+      retryNow: (job) => this.#retryNow(job),
+    })
     events.bringForward()
     takeUp.all()
     this.#alarm.update()
@@ -89,12 +97,11 @@ export class ObjectInbox implements Inbox {
 
   /** Synchronous: no other delivery comes in between. */
   accept(accepted: AcceptedEvent): Acceptance {
-    const { event, receivedAt } = accepted
     this.#closing.checkOpen()
-    if (this.#jobs.get(event.key) !== undefined) return 'duplicate'
+    if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
     const { events } = this.#storage
-    const row = this.#commits.now(() => events.accept(events.hashKey(event.key), JSON.stringify(event), receivedAt))
+    const row = this.#commits.now(() => events.accept(events.write(accepted)))
     if (row === undefined) return 'duplicate'
     this.#alarm.guard()
     const job = new SqliteJob(accepted, row, this.#transactions)
@@ -130,6 +137,17 @@ export class ObjectInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.events.history(mediaId)
+  }
+
+  #retryNow(job: SqliteJob): boolean {
+    if (!this.#handling.retryNow(job)) return false
+    this.#ledger.bringForward(job)
+    this.#alarm.update()
+    return true
+  }
+
   /** Called when the object's alarm has fired. Resolves when the work that is due is done. */
   alarm(): Promise<void> {
     return this.#alarm.ring(() => this.#closing.hasStarted)
@@ -147,6 +165,7 @@ export class ObjectInbox implements Inbox {
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.giveUp())
     this.deadLetters.close()
+    this.events.close()
     if (unfinished.length > 0)
       this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its storage')
     return { unfinished }

@@ -1,5 +1,6 @@
 import type { ObjectSteps } from '../../internal/durable-objects.ts'
 import type { AcceptedEvent } from '../inbox.ts'
+import type { EventQuery } from '../reading.ts'
 import { reviveAccepted } from '../shared/stored.ts'
 import type { ObjectInbox } from './object-inbox.ts'
 import { packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
@@ -21,5 +22,9 @@ export const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
     return deadLetter && packDeadLetter(deadLetter)
   },
   replay: (key: string) => inbox.deadLetters.replay(key),
+  events: (query: EventQuery) => inbox.events.page(query),
+  event: (key: string) => inbox.events.get(key),
+  retryNow: (key: string) => inbox.events.retryNow(key),
+  history: (mediaId: string) => inbox.history(mediaId),
   discard: (key: string) => inbox.deadLetters.discard(key),
 })

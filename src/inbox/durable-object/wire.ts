@@ -1,6 +1,9 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, EventRecord, UnreadableDelivery } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
+import { reviveEvent } from '../shared/stored.ts'
 import { eventRow, toDeadLetter, unreadableRow } from '../sqlite/dead-letter-row.ts'
+import type { PlacedPage } from '../sqlite/event-reader.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
 
@@ -40,4 +43,28 @@ export const unpackUnreadable = ({ reason, receivedAt, eventId, body }: WireUnre
   eventId,
   receivedAt: new Date(receivedAt),
   body: fromBase64(body),
+})
+
+/** Revives an event of the inbox that went through JSON. */
+export function unpackRecord({
+  event,
+  receivedAt,
+  failedAttempts,
+  dueAt,
+  endedAt,
+  ...record
+}: EventRecord): EventRecord {
+  return {
+    ...record,
+    ...(event !== undefined && { event: reviveEvent(event) }),
+    receivedAt: new Date(receivedAt),
+    failedAttempts: reviveFailedAttempts(failedAttempts),
+    ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
+    ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),
+  }
+}
+
+export const unpackPage = ({ found, ...page }: PlacedPage): PlacedPage => ({
+  ...page,
+  found: found.map(({ id, record }) => ({ id, record: unpackRecord(record) })),
 })

@@ -1,4 +1,5 @@
 import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import { reviveEvent, unreadableKey } from '../shared/stored.ts'
 
 /** A dead letter as a row of its table. */
@@ -40,9 +41,15 @@ export function unreadableRow(deadLetter: DeadLetter, { body, ...unreadable }: U
 }
 
 export function toDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
-  const { event, unreadable, receivedAt: text, diedAt, ...rest } = JSON.parse(dead_letter)
+  const { event, unreadable, receivedAt: text, diedAt, failedAttempts, ...rest } = JSON.parse(dead_letter)
   const receivedAt = new Date(text)
-  const deadLetter = { ...rest, receivedAt, diedAt: new Date(diedAt) }
+  const deadLetter = {
+    ...rest,
+    receivedAt,
+    diedAt: new Date(diedAt),
+    // Earlier releases did not keep them.
+    ...(failedAttempts !== undefined && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
+  }
   return body === null
     ? { ...deadLetter, event: reviveEvent(event) }
     : { ...deadLetter, event: undefined, unreadable: { ...unreadable, receivedAt, body: new Uint8Array(body) } }

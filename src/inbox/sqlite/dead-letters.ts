@@ -50,6 +50,12 @@ export class SqliteDeadLetters {
     return (this.#statements.all.all() as DeadLetterRow[]).map((row) => toDeadLetter(row).key)
   }
 
+  /** Lists the first 100 dead letters after a row, oldest first. */
+  slice(after: number): readonly { readonly id: number; readonly deadLetter: DeadLetter }[] {
+    const rows = this.#statements.slice.all(after) as (DeadLetterRow & { id: number })[]
+    return rows.map((row) => ({ id: row.id, deadLetter: toDeadLetter(row) }))
+  }
+
   get(key: string): DeadLetter | undefined {
     const row = this.#row(key)
     return row && toDeadLetter(row)
@@ -63,9 +69,8 @@ export class SqliteDeadLetters {
   putBack(key: string): number | undefined {
     const row = this.#row(key)
     if (row === undefined || row.event_id === null) return undefined
-    const { event, receivedAt, completed } = toDeadLetter(row)
-    this.#events.insert(row.event_id, JSON.stringify(event), receivedAt)
-    this.#events.complete(row.event_id, completed)
+    const deadLetter = toDeadLetter(row) as DeadEvent
+    this.#events.putBack(row.event_id, deadLetter, deadLetter)
     this.discard(key)
     return row.event_id
   }
@@ -116,6 +121,7 @@ const prepare = (database: SqliteDatabase) => {
     ),
     list: statement('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
     all: statement('SELECT event_id, dead_letter, body FROM inbox_dead_letter ORDER BY id'),
+    slice: statement('SELECT * FROM inbox_dead_letter WHERE id > ? ORDER BY id LIMIT 100'),
     get: statement('SELECT * FROM inbox_dead_letter WHERE hash = ?'),
     remove: statement('DELETE FROM inbox_dead_letter WHERE hash = ?'),
     mark: statement('UPDATE inbox_dead_letter SET replay = ? WHERE hash = ?'),

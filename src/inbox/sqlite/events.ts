@@ -1,8 +1,11 @@
 import { WebhookError } from '../../errors.ts'
 import type { AcceptedEvent } from '../inbox.ts'
+import type { FailedAttempt, InboxStats } from '../reading.ts'
+import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import type { EarlierAttempts } from '../shared/jobs.ts'
 import { reviveEvent } from '../shared/stored.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
+import { hashMedia } from './media-hash.ts'
 
 /** An event in the file that has not been handled. */
 export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
@@ -13,7 +16,8 @@ export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly dueInMs: number
 }
 
-interface EventRow {
+/** An unfinished event as a row of its table. */
+export interface EventRow {
   readonly id: number
   readonly event: string
   readonly received_at: number
@@ -21,6 +25,18 @@ interface EventRow {
   readonly completed: string
   readonly due_at: number
   readonly starts: number
+  readonly trace: string | null
+  /** JSON of the attempts that failed. */
+  readonly failed: string | null
+}
+
+/** An event in the form in which the tables store it. */
+export interface WrittenEvent {
+  readonly keyHash: string
+  readonly media: number
+  readonly event: string
+  readonly receivedAt: number
+  readonly trace: string | null
 }
 
 /** The tables of the remembered keys and of the waiting events. Each method is part of a transaction. */
@@ -32,6 +48,9 @@ export class SqliteEvents {
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
   readonly #bringForward: SqliteStatement
+  readonly #makeDue: SqliteStatement
+  readonly #restore: SqliteStatement
+  readonly #handled: SqliteStatement
   readonly #complete: SqliteStatement
   readonly #completed: SqliteStatement
   readonly #counts: SqliteStatement
@@ -40,48 +59,90 @@ export class SqliteEvents {
 
   constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
     this.hashKey = hashKey
-    this.#remember = database.prepare('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?) ON CONFLICT DO NOTHING')
-    this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at) VALUES (?, ?, ?)')
-    this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
-    this.#postpone = database.prepare(
-      'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, delay_ms = ?, starts = 0 WHERE id = ?',
+    this.#remember = database.prepare(
+      'INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     )
+    this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at, trace) VALUES (?, ?, ?, ?)')
+    this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
+    this.#handled = database.prepare('UPDATE inbox_key SET handled = ? WHERE id = ?')
+    this.#postpone = database.prepare(
+      `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, starts = 0
+       WHERE id = ?`,
+    )
+    this.#restore = database.prepare('UPDATE inbox_event SET completed = ?, failed = ? WHERE id = ?')
     this.#bringForward = database.prepare('UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms')
+    this.#makeDue = database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?')
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
     this.#completed = database.prepare('SELECT completed FROM inbox_event WHERE id = ?')
     this.#counts = database.prepare(
-      'SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying FROM inbox_event',
+      `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
+         min(CASE WHEN due_at <= ? THEN received_at END) AS oldest FROM inbox_event`,
     )
     this.#ids = database.prepare('SELECT id FROM inbox_event ORDER BY id')
     this.#get = database.prepare('SELECT * FROM inbox_event WHERE id = ?')
   }
 
+  /** Prepares an event, before the transaction that stores it. */
+  write({ event, receivedAt, trace }: AcceptedEvent): WrittenEvent {
+    return {
+      keyHash: this.hashKey(event.key),
+      media: hashMedia(event.mediaId),
+      event: JSON.stringify(event),
+      receivedAt: receivedAt.getTime(),
+      trace: trace === undefined ? null : JSON.stringify(trace),
+    }
+  }
+
   /** Stores an event and returns its row; `undefined` if its key was seen before. */
-  accept(keyHash: string, event: string, receivedAt: Date): number | undefined {
-    const { changes, lastInsertRowid } = this.#remember.run(keyHash, Date.now())
+  accept(written: WrittenEvent): number | undefined {
+    const { changes, lastInsertRowid } = this.#remember.run(written.keyHash, Date.now(), written.media)
     if (Number(changes) === 0) return undefined
     const row = Number(lastInsertRowid)
-    this.insert(row, event, receivedAt)
+    this.#insert.run(row, written.event, written.receivedAt, written.trace)
     return row
   }
 
-  insert(row: number, event: string, receivedAt: Date): void {
-    this.#insert.run(row, event, receivedAt.getTime())
+  /** Puts an event back that was a dead letter. */
+  putBack(
+    row: number,
+    accepted: AcceptedEvent,
+    { completed, failedAttempts }: Omit<EarlierAttempts, 'attempts'>,
+  ): void {
+    const { event, receivedAt, trace } = this.write(accepted)
+    this.#insert.run(row, event, receivedAt, trace)
+    this.#restore.run(JSON.stringify(completed), writeFailed(failedAttempts), row)
+  }
+
+  /** Removes an event that has been handled, and keeps what is to be known of it. */
+  handled(row: number, record: string): void {
+    // A trigger removes the event, unless somebody has removed its key.
+    if (Number(this.#handled.run(record, row).changes) === 0) this.#remove.run(row)
   }
 
   remove(row: number): void {
     this.#remove.run(row)
   }
 
-  postpone(row: number, { attempts, completed }: EarlierAttempts, due: { at: number; inMs: number }): void {
+  postpone(
+    row: number,
+    { attempts, completed, failedAttempts }: EarlierAttempts,
+    due: { at: number; inMs: number },
+  ): void {
     const all = JSON.stringify(this.allCompleted(row, completed))
-    this.#postpone.run(attempts, all, Math.ceil(due.at), Math.ceil(due.inMs), row)
+    const [at, inMs] = [Math.ceil(due.at), Math.ceil(due.inMs)]
+    this.#postpone.run(attempts, all, writeFailed(failedAttempts), at, inMs, row)
   }
 
   /** Makes no retry wait longer than its pause: the clock may have been ahead when it was recorded, and corrected since. */
   bringForward(): void {
     const now = Date.now()
     this.#bringForward.run(now, now)
+  }
+
+  /** Makes the next attempt of an event due. `false`: it is due, or there is no such event. */
+  makeDue(row: number): boolean {
+    const now = Date.now()
+    return Number(this.#makeDue.run(now, row, now).changes) > 0
   }
 
   /** Records handlers that have completed, in addition to those that are recorded. */
@@ -109,9 +170,15 @@ export class SqliteEvents {
   }
 
   /** Counts the events that wait to start, and those that wait for a retry. */
-  counts(): { waiting: number; retrying: number } {
-    const { unfinished, retrying } = this.#counts.get(Date.now()) as { unfinished: number; retrying: number }
-    return { waiting: unfinished - retrying, retrying }
+  counts(): Pick<InboxStats, 'waiting' | 'retrying' | 'oldestWaitingAt'> {
+    const now = Date.now()
+    const { unfinished, retrying, oldest } = this.#counts.get(now, now) as {
+      unfinished: number
+      retrying: number
+      oldest: number | null
+    }
+    const counts = { waiting: unfinished - retrying, retrying }
+    return oldest === null ? counts : { ...counts, oldestWaitingAt: new Date(oldest) }
   }
 
   /** Lists the rows of the unfinished events, in order of acceptance. */
@@ -125,12 +192,17 @@ export class SqliteEvents {
   }
 }
 
-const toStoredEvent = (row: EventRow): StoredEvent => ({
+export const toStoredEvent = (row: EventRow): StoredEvent => ({
   row: row.id,
   event: reviveEvent(JSON.parse(row.event)),
   receivedAt: new Date(row.received_at),
   attempts: row.attempts,
   completed: JSON.parse(row.completed),
+  failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
   crashes: row.starts,
   dueInMs: row.due_at - Date.now(),
+  ...(row.trace !== null && { trace: JSON.parse(row.trace) }),
 })
+
+const writeFailed = (attempts: readonly FailedAttempt[] = []): string | null =>
+  attempts.length === 0 ? null : JSON.stringify(attempts)

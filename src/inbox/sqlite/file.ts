@@ -7,7 +7,7 @@ import { SqliteEvents } from './events.ts'
 import { hashKey } from './hash.ts'
 import { lock, unlock } from './lock.ts'
 import { SqliteOwner } from './owner.ts'
-import { addDelay, checkVersion, makeTables } from './schema.ts'
+import { checkVersion, makeTables, upgrade } from './schema.ts'
 
 /** The tables of an inbox. */
 export interface SqliteTables {
@@ -38,7 +38,7 @@ export function openFile(path: string): SqliteFile {
       const path = pathOf(database)
       adjust(database)
       checkVersion(database)
-      addDelay(database)
+      upgrade(database)
       return { ...tables(database), path, database, close }
     })
   })

@@ -1,33 +1,81 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
-import type { DeadLetter } from '../reading.ts'
+import type {
+  ActivityMinute,
+  DeadLetter,
+  DeadLetters,
+  EventPage,
+  EventQuery,
+  EventRecord,
+  InboxEvents,
+  InboxStats,
+  ReadableInbox,
+  ReplayAllOptions,
+  ReplayReport,
+} from '../reading.ts'
+import { readActivity } from './activity.ts'
 import { inTransaction } from './driver.ts'
+import { SqliteEventReader } from './event-reader.ts'
 import { openFile } from './file.ts'
+import { replayInFile } from './file-replay.ts'
+import { SqliteRetries } from './retries.ts'
 
 /** The number of events in the file of an inbox, by state. */
-export interface InboxFileStats {
+export interface InboxFileStats extends InboxStats {
   /** Accepted and not finished, those being handled included. */
   readonly waiting: number
+  /** Always 0: only the process that handles the events knows which of them are running. They count as waiting. */
+  readonly running: 0
   /** Failed, waiting for the next attempt. */
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
+  /** When the delivery of the oldest event that counts as waiting was received. */
+  readonly oldestWaitingAt?: Date | undefined
+}
+
+/** The dead letters in the file of an inbox, newest first. */
+export interface FileDeadLetters extends DeadLetters {
+  list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
+  get(key: string): DeadLetter | undefined
+  /** Lists the keys of all dead letters, oldest first. */
+  keys(): readonly string[]
+  /** Replays a dead letter. The process that has the inbox open handles it within a second, or the next that opens it. */
+  replay(key: string): boolean
+  discard(key: string): boolean
+  /**
+   * Replays the dead letters that there are now, oldest first, those of a type or a time if you name one. It does not know
+   * how many events may wait in the inbox. Unreadable deliveries are parsed by the process that has the inbox open; those
+   * that still cannot be parsed stay, although they count as replayed here.
+   * @throws WebhookError `invalid_option`
+   */
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
+}
+
+/** The events in the file of an inbox. */
+export interface FileEvents extends InboxEvents {
+  list(query?: EventQuery): Promise<EventPage>
+  get(key: string): EventRecord | undefined
+  /**
+   * Makes the next attempt of an event due, if it waits for one. The process that has the inbox open starts it within a
+   * second, or the next that opens it. `false`: no event with that key waits for its next attempt.
+   */
+  retryNow(key: string): boolean
 }
 
 /** The file of an inbox, opened to look into it, also while another process handles its events. */
-export interface InboxFile {
+export interface InboxFile extends ReadableInbox {
   /** Counts the events in the file by state. */
   stats(): InboxFileStats
-  /** Lists, replays and discards dead letters. */
-  readonly deadLetters: {
-    list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
-    get(key: string): DeadLetter | undefined
-    /** Lists the keys of all dead letters, oldest first. */
-    keys(): readonly string[]
-    /** Replays a dead letter. The process that has the inbox open handles it within a second, or the next that opens it. */
-    replay(key: string): boolean
-    discard(key: string): boolean
-  }
+  readonly deadLetters: FileDeadLetters
+  /** Lists events, and retries them. The file does not say which are running: those are `waiting` here. */
+  readonly events: FileEvents
+  history(mediaId: string): Promise<readonly EventRecord[]>
+  /**
+   * Returns the minutes since then in which something was done, oldest first, of all processes. The process that has the
+   * inbox open writes its numbers every 5 s.
+   */
+  activity(since: Date): readonly ActivityMinute[]
   /**
    * Runs `run`, which replays or discards some dead letters, in one commit. Take up to a hundred at a time: deliveries to
    * the process that has the inbox open wait meanwhile.
@@ -38,13 +86,15 @@ export interface InboxFile {
 }
 
 /**
- * Opens the file of an inbox to look into it, and to replay or discard dead letters. It handles nothing. Do not call it
- * in a process whose inbox uses a `database` of another driver: two copies of SQLite release each other's locks.
+ * Opens the file of an inbox to look into it, to replay or discard dead letters, and to retry events. It handles nothing.
+ * Do not call it in a process whose inbox uses a `database` of another driver: two copies of SQLite release each other's
+ * locks.
  * @throws WebhookError `invalid_option` when there is no file, `unavailable` when it cannot be used
  */
 export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
-  const { database, events, deadLetters, close } = openFile(path)
+  const file = openFile(path)
+  const { database, events, deadLetters } = file
   // The process that has the inbox open copies the log into the file.
   database.exec('PRAGMA wal_autocheckpoint = 0')
   let isInCommit = false
@@ -57,16 +107,36 @@ export function openInboxFile(path: string): InboxFile {
       isInCommit = false
     }
   }
+  let isClosed = false
+  const checkOpen = () => {
+    if (isClosed) throw new WebhookError('closing', 'the file is closed')
+  }
+  const reader = new SqliteEventReader({ database, hashKey: events.hashKey, current: () => undefined, checkOpen })
+  const retries = new SqliteRetries(database, events)
+  const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
-    stats: () => ({ ...events.counts(), deadLetters: deadLetters.size }),
+    stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size }),
     deadLetters: {
-      list: (page) => deadLetters.list(page),
+      list: (options) => deadLetters.list(options),
       get: (key) => deadLetters.get(key),
       keys: () => deadLetters.keys(),
-      replay: (key) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key)),
+      replay,
       discard: (key) => inOneCommit(() => deadLetters.discard(key)),
+      replayAll: (options) =>
+        replayInFile({ slice: (after) => deadLetters.slice(after), replay, inOneCommit }, options),
     },
+    events: {
+      states: ['waiting', 'retrying', 'dead', 'handled'],
+      list: (query) => reader.list(query),
+      get: (key) => reader.get(key),
+      retryNow: (key) => inOneCommit(() => retries.ask(key)),
+    },
+    history: (mediaId) => reader.history(mediaId),
+    activity: readActivity(database),
     inOneCommit,
-    close,
+    close() {
+      isClosed = true
+      file.close()
+    },
   }
 }

@@ -1,11 +1,13 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
+import type { InboxHost } from '../inbox.ts'
 import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger } from '../shared/handling.ts'
 import type { Commits } from './commits.ts'
 import type { SqliteTables } from './file.ts'
 import type { SqliteJob } from './job.ts'
 import type { SqliteOwner } from './owner.ts'
+import { writeHandled } from './records.ts'
 import { chooseSuspects, Suspects } from './suspects.ts'
 
 /** The pause before a failed write is tried again, in ms. */
@@ -30,12 +32,14 @@ export class SqliteLedger implements Ledger<SqliteJob> {
   readonly #commits: Commits
   readonly #file: LedgerFile
   readonly #logger: Logger
+  readonly #handlersOf: InboxHost['handlersOf']
   #suspects: Suspects | undefined
 
-  constructor(commits: Commits, file: LedgerFile, logger: Logger) {
+  constructor(commits: Commits, file: LedgerFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
     this.#commits = commits
     this.#file = file
     this.#logger = logger
+    this.#handlersOf = handlersOf
   }
 
   /**
@@ -81,13 +85,15 @@ export class SqliteLedger implements Ledger<SqliteJob> {
   }
 
   complete(job: SqliteJob, recorded: () => void): void {
-    this.#end(job, () => this.#file.events.remove(job.row), recorded)
+    const record = writeHandled(job, this.#handlersOf(job.accepted.event))
+    this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
   }
 
   bury(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts, row } = job
     const { events, deadLetters } = this.#file
-    const deadLetter = { ...accepted, key, attempts, failures, diedAt: new Date() }
+    const failedAttempts = job.failedWith(failures)
+    const deadLetter = { ...accepted, key, attempts, failures, failedAttempts, diedAt: new Date() }
     const bury = () => {
       const allCompleted = events.allCompleted(row, completed)
       events.remove(row)
@@ -105,9 +111,9 @@ export class SqliteLedger implements Ledger<SqliteJob> {
   }
 
   postpone(job: SqliteJob, dueAt: number): void {
-    const { number, completed } = job
+    const { number, completed, failedAttempts } = job
     const due = { at: dueAt, inMs: dueAt - Date.now() }
-    const earlier = { attempts: number - 1, completed }
+    const earlier = { attempts: number - 1, completed, failedAttempts }
     // The record of a later attempt takes its place.
     const isNewest = () => job.number === number && !job.hasEnded
     const write = () => this.#file.events.postpone(job.row, earlier, due)
@@ -123,6 +129,13 @@ export class SqliteLedger implements Ledger<SqliteJob> {
       this.#failed(what, job, error)
       unref(setTimeout(() => isNeeded() && this.#insist(entry), pauseMs))
     })
+  }
+
+  /** Records that the next attempt was started by hand, so that it is not waited for again after a crash. */
+  bringForward(job: SqliteJob): void {
+    this.#commits
+      .add(() => this.#file.events.makeDue(job.row))
+      .catch((error) => this.#failed('that a retry has started', job, error))
   }
 
   progress(job: SqliteJob, completed: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { DeadLetter, DeadLetters, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
+import { replayAll } from '../shared/replay-all.ts'
 import type { Commits } from './commits.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteTables } from './file.ts'
@@ -61,15 +62,18 @@ export class OpenDeadLetters implements DeadLetters {
     return row !== undefined
   }
 
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
+    return replayAll(this, options)
+  }
+
   /** Replaces an unreadable delivery by the event that was parsed of it. */
   async #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
     this.#inbox.checkOpen()
     const { events, deadLetters } = this.#file
-    const keyHash = events.hashKey(event.key)
-    const text = JSON.stringify(event)
+    const written = events.write({ event, receivedAt })
     const replayed = await this.#commits.add(() => {
       if (!deadLetters.discard(key)) return undefined
-      return { row: events.accept(keyHash, text, receivedAt) }
+      return { row: events.accept(written) }
     })
     if (replayed?.row !== undefined) this.#inbox.onReplayed(replayed.row)
     return replayed !== undefined

@@ -1,16 +1,20 @@
 import type { SqliteDatabase } from './driver.ts'
+import { hashMedia } from './media-hash.ts'
 
 /** The version of the tables. It rises with every change that an earlier version of this package cannot work with. */
 const schemaVersion = 1
 
 // Keys outlive their events by far, so they have a table of their own, as hashes. The events' table stays as small as
-// the number of events, and its pages are used again. `id` is the order of acceptance, and the same in both tables.
+// the number of events, and its pages are used again. `id` is the order of acceptance, and the same in all tables. What
+// became of a handled event is kept beside its key, and forgotten with it.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_key (
     id INTEGER PRIMARY KEY,
     hash TEXT NOT NULL UNIQUE,
-    accepted_at INTEGER NOT NULL
+    accepted_at INTEGER NOT NULL,
+    media INTEGER,
+    handled TEXT
   );
   CREATE TABLE IF NOT EXISTS inbox_event (
     id INTEGER PRIMARY KEY,
@@ -20,7 +24,9 @@ const schema = `
     completed TEXT NOT NULL DEFAULT '[]',
     due_at INTEGER NOT NULL DEFAULT 0,
     starts INTEGER NOT NULL DEFAULT 0,
-    delay_ms INTEGER
+    delay_ms INTEGER,
+    trace TEXT,
+    failed TEXT
   );
   CREATE TABLE IF NOT EXISTS inbox_owner (
     token TEXT NOT NULL,
@@ -38,19 +44,72 @@ const schema = `
   );
 `
 
+/** Columns that earlier releases did not have. Those releases work with them too. */
+const laterColumns = {
+  inbox_event: { delay_ms: 'INTEGER', trace: 'TEXT', failed: 'TEXT' },
+  inbox_key: { media: 'INTEGER', handled: 'TEXT' },
+}
+
+/**
+ * The events of a media are looked up in runs of 4,096 ids each. In one index of all media, each event would change a page
+ * of its own. Those of a run have a few pages together, which the events of a commit share.
+ */
+export const idsPerRun = 4_096
+
+/** The number of an id's run, in SQL. */
+export const runOfId = 'id >> 12'
+
+export const runOf = (id: number): number => Math.floor(id / idsPerRun)
+
+// What earlier releases did not have: the index, the retries that another process has asked for, and the numbers of each
+// minute. The trigger is there since one statement from outside takes half of the time of two.
+const laterTables = `
+  CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${runOfId}, media) WHERE media IS NOT NULL;
+  CREATE TRIGGER IF NOT EXISTS inbox_key_handled AFTER UPDATE OF handled ON inbox_key BEGIN
+    DELETE FROM inbox_event WHERE id = new.id;
+  END;
+  CREATE TABLE IF NOT EXISTS inbox_retry (id INTEGER PRIMARY KEY);
+  CREATE TABLE IF NOT EXISTS inbox_activity (
+    minute INTEGER,
+    process TEXT,
+    numbers TEXT NOT NULL,
+    PRIMARY KEY (minute, process)
+  ) WITHOUT ROWID;
+`
+
 /** Makes the tables if there are none. Part of a transaction. */
 export function makeTables(database: SqliteDatabase): void {
   database.exec(schema)
   checkVersion(database)
-  addDelay(database)
+  upgrade(database)
+  addMedia(database)
   // Written every time, so that a read-only file is an error now and not at the first event.
   database.exec(`DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (${schemaVersion})`)
 }
 
-/** Adds the column that the first releases did not have. They work with it too. */
-export function addDelay(database: SqliteDatabase): void {
-  const columns = database.prepare('PRAGMA table_info(inbox_event)').all() as { name: string }[]
-  if (!columns.some(({ name }) => name === 'delay_ms')) database.exec('ALTER TABLE inbox_event ADD delay_ms INTEGER')
+/** Adds to the tables what earlier releases did not have. */
+export function upgrade(database: SqliteDatabase): void {
+  for (const [table, columns] of Object.entries(laterColumns)) {
+    const present = database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]
+    for (const [column, type] of Object.entries(columns))
+      if (!present.some(({ name }) => name === column)) database.exec(`ALTER TABLE ${table} ADD ${column} ${type}`)
+  }
+  database.exec(laterTables)
+}
+
+/** Adds the media to the keys of events that an earlier release has accepted and not handled. */
+function addMedia(database: SqliteDatabase): void {
+  const without = database.prepare(`
+    SELECT k.id, e.event, NULL AS dead_letter
+    FROM inbox_event e CROSS JOIN inbox_key k ON k.id = e.id WHERE k.media IS NULL
+    UNION ALL
+    SELECT k.id, NULL, d.dead_letter
+    FROM inbox_dead_letter d CROSS JOIN inbox_key k ON k.id = d.event_id WHERE k.media IS NULL`)
+  const add = database.prepare('UPDATE inbox_key SET media = ? WHERE id = ?')
+  for (const { id, event, dead_letter } of without.all() as { id: number; event: string; dead_letter: string }[]) {
+    const { mediaId } = event === null ? JSON.parse(dead_letter).event : JSON.parse(event)
+    add.run(hashMedia(mediaId), id)
+  }
 }
 
 /** Throws when a newer version made the tables, or when there are no tables. */

@@ -73,8 +73,9 @@ export class TakeUp {
     const stored = file.events.get(row)
     // It may have ended since its row was listed.
     if (stored === undefined || jobs.get(stored.event.key) !== undefined) return
-    const { event, receivedAt, dueInMs } = stored
-    const job = new SqliteJob({ event, receivedAt }, row, transactions, stored)
+    const { event, receivedAt, trace, dueInMs } = stored
+    const accepted = trace === undefined ? { event, receivedAt } : { event, receivedAt, trace }
+    const job = new SqliteJob(accepted, row, transactions, stored)
     jobs.add(job)
     if (dueInMs > 0) handling.addLater(job, dueInMs)
     else handling.add(job)

@@ -129,7 +129,7 @@ test('a dead letter is not replayed into a full inbox, and stays', async () => {
   const running = await calls.next()
   await inbox.accept(eventOf('waiting'))
   await expect(inbox.deadLetters.replay('dead')).rejects.toMatchObject({ name: 'WebhookError', code: 'overloaded' })
-  expect(await inbox.stats()).toEqual({ waiting: 1, running: 1, retrying: 0, deadLetters: 1 })
+  expect(await inbox.stats()).toMatchObject({ waiting: 1, running: 1, retrying: 0, deadLetters: 1 })
   running.finish()
   ;(await calls.next()).finish()
   await until(async () => (await inbox.stats()).running === 0)

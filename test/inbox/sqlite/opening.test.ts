@@ -148,7 +148,7 @@ async function readStart(path: string, bytes: number): Promise<Buffer> {
 const openAsNobody = (path: string) => {
   const script = `
     import { sqliteInbox } from './src/inbox/sqlite.ts'
-    const host = { handle: async () => ({ status: 'done' }), parse() {}, logger: console }
+    const host = { handle: async () => ({ status: 'done' }), parse() {}, logger: console, observe() {} }
     if (process.getuid() === 0) {
       sqliteInbox({ path: ${JSON.stringify(`${path}-other`)} }).open(host)
       process.setgid(65_534)

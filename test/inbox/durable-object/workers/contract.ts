@@ -18,7 +18,7 @@ export class Contract {
   async fetch(request: Request): Promise<Response> {
     const tests = new Map<string, () => Promise<void>>()
     const test = (name: string, run: () => Promise<void>) => tests.set(name, run)
-    inboxContract(() => subjectIn(this.#state), { test, expect }, { transactions: true })
+    inboxContract(() => subjectIn(this.#state), { test, expect }, { transactions: true, reads: true })
     try {
       const { name } = (await request.json()) as { name: string }
       await (tests.get(name) as () => Promise<void>)()

@@ -1,0 +1,77 @@
+import { WebhookError } from '../../errors.ts'
+import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
+import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { replayAll } from '../shared/replay-all.ts'
+import type { Shards } from './shards.ts'
+import { unpackDeadLetter, type WireDeadLetter } from './wire.ts'
+
+type Page = { readonly limit?: number; readonly offset?: number }
+
+/** The dead letters of all objects. */
+export class ShardedDeadLetters implements DeadLetters {
+  readonly #shards: Shards
+  readonly #host: InboxHost
+  readonly #accept: (accepted: AcceptedEvent) => Promise<Acceptance>
+
+  constructor(shards: Shards, host: InboxHost, accept: (accepted: AcceptedEvent) => Promise<Acceptance>) {
+    this.#shards = shards
+    this.#host = host
+    this.#accept = accept
+  }
+
+  async list(page?: Page): Promise<readonly DeadLetter[]> {
+    return (await this.#list(page)).map(({ deadLetter }) => deadLetter)
+  }
+
+  async #list({ limit = 100, offset = 0 }: Page = {}): Promise<{ shard: number; deadLetter: DeadLetter }[]> {
+    const pages = await this.#shards.askAll<WireDeadLetter[]>('list', { limit: limit + offset, offset: 0 })
+    const newestFirst = pages.flatMap((page, shard) =>
+      page.map((each) => ({ shard, deadLetter: unpackDeadLetter(each) })),
+    )
+    newestFirst.sort((a, b) => b.deadLetter.diedAt.getTime() - a.deadLetter.diedAt.getTime())
+    return newestFirst.slice(offset, offset + limit)
+  }
+
+  async get(key: string): Promise<DeadLetter | undefined> {
+    return (await this.#find(key))?.deadLetter
+  }
+
+  async replay(key: string): Promise<boolean> {
+    const found = await this.#find(key)
+    return found !== undefined && this.#replay(found.shard, found.deadLetter)
+  }
+
+  async #replay(shard: number, { key, receivedAt, unreadable }: DeadLetter): Promise<boolean> {
+    if (unreadable === undefined) return this.#shards.ask(shard, 'replay', key, false)
+    const event = await this.#host.parse(unreadable)
+    // Its media may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
+    const acceptance = await this.#accept({ event, receivedAt })
+    if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
+    return this.#shards.ask(shard, 'discard', key, false)
+  }
+
+  /** Asks one object for each dead letter: a Worker may make a limited number of requests. */
+  async replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
+    const listed = new Map<string, { shard: number; deadLetter: DeadLetter }>()
+    const list = async (page?: Page) => {
+      const found = await this.#list(page)
+      for (const each of found) listed.set(each.deadLetter.key, each)
+      return found.map(({ deadLetter }) => deadLetter)
+    }
+    const replay = async (key: string) => {
+      const found = listed.get(key)
+      return found !== undefined && this.#replay(found.shard, found.deadLetter)
+    }
+    return replayAll({ list, replay }, options)
+  }
+
+  async discard(key: string): Promise<boolean> {
+    const found = await this.#find(key)
+    return found !== undefined && this.#shards.ask(found.shard, 'discard', key, false)
+  }
+
+  async #find(key: string): Promise<{ shard: number; deadLetter: DeadLetter } | undefined> {
+    const answer = await this.#shards.find<WireDeadLetter>('get', key)
+    return answer && { shard: answer.shard, deadLetter: unpackDeadLetter(answer.found) }
+  }
+}

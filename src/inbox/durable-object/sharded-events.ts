@@ -1,0 +1,100 @@
+import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { checkQuery, eventStates, wrongCursor } from '../shared/event-query.ts'
+import type { PlacedPage, PlacedRecord } from '../sqlite/event-reader.ts'
+import type { Shards } from './shards.ts'
+import { unpackPage, unpackRecord } from './wire.ts'
+
+/** How far each object has been listed: the cursor for its next page, '' at its start, and null at its end. */
+type Places = (string | null)[]
+
+/** The events of all objects. */
+export class ShardedEvents implements InboxEvents {
+  readonly states = eventStates
+  readonly #shards: Shards
+
+  constructor(shards: Shards) {
+    this.#shards = shards
+  }
+
+  async list(query?: EventQuery): Promise<EventPage> {
+    const { cursor, ...checked } = checkQuery(query)
+    const { order, limit, mediaId } = checked
+    const places = cursor === undefined ? this.#start(mediaId) : readPlaces(cursor, this.#shards.all.length)
+    const ask = async (place: string | null, shard: number) => {
+      if (place === null) return undefined
+      const input = place === '' ? checked : { ...checked, cursor: place }
+      return unpackPage(await this.#shards.ask<PlacedPage>(shard, 'events', input))
+    }
+    const pages = await Promise.all(places.map(ask))
+    const events = merge(pages, places, limit, order === 'oldest')
+    return places.every((place) => place === null) ? { events } : { events, cursor: JSON.stringify(places) }
+  }
+
+  /** One object has all the events of a media. */
+  #start(mediaId: string | undefined): Places {
+    const only = mediaId === undefined ? undefined : this.#shards.of(mediaId)
+    return this.#shards.all.map((shard) => (only === undefined || only === shard ? '' : null))
+  }
+
+  async get(key: string): Promise<EventRecord | undefined> {
+    const answer = await this.#shards.find<EventRecord>('event', key)
+    return answer && unpackRecord(answer.found)
+  }
+
+  async retryNow(key: string): Promise<boolean> {
+    const answer = await this.#shards.find<EventRecord>('event', key)
+    return answer !== undefined && this.#shards.ask(answer.shard, 'retryNow', key, false)
+  }
+
+  async history(mediaId: string): Promise<readonly EventRecord[]> {
+    const records = await this.#shards.ask<EventRecord[]>(this.#shards.of(mediaId), 'history', mediaId)
+    return records.map(unpackRecord)
+  }
+}
+
+/**
+ * Takes events from the pages of the objects, each object's in its own order, until there are enough or a page that is not
+ * its object's last one has no more. Moves the places on.
+ */
+function merge(
+  pages: readonly (PlacedPage | undefined)[],
+  places: Places,
+  limit: number,
+  isOldestFirst: boolean,
+): EventRecord[] {
+  const events: EventRecord[] = []
+  const left = pages.map((page) => [...(page?.found ?? [])])
+  const isBefore = (a: PlacedRecord, b: PlacedRecord) =>
+    (Number(a.record.receivedAt) - Number(b.record.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
+  /** Called when an object has nothing left in its page. Returns `true` if it may have more. */
+  const hasMore = (shard: number): boolean => {
+    places[shard] = pages[shard]?.cursor ?? null
+    return places[shard] !== null
+  }
+  let isOver = left.map((page, shard) => page.length === 0 && hasMore(shard)).includes(true)
+  while (!isOver && events.length < limit) {
+    let next = -1
+    for (const [shard, [head]] of left.entries()) {
+      const best = left[next]?.[0]
+      if (head !== undefined && (best === undefined || isBefore(head, best))) next = shard
+    }
+    const taken = left[next]?.shift()
+    if (taken === undefined) break
+    events.push(taken.record)
+    places[next] = `${taken.id}`
+    if (left[next]?.length === 0) isOver = hasMore(next)
+  }
+  return events
+}
+
+/** @throws WebhookError `invalid_option` */
+function readPlaces(cursor: string, shards: number): Places {
+  try {
+    const places = JSON.parse(cursor)
+    const isPlace = (place: unknown) => place === null || (typeof place === 'string' && /^\d*$/.test(place))
+    if (Array.isArray(places) && places.length === shards && places.every(isPlace)) return places
+  } catch {
+    // It is no JSON.
+  }
+  throw wrongCursor()
+}

@@ -1,0 +1,40 @@
+import { askObject, shardOf } from '../../internal/durable-objects.ts'
+import type { DurableObjectInboxOptions } from '../durable-object.ts'
+
+/** The objects of an inbox. */
+export class Shards {
+  readonly #options: Required<DurableObjectInboxOptions>
+
+  constructor(options: Required<DurableObjectInboxOptions>) {
+    this.#options = options
+  }
+
+  /** The number of the object that has the events of a media, or an unreadable delivery with this body. */
+  of(text: string): number {
+    return shardOf(text, this.#options.shards)
+  }
+
+  /** The numbers of all objects. */
+  get all(): number[] {
+    return Array.from({ length: this.#options.shards }, (_, shard) => shard)
+  }
+
+  /** Asks one object. What can be carried out twice is asked again if the answer is lost. */
+  async ask<Result>(shard: number, step: string, input: unknown, canRepeat = true): Promise<Result> {
+    const { namespace, timeoutMs } = this.#options
+    const question = { name: `media-webhooks-${shard}`, step, input, canRepeat }
+    return (await askObject(namespace, question, timeoutMs)) as Result
+  }
+
+  askAll<Result>(step: string, input?: unknown): Promise<Result[]> {
+    return Promise.all(this.all.map((shard) => this.ask<Result>(shard, step, input)))
+  }
+
+  /** Asks all objects for what one of them has. A key does not say which. */
+  async find<Result>(step: string, key: string): Promise<{ shard: number; found: Result } | undefined> {
+    const answers = await this.askAll<Result | undefined>(step, key)
+    const shard = answers.findIndex((answer) => answer !== undefined)
+    const found = answers[shard]
+    return found === undefined ? undefined : { shard, found }
+  }
+}

@@ -1,0 +1,82 @@
+import { WebhookError } from '../../errors.ts'
+import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { type CheckedQuery, checkQuery, eventStates } from '../shared/event-query.ts'
+import type { Jobs } from '../shared/jobs.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
+import type { SqliteJob } from './job.ts'
+
+export interface OpenEventsOptions {
+  readonly database: SqliteDatabase
+  readonly hashKey: (key: string) => string
+  readonly jobs: Jobs<SqliteJob>
+  /** Starts the next attempt of a job. `false`: it does not wait for one. */
+  readonly retryNow: (job: SqliteJob) => boolean
+}
+
+/** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */
+export class OpenEvents implements InboxEvents {
+  readonly states = eventStates
+  readonly #options: OpenEventsOptions
+  readonly #reader: SqliteEventReader
+  #isClosed = false
+
+  constructor(options: OpenEventsOptions) {
+    this.#options = options
+    const { database, hashKey, jobs } = options
+    const current = (key: string) => jobs.get(key)?.record()
+    this.#reader = new SqliteEventReader({ database, hashKey, current, checkOpen: () => this.#checkOpen() })
+  }
+
+  async list(query?: EventQuery): Promise<EventPage> {
+    return toPage(await this.page(query))
+  }
+
+  /** Lists events, each with its place in the order of acceptance. */
+  async page(query?: EventQuery): Promise<PlacedPage> {
+    const checked = checkQuery(query)
+    const { state } = checked
+    if (state === undefined || state === 'dead' || state === 'handled') return this.#reader.page(checked)
+    this.#checkOpen()
+    return this.#inMemory(checked)
+  }
+
+  #inMemory({ state, type, mediaId, order, limit, cursor }: CheckedQuery): PlacedPage {
+    const sign = order === 'oldest' ? 1 : -1
+    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const jobs = [...this.#options.jobs]
+      .filter(({ row, accepted: { event } }) => {
+        if ((type !== undefined && type !== event.type) || (mediaId !== undefined && mediaId !== event.mediaId))
+          return false
+        return after === undefined || sign * (row - after) > 0
+      })
+      .sort((a, b) => sign * (a.row - b.row))
+    const all = jobs
+      .map((job) => ({ id: job.row, record: job.record() }))
+      .filter(({ record }) => record.state === state)
+    const found = all.slice(0, limit)
+    return all.length > limit ? { found, cursor: `${found.at(-1)?.id}` } : { found }
+  }
+
+  get(key: string): EventRecord | undefined {
+    return this.#reader.get(key)
+  }
+
+  retryNow(key: string): boolean {
+    this.#checkOpen()
+    const job = this.#options.jobs.get(key)
+    return job !== undefined && this.#options.retryNow(job)
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.#reader.history(mediaId)
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new WebhookError('closing', 'the inbox is closed')
+  }
+}

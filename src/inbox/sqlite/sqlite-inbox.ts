@@ -1,0 +1,249 @@
+import { WebhookError } from '../../errors.ts'
+import { Closing } from '../../internal/closing.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  AcceptOptions,
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxHost,
+  UnfinishedEvent,
+} from '../inbox.ts'
+import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { Handling } from '../shared/handling.ts'
+import { Jobs } from '../shared/jobs.ts'
+import { measure } from '../shared/measured.ts'
+import { SqliteActivity } from './activity.ts'
+import { SqliteCleanUp } from './clean-up.ts'
+import { GroupCommit } from './commits.ts'
+import { type OwnedFile, usable } from './file.ts'
+import { shortHash } from './hash.ts'
+import { SqliteJob } from './job.ts'
+import { SqliteLedger } from './ledger.ts'
+import { OpenDeadLetters } from './open-dead-letters.ts'
+import { OpenEvents } from './open-events.ts'
+import { retryAsked, SqliteRetries } from './retries.ts'
+import { TakeUp } from './take-up.ts'
+import { SqliteTransactions } from './transactions.ts'
+import { SqliteUpkeep } from './upkeep.ts'
+
+/** The limits of an inbox: the options of `sqliteInbox` that are numbers. */
+export interface SqliteLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+/** The inbox in a file of this machine. */
+export class SqliteInbox implements Inbox {
+  readonly deadLetters: OpenDeadLetters
+  readonly events: OpenEvents
+  readonly #limits: SqliteLimits
+  readonly #logger: Logger
+  readonly #measured: InboxHost['measured']
+  readonly #file: OwnedFile
+  readonly #commits: GroupCommit
+  // Waiting events are in memory too; the file is read when it is opened, and when another process has changed it.
+  readonly #jobs = new Jobs<SqliteJob>()
+  readonly #transactions: SqliteTransactions
+  readonly #ledger: SqliteLedger
+  readonly #handling: Handling<SqliteJob>
+  readonly #takeUp: TakeUp
+  readonly #retries: SqliteRetries
+  readonly #activity: SqliteActivity
+  readonly #upkeep: SqliteUpkeep
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  /** The number of events on their way to the disk. */
+  #pending = 0
+
+  constructor(host: InboxHost, file: OwnedFile, limits: SqliteLimits) {
+    const { handle, logger, measured } = host
+    const { database, events, deadLetters, owner } = file
+    this.#limits = limits
+    this.#logger = logger
+    this.#measured = measured
+    this.#file = file
+    this.#commits = new GroupCommit(database, owner, {
+      // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
+      onFailed: () => this.#upkeep.suspect(),
+      onLost: (error) => this.#lose(error),
+    })
+    this.#transactions = new SqliteTransactions(this.#commits, file)
+    this.#ledger = new SqliteLedger(this.#commits, file, host)
+    const { concurrency, maxDeadLetters } = limits
+    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#takeUp = new TakeUp({
+      file,
+      jobs: this.#jobs,
+      handling: this.#handling,
+      transactions: this.#transactions,
+      logger,
+      hasStopped: () => this.#closing.hasStarted || owner.isLost,
+      lookAgain: () => this.#upkeep.suspect(),
+    })
+    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
+      checkOpen: () => this.#closing.checkOpen(),
+      isFull: () => this.#isFull(),
+      onReplayed: (row) => this.#takeUp.replayed(row),
+    })
+    this.events = new OpenEvents({
+      database,
+      hashKey: events.hashKey,
+      jobs: this.#jobs,
+      retryNow: (job) => this.#retryNow(job),
+    })
+    this.#retries = new SqliteRetries(database, events)
+    this.#activity = new SqliteActivity(database, this.#commits, logger)
+    this.#upkeep = new SqliteUpkeep({
+      database,
+      commits: this.#commits,
+      cleanUp: new SqliteCleanUp(database, limits.ttlMs),
+      deadLetters,
+      maxDeadLetters,
+      logger,
+      onChanged: () => this.#lookInto(),
+    })
+    usable(file.path, () => this.#takeOver())
+    this.#upkeep.start()
+    this.#activity.start()
+    host.observe(this.#activity.recorder)
+  }
+
+  /** Takes up what an earlier process left, and looks for an event that made it crash. */
+  #takeOver(): void {
+    this.#file.events.bringForward()
+    // Their events are due, and are taken up now.
+    this.#retries.forget(this.#retries.asked())
+    this.#takeUp.all()
+    this.deadLetters.replayMarked()
+    this.#ledger.investigate(this.#jobs, this.#limits.concurrency)
+  }
+
+  /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
+  #lookInto(): void {
+    if (!this.#commits.isOwner()) return
+    void this.#takeUp.missing()
+    this.deadLetters.replayMarked()
+    retryAsked(this.#retries, this.#commits, this.#jobs, this.#handling).catch((error) => {
+      if (this.#closing.hasStarted) return
+      this.#logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
+      this.#upkeep.suspect()
+    })
+  }
+
+  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
+    this.#closing.checkOpen()
+    if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
+    if (this.#isFull()) return 'overloaded'
+    const { events } = this.#file
+    const written = events.write(accepted)
+    this.#pending++
+    return this.#commit(() => events.accept(written))
+      .then((row) => this.#committed(accepted, row, waitUntil))
+      .finally(() => this.#pending--)
+  }
+
+  /** Resolves once a delivery's write is on disk, and says how long that took. */
+  #commit<T>(write: () => T): Promise<T> {
+    const measured = this.#measured
+    const add = () => this.#commits.add(write)
+    return measured === undefined ? add() : Promise.resolve(measure(measured, 'commit', add))
+  }
+
+  #committed(accepted: AcceptedEvent, row: number | undefined, waitUntil: AcceptOptions['waitUntil']): Acceptance {
+    if (row === undefined) return 'duplicate'
+    const job = new SqliteJob(accepted, row, this.#transactions)
+    // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
+    waitUntil?.(job.ended())
+    this.#jobs.add(job)
+    this.#handling.add(job)
+    return 'accepted'
+  }
+
+  #isFull(): boolean {
+    return this.#jobs.size + this.#pending - this.#handling.running >= this.#limits.maxWaiting
+  }
+
+  keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    const digest = shortHash(unreadable.body)
+    return this.#commits.add(() => this.#file.deadLetters.addUnreadable(unreadable, digest))
+  }
+
+  stats(): InboxStats {
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.events.history(mediaId)
+  }
+
+  async activity(since: Date): Promise<readonly ActivityMinute[]> {
+    this.#closing.checkOpen()
+    return this.#activity.since(since)
+  }
+
+  #retryNow(job: SqliteJob): boolean {
+    if (!this.#handling.retryNow(job)) return false
+    this.#ledger.bringForward(job)
+    return true
+  }
+
+  /** Stops at once: another process handles the events of the file now. */
+  #lose(error: WebhookError): void {
+    this.#logger.error({ err: error }, 'the inbox has stopped: another process has opened its file')
+    this.#stop(() => {})
+    const leaseLost = new WebhookError('lease_lost', error.message)
+    for (const job of [...this.#jobs]) {
+      job.stop(leaseLost)
+      this.#jobs.end(job, 'failed')
+    }
+  }
+
+  #stop(giveUpRetries: () => void): void {
+    this.#upkeep.stop()
+    this.#activity.stop()
+    this.#ledger.stop()
+    this.#handling.stop(giveUpRetries)
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Takes up events that are in the file only, because their commit seemed to fail: closing reports them too. */
+  #lookOnce(): void {
+    if (!this.#commits.isOwner()) return
+    try {
+      this.#takeUp.all()
+    } catch {
+      // The next process that opens the file finds it.
+    }
+  }
+
+  /** Finishes what runs. Waiting events are safe in the file. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    // The events of these commits wait too.
+    await this.#commits.settle()
+    this.#lookOnce()
+    const unfinished: UnfinishedEvent[] = []
+    this.#stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
+    await this.#jobs.idle(timeoutMs)
+    unfinished.push(...this.#jobs.giveUp())
+    // The numbers of the last seconds are all that can be lost here.
+    this.#activity.write().catch(() => {})
+    // Without this record the next process takes this one for crashed, which does no harm.
+    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
+    await this.#commits.close()
+    this.deadLetters.close()
+    this.events.close()
+    this.#file.close()
+    if (unfinished.length > 0)
+      this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its file')
+    return { unfinished }
+  }
+}
