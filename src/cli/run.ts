@@ -59,7 +59,8 @@ async function runOneOf(
   }
   try {
     const input = await readArguments(chosen, rest, context)
-    return await chosen.run(input, chosen.serves ? endingWithOutput(screen, context) : screen)
+    const serves = typeof chosen.serves === 'function' ? chosen.serves(input) : chosen.serves
+    return await chosen.run(input, serves ? endingWithOutput(screen, context) : screen)
   } catch (error) {
     if (!isWrongUsage(error)) throw error
     throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })

@@ -30,8 +30,11 @@ export interface Command<Of extends Flags = Flags> {
   readonly json: string
   /** The meaning of exit codes where it differs from the program's. `undefined` removes a code from the help. */
   readonly exitCodes?: Readonly<Record<number, string | undefined>>
-  /** `true` if the command runs until it is interrupted. It also ends when nobody reads its output any more. */
-  readonly serves?: true
+  /**
+   * `true` if the command runs until it is interrupted, or does so with some arguments. It then also ends when nobody reads
+   * its output any more.
+   */
+  readonly serves?: true | ((input: CommandInput<Of>) => boolean)
   /** Whole command lines, without the name of the program. */
   readonly examples: readonly [string, ...string[]]
   /**

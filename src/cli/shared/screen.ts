@@ -1,11 +1,6 @@
 import type { Readable } from 'node:stream'
-import { type Paint, paintIf } from './text.ts'
-
-/** A stream that a command writes to. */
-interface Output {
-  write(text: string): unknown
-  readonly isTTY?: boolean
-}
+import { LiveLines, type Output } from './live-lines.ts'
+import { type Paint, paintIf, plainJson } from './text.ts'
 
 /** The streams, environment and signal that the program runs with. */
 export interface ProgramContext {
@@ -27,24 +22,28 @@ export interface Screen {
   json(value: unknown): void
   /** Prints a message that is not a result, on standard error. */
   note(line: string): void
+  /** Shows how far a long command is, on standard error if that is a terminal. `undefined` clears it. */
+  progress(line: string | undefined): void
+  /** Shows lines below all that was printed, in place of those before. Absent unless the output is a terminal. */
+  readonly draw?: ((lines: readonly string[]) => void) | undefined
   readonly paint: Paint
   readonly signal: AbortSignal
 }
 
 export function createScreen({ stdout, stderr, env, signal }: ProgramContext): Screen {
+  const live = [new LiveLines(stdout), new LiveLines(stderr)] as const
+  const above = (output: Output, line: string) => {
+    for (const each of live) each.erase()
+    output.write(`${line}\n`)
+    for (const each of live) each.draw()
+  }
   return {
-    print: (line) => void stdout.write(`${line}\n`),
-    json: (value) => void stdout.write(`${plainJson(value)}\n`),
-    note: (line) => void stderr.write(`${line}\n`),
+    print: (line) => above(stdout, line),
+    json: (value) => above(stdout, plainJson(value)),
+    note: (line) => above(stderr, line),
+    progress: (line) => live[1].show(line === undefined ? [] : [line]),
+    draw: stdout.isTTY === true ? (lines) => live[0].show(lines) : undefined,
     paint: paintIf(stdout.isTTY === true && !env['NO_COLOR']),
     signal,
   }
 }
-
-/** Escapes every character that could control a terminal. JSON.stringify escapes only some of them. */
-const plainJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    [...Array(character.length).keys()].map((at) => `\\u${hex(character.charCodeAt(at))}`).join(''),
-  )
-
-const hex = (unit: number): string => unit.toString(16).padStart(4, '0')

@@ -31,3 +31,15 @@ export function plain(text: string): string {
     return `\\u{${character.codePointAt(0)?.toString(16)}}`
   })
 }
+
+/**
+ * Writes JSON in which every character that could control a terminal is escaped. JSON.stringify escapes only some of them.
+ * @param indent the number of spaces by which each level is indented, or nothing for one line
+ */
+export const plainJson = (value: unknown, indent?: number): string =>
+  // A line feed is one of the indentation: JSON.stringify escapes those in texts.
+  JSON.stringify(value, undefined, indent).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()].map((at) => `\\u${hex(character.charCodeAt(at))}`).join(''),
+  )
+
+const hex = (unit: number): string => unit.toString(16).padStart(4, '0')
