@@ -1,5 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { MaybePromise } from '../../../internal/maybe-promise.ts'
 import type { Screen } from '../../shared/screen.ts'
+
+/** What is to be done with dead letters. */
+interface Settling {
+  readonly keys: readonly string[]
+  /** Replays or discards dead letters, and returns the keys that one had. */
+  readonly act: (keys: readonly string[]) => MaybePromise<readonly string[]>
+  /** The participle of the action, for the messages. */
+  readonly past: string
+  /** The most dead letters in a second. */
+  readonly perSecond: number | undefined
+}
 
 /** The keys of the dead letters that an action was asked for. */
 interface ActedOn {
@@ -15,29 +27,30 @@ const batchSize = 100
 const pauseMs = 10
 
 /**
- * Replays or discards dead letters, a hundred in a commit. If it is interrupted, it prints how many are done.
- * @param act returns the keys that a dead letter has
- * @param past the participle of the action, for the message
+ * Replays or discards dead letters, up to a hundred in a commit, and shows how many are done. If it is interrupted, it
+ * prints that.
  */
-export async function eachDeadLetter(
-  keys: readonly string[],
-  act: (keys: readonly string[]) => Promise<readonly string[]>,
-  past: string,
-  { note, signal }: Screen,
-): Promise<ActedOn> {
+export async function eachDeadLetter({ keys, act, past, perSecond }: Settling, screen: Screen): Promise<ActedOn> {
+  const { signal } = screen
   const done: string[] = []
   const missing: string[] = []
+  const size = Math.min(batchSize, perSecond ?? batchSize)
+  const startedAt = performance.now()
   try {
-    for (let start = 0; start < keys.length; start += batchSize) {
+    for (let start = 0; start < keys.length; start += size) {
+      const dueAt = perSecond === undefined ? 0 : startedAt + (start * 1_000) / perSecond
       // Node handles Ctrl-C only between turns of the event loop.
-      await pause(start === 0 ? 0 : pauseMs, undefined, { signal })
-      const batch = keys.slice(start, start + batchSize)
+      await pause(start === 0 ? 0 : Math.max(pauseMs, dueAt - performance.now()), undefined, { signal })
+      const batch = keys.slice(start, start + size)
       const found = new Set(await act(batch))
       for (const key of batch) (found.has(key) ? done : missing).push(key)
+      screen.progress(`${done.length} of ${keys.length} ${past}`)
     }
   } catch (error) {
-    note(`${signal.aborted ? 'interrupted: ' : ''}${done.length} of ${keys.length} ${past} so far`)
+    screen.progress(undefined)
+    screen.note(`${signal.aborted ? 'interrupted: ' : ''}${done.length} of ${keys.length} ${past} so far`)
     throw error
   }
+  screen.progress(undefined)
   return { done, missing }
 }

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../../index.ts'
-import { maskedUrl, secretsIn, withoutSecret } from '../../shared/mask.ts'
+import { secretsIn, withoutSecret } from '../../shared/mask.ts'
+import { shownUrl } from './command-line.ts'
 import type { Target } from './target.ts'
 
 /** The packages that the inboxes need, by the kind of their target. */
@@ -16,16 +17,13 @@ export function explained(error: unknown, { kind, address }: Target): unknown {
   // The package calls a wrong path an invalid option. Here the command line is valid, and the file is the problem.
   if (kind === 'file') return new Error(error.message, { cause: error })
   if (error.code === 'invalid_option') return error
-  return new Error(`${shown(address)}: ${error.message}${reasonOf(error.cause, address)}`, { cause: error })
+  return new Error(`${shownUrl(address)}: ${error.message}${reasonOf(error.cause, address)}`, { cause: error })
 }
 
 const isMissing = (error: unknown, name: string): boolean => {
   const { code, message } = error as { code?: unknown; message?: unknown }
   return code === 'ERR_MODULE_NOT_FOUND' && `${message}`.includes(`'${name}'`)
 }
-
-// A password that is not encoded can contain any character. The address begins after the last @.
-const shown = (url: string): string => maskedUrl(url.replace(/\/\/.*@/s, '//…@'))
 
 /** How to fix errors, by their code or the begin of their message. */
 const fixes: readonly (readonly [RegExp, string])[] = [

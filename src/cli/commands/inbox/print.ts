@@ -1,16 +1,21 @@
+import type { EventRecord, EventState, HandlerFailure } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { type Paint, plain, table } from '../../shared/text.ts'
 
-const columns = ['died', 'type', 'media', 'attempts', 'key']
-
-/** Formats dead letters for people: one row each, followed by the last error of every handler that failed. */
-export function deadLettersText(deadLetters: readonly DeadLetter[], paint: Paint): string {
-  const [header = '', ...rows] = table([columns, ...deadLetters.map(cells)]).split('\n')
-  const lines = rows.flatMap((row, index) => [row, ...errorLines(deadLetters[index] as DeadLetter)])
-  return [paint('dim', header), ...lines].join('\n')
+/** The words for the states of an event. */
+export const stateWords: Readonly<Record<EventState, string>> = {
+  waiting: 'waiting',
+  running: 'running',
+  retrying: 'retrying',
+  dead: 'dead letter',
+  handled: 'handled',
 }
 
-const cells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
+/** Formats dead letters for people: one row each, followed by the last error of every handler that failed. */
+export const deadLettersText = (deadLetters: readonly DeadLetter[], paint: Paint): string =>
+  rowsText(['died', 'type', 'media', 'attempts', 'key'], deadLetters, deadLetterCells, deadLetterErrors, paint)
+
+const deadLetterCells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
   diedAt.toISOString(),
   plain(event?.type ?? '(unreadable)'),
   plain(event?.mediaId ?? '-'),
@@ -19,12 +24,40 @@ const cells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
   shellQuoted(key),
 ]
 
-function errorLines({ unreadable, failures }: DeadLetter): string[] {
-  if (unreadable !== undefined) return [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
-  return failures.map(({ handler, message }) => `  ${inOneLine(handler)}: ${inOneLine(message)}`)
+const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
+  unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
+
+/** Formats events for people: one row each, followed by the errors of its last attempt that failed. */
+export const eventsText = (events: readonly EventRecord[], paint: Paint): string =>
+  rowsText(['received', 'state', 'type', 'media', 'attempts', 'key'], events, eventCells, lastErrors, paint)
+
+const eventCells = ({ receivedAt, state, type, mediaId, attempts, key }: EventRecord): string[] => [
+  receivedAt.toISOString(),
+  stateWords[state],
+  plain(type),
+  plain(mediaId),
+  `${attempts}`,
+  shellQuoted(key),
+]
+
+const lastErrors = ({ failedAttempts }: EventRecord): string[] => errorLines(failedAttempts.at(-1)?.failures ?? [])
+
+function rowsText<Item>(
+  columns: readonly string[],
+  items: readonly Item[],
+  cells: (item: Item) => readonly string[],
+  errors: (item: Item) => readonly string[],
+  paint: Paint,
+): string {
+  const [header = '', ...rows] = table([columns, ...items.map(cells)]).split('\n')
+  const lines = rows.flatMap((row, index) => [row, ...errors(items[index] as Item)])
+  return [paint('dim', header), ...lines].join('\n')
 }
 
-const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
+export const errorLines = (failures: readonly HandlerFailure[]): string[] =>
+  failures.map(({ handler, message }) => `  ${inOneLine(handler)}: ${inOneLine(message)}`)
+
+export const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
 
 /** Formats a dead letter for machines. */
 export const deadLetterJson = ({ unreadable, ...deadLetter }: DeadLetter) => ({
@@ -34,13 +67,14 @@ export const deadLetterJson = ({ unreadable, ...deadLetter }: DeadLetter) => ({
 
 const unreadableJson = ({ body, ...unreadable }: UnreadableDelivery) => ({
   ...unreadable,
-  ...bodyJson(Buffer.from(body)),
+  ...bodyJson(body),
 })
 
 /** Bytes that are not UTF-8 would be lost in a text. */
-function bodyJson(bytes: Buffer) {
-  const body = bytes.toString()
-  return Buffer.from(body).equals(bytes) ? { body } : { bodyBase64: bytes.toString('base64') }
+export function bodyJson(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
+  const buffer = Buffer.from(bytes)
+  const body = buffer.toString()
+  return Buffer.from(body).equals(buffer) ? { body } : { bodyBase64: buffer.toString('base64') }
 }
 
 /** Quotes a text as an argument to paste: a shell passes it on unchanged, and it cannot control the terminal. */
@@ -56,3 +90,6 @@ function escaped(character: string): string {
   // In octal, because shells read exactly three digits of it.
   return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }
+
+/** Writes a number of things, such as `1 dead letter` or `3 dead letters`. */
+export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`

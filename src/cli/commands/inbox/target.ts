@@ -1,4 +1,5 @@
-import type { DeadLetter } from '../../../index.ts'
+import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, ReadableInbox } from '../../../inbox/reading.ts'
+import type { MaybePromise } from '../../../internal/maybe-promise.ts'
 import { type Flag, flagName, required, text, UsageError } from '../../shared/flags.ts'
 
 /** The flag with the place of the inbox. A URL can contain a password, so a dash in its place reads it from standard input. */
@@ -43,25 +44,17 @@ function kindOf(address: string): Target['kind'] {
 }
 
 /** An inbox that the command has opened. */
-export interface OpenedInbox {
-  /** Counts the events. A file has no `running`: only the process that handles its events knows. */
-  stats(): Promise<InboxCounts>
-  /** Lists dead letters, newest first. */
-  list(page: { readonly limit: number; readonly offset: number }): Promise<readonly DeadLetter[]>
+export interface OpenedInbox extends ReadableInbox {
+  readonly events: InboxEvents
+  history(mediaId: string): MaybePromise<readonly EventRecord[]>
+  activity(since: Date): MaybePromise<readonly ActivityMinute[]>
   /** Lists the keys of all dead letters, oldest first. */
-  keys(): Promise<readonly string[]>
+  keys(): MaybePromise<readonly string[]>
   /** Replays dead letters, and returns the keys that one had. */
-  replay(keys: readonly string[]): Promise<readonly string[]>
+  replayMany(keys: readonly string[]): MaybePromise<readonly string[]>
   /** Deletes dead letters, and returns the keys that one had. */
-  discard(keys: readonly string[]): Promise<readonly string[]>
-  close(): Promise<void>
-}
-
-export interface InboxCounts {
-  readonly waiting: number
-  readonly running?: number
-  readonly retrying: number
-  readonly deadLetters: number
+  discardMany(keys: readonly string[]): MaybePromise<readonly string[]>
+  close(): MaybePromise<void>
 }
 
 // The packages are loaded only here: other commands need none of them, and each target only its own.
@@ -79,36 +72,25 @@ export async function openTarget({ kind, address, name }: Target): Promise<Opene
 
 async function openFile(path: string): Promise<OpenedInbox> {
   const { openInboxFile } = await import('../../../inbox/sqlite.ts')
-  const { stats, deadLetters, inOneCommit, close } = openInboxFile(path)
-  const each = async (keys: readonly string[], act: (key: string) => boolean) => inOneCommit(() => keys.filter(act))
+  const { inOneCommit, ...file } = openInboxFile(path)
+  const { keys, replay, discard } = file.deadLetters
   return {
-    stats: async () => stats(),
-    list: async (page) => deadLetters.list(page),
-    keys: async () => deadLetters.keys(),
-    replay: (keys) => each(keys, deadLetters.replay),
-    discard: (keys) => each(keys, deadLetters.discard),
-    close: async () => close(),
+    ...file,
+    keys,
+    replayMany: (keys) => inOneCommit(() => keys.filter((key) => replay(key))),
+    discardMany: (keys) => inOneCommit(() => keys.filter((key) => discard(key))),
   }
 }
 
 /** The inbox of a server, as the package opens it. */
-interface InboxOnServer extends Pick<OpenedInbox, 'stats' | 'close'> {
-  readonly deadLetters: {
-    list(page: {
-      readonly limit: number
-      readonly offset: number
-    }): readonly DeadLetter[] | Promise<readonly DeadLetter[]>
-    keys(): Promise<readonly string[]>
-    replayMany(keys: readonly string[]): Promise<readonly string[]>
-    discardMany(keys: readonly string[]): Promise<readonly string[]>
-  }
+interface InboxOnServer extends Pick<OpenedInbox, 'stats' | 'events' | 'history' | 'activity' | 'close'> {
+  readonly deadLetters: DeadLetters & Pick<OpenedInbox, 'keys' | 'replayMany' | 'discardMany'>
 }
 
-const overServer = ({ stats, deadLetters, close }: InboxOnServer): OpenedInbox => ({
-  stats,
-  list: async (page) => deadLetters.list(page),
+const overServer = ({ deadLetters, ...inbox }: InboxOnServer): OpenedInbox => ({
+  ...inbox,
+  deadLetters,
   keys: () => deadLetters.keys(),
-  replay: (keys) => deadLetters.replayMany(keys),
-  discard: (keys) => deadLetters.discardMany(keys),
-  close,
+  replayMany: (keys) => deadLetters.replayMany(keys),
+  discardMany: (keys) => deadLetters.discardMany(keys),
 })

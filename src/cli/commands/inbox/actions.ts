@@ -1,0 +1,63 @@
+import { flagName, UsageError } from '../../shared/flags.ts'
+import { suggestion } from '../../shared/suggestion.ts'
+import { table } from '../../shared/text.ts'
+import type { Action } from './action.ts'
+import { deadLetters } from './dead-letters.ts'
+import { events } from './events.ts'
+import { actionFlags, type InboxInput } from './flags.ts'
+import { media } from './media.ts'
+import { retry } from './retry.ts'
+import { checkSettling, discard, replay } from './settle.ts'
+import { show } from './show.ts'
+import { stats } from './stats.ts'
+import { watch } from './watch.ts'
+
+const migrate: Action = {
+  help: ['migrate', 'makes the tables in Postgres, as a server that starts does'],
+  flags: ['print'],
+}
+
+/** The words that can follow the target, in the order of the help. */
+const actions: Readonly<Record<string, Action>> = {
+  stats,
+  media,
+  show,
+  events,
+  'dead-letters': deadLetters,
+  replay,
+  discard,
+  retry,
+  watch,
+  migrate,
+}
+
+const actionNames = Object.keys(actions)
+
+/** A line for each action. */
+export const actionsHelp = table(
+  Object.values(actions).map(({ help }) => help),
+  '  ',
+)
+
+/** Finds the action that the command line asks for. `undefined`: there is none of that name. */
+export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): Action | undefined =>
+  Object.hasOwn(actions, name) ? actions[name] : undefined
+
+/** @throws UsageError for an action that does not exist, and for flags and words that it does not take */
+export function actionOf(input: InboxInput): Action {
+  const [name = '', ...words] = input.positionals
+  const action = findAction(input)
+  if (action === undefined)
+    throw new UsageError(
+      `the word after the target has to be one of ${actionNames.join(', ')}${suggestion(name, actionNames)}`,
+    )
+  const stray = Object.keys(actionFlags).find(
+    (flag) => input.given.has(flag) && !action.flags.some((each) => each === flag),
+  )
+  if (stray !== undefined) throw new UsageError(`${name} does not take ${flagName(stray)}`)
+  if (action.takes === 'keys') checkSettling(name, words, input.values)
+  else if (action.takes === undefined && words.length > 0) throw new UsageError(`${name} takes no keys`)
+  else if (action.takes !== undefined && words.length !== 1)
+    throw new UsageError(`${name} takes one ${action.takes === 'id' ? 'id of a media' : 'key'}`)
+  return action
+}

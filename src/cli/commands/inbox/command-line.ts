@@ -1,0 +1,15 @@
+import { program } from '../../help.ts'
+import { maskedUrl } from '../../shared/mask.ts'
+import { shellQuoted } from './print.ts'
+import type { Target } from './target.ts'
+
+/** Writes a command line for the same inbox, to paste. A password in the URL of the inbox has to be filled in again. */
+export function commandLine({ kind, address, name }: Target, action: string, ...words: readonly string[]): string {
+  const place = kind === 'file' || !/:[^/].*@|\?/s.test(address) ? address : shownUrl(address)
+  const flag = name === undefined ? [] : [kind === 'redis' ? '--queue' : '--schema', shellQuoted(name)]
+  const first = words.some((word) => word.startsWith('-')) ? ['--'] : []
+  return [program, 'inbox', shellQuoted(place), action, ...flag, ...first, ...words.map(shellQuoted)].join(' ')
+}
+
+/** Masks the password of a URL. One that is not encoded can contain any character: the address begins after the last @. */
+export const shownUrl = (url: string): string => maskedUrl(url.replace(/\/\/.*@/s, '//…@'))

@@ -1,0 +1,17 @@
+import type { Action } from './action.ts'
+import { counted, deadLetterJson, deadLettersText } from './print.ts'
+
+export const deadLetters: Action = {
+  help: ['dead-letters', 'lists dead letters and why they died, unreadable deliveries included'],
+  flags: ['limit', 'offset'],
+  async run({ inbox, values: { limit = 100, offset = 0, json }, screen }) {
+    const found = await inbox.deadLetters.list({ limit, offset })
+    const { deadLetters: total } = await inbox.stats()
+    if (json) screen.json({ deadLetters: found.map(deadLetterJson), total })
+    else {
+      if (found.length > 0) screen.print(deadLettersText(found, screen.paint))
+      screen.print(`${found.length} of ${counted(total, 'dead letter')}`)
+    }
+    return 0
+  },
+}

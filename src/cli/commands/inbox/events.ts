@@ -1,0 +1,56 @@
+import type { EventPage, EventQuery, EventState } from '../../../inbox/reading.ts'
+import { WebhookError } from '../../../index.ts'
+import { UsageError } from '../../shared/flags.ts'
+import type { Action } from './action.ts'
+import { commandLine } from './command-line.ts'
+import { counted, eventsText, shellQuoted } from './print.ts'
+import type { OpenedInbox } from './target.ts'
+
+/** Checks that the inbox can tell which events are in the state. */
+function checkState({ events: { states } }: OpenedInbox, state: EventState | undefined): void {
+  if (state === undefined || states.includes(state)) return
+  const why = {
+    running: 'only the process that has the file open knows which events are running: here they are waiting',
+    handled: 'an inbox in Redis forgets an event once it was handled',
+  }
+  throw new Error(why[state as keyof typeof why] ?? `this inbox has no events that are ${state}`)
+}
+
+async function listed({ events }: OpenedInbox, query: EventQuery): Promise<EventPage> {
+  try {
+    return await events.list(query)
+  } catch (error) {
+    if (!(error instanceof WebhookError && error.code === 'invalid_option')) throw error
+    // The flags have checked the rest.
+    throw new UsageError('--cursor has to come from the page before, with the same flags', { cause: error })
+  }
+}
+
+export const events: Action = {
+  help: ['events', 'lists events in all states, or those that the flags name, newest first'],
+  flags: ['state', 'type', 'media', 'oldest', 'limit', 'cursor'],
+  async run({ inbox, target, values, screen }) {
+    const { state, type, media, oldest, limit, cursor, json } = values
+    checkState(inbox, state)
+    const query: EventQuery = {
+      ...(state !== undefined && { state }),
+      ...(type !== undefined && { type }),
+      ...(media !== undefined && { mediaId: media }),
+      ...(oldest && { order: 'oldest' }),
+      ...(limit !== undefined && { limit }),
+      ...(cursor !== undefined && { cursor }),
+    }
+    const page = await listed(inbox, query)
+    if (json) {
+      screen.json(page)
+      return 0
+    }
+    const { events: found, cursor: next } = page
+    if (found.length > 0) screen.print(eventsText(found, screen.paint))
+    screen.print(counted(found.length, 'event'))
+    if (next !== undefined) screen.print(`There can be more. Repeat the command with --cursor=${shellQuoted(next)}`)
+    else if (found.length > 0)
+      screen.print(`All about one of them: ${commandLine(target, 'show', found[0]?.key ?? '')}`)
+    return 0
+  },
+}

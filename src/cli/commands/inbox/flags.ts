@@ -1,0 +1,40 @@
+import { eventStates } from '../../../inbox/shared/event-query.ts'
+import type { CommandInput } from '../../shared/command.ts'
+import { choice, type Flag, text, toggle, UsageError, wholeNumber } from '../../shared/flags.ts'
+import { placeFlags, targetFlag } from './target.ts'
+
+const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A flag with a time, or with the duration since then. */
+const since = (help: string): Flag<Date> => ({
+  takes: '<time>',
+  help,
+  read: (given) => {
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
+    if (unit !== undefined) return new Date(Date.now() - Number(count) * unitsMs[unit as keyof typeof unitsMs])
+    const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
+    if (!Number.isNaN(time)) return new Date(time)
+    throw new UsageError('takes a duration such as 15m, 2h or 1d, or a time such as 2026-03-01T12:00:00Z')
+  },
+})
+
+/** The flags that some of the actions take. */
+export const actionFlags = {
+  state: choice(eventStates, 'events: only those in this state'),
+  type: text('<type>', 'events, replay --all, discard --all: only events of this type'),
+  media: text('<id>', 'events: only those of this media'),
+  oldest: toggle('events: the oldest first'),
+  limit: wholeNumber('<n>', 'events, dead-letters: list at most this many, newest first (default: 100)', 1),
+  cursor: text('<text>', 'events: go on after the page that ended with this cursor'),
+  offset: wholeNumber('<n>', 'dead-letters: skip this many'),
+  all: toggle('replay, discard: all dead letters, oldest first'),
+  since: since('replay --all, discard --all: only what died since then: 15m, 2h, 1d, or an ISO time'),
+  perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
+  yes: toggle('discard --all: confirm that they are deleted for good'),
+  print: toggle('migrate: print the SQL, and change nothing'),
+}
+
+export const flags = { target: targetFlag, ...placeFlags, ...actionFlags }
+
+/** The command line of `inbox`. */
+export type InboxInput = CommandInput<typeof flags>

@@ -1,0 +1,58 @@
+import type { DeadLetter, EventRecord, EventState } from '../../../inbox/reading.ts'
+import type { Paint } from '../../shared/text.ts'
+import type { Action } from './action.ts'
+import { commandLine } from './command-line.ts'
+import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, shellQuoted } from './print.ts'
+import { whyUnknown } from './show.ts'
+import type { OpenedInbox, Target } from './target.ts'
+
+/** The number of dead letters that are searched for unreadable deliveries: all that an inbox keeps, if no more than these. */
+const searched = 1_000
+
+export const media: Action = {
+  help: ['media <id>', 'tells what became of the events of a media, in order of acceptance'],
+  flags: [],
+  takes: 'id',
+  async run({ inbox, target, words: [mediaId = ''], values, screen }) {
+    const events = await inbox.history(mediaId)
+    const unreadable = await unreadableWith(inbox, mediaId)
+    if (values.json) screen.json({ events, unreadable: unreadable.map(deadLetterJson) })
+    else {
+      if (events.length > 0) screen.print(`${eventsText(events, screen.paint)}\n${nextStep(events, target)}`)
+      if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
+    }
+    if (events.length > 0 || unreadable.length > 0) return 0
+    screen.note(`no event of the media ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
+    return 1
+  },
+}
+
+/** Finds the newest unreadable deliveries whose body mentions the media. */
+async function unreadableWith({ deadLetters }: OpenedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
+  const newest = await deadLetters.list({ limit: searched })
+  const written = JSON.stringify(mediaId)
+  return newest.filter(({ unreadable }) => {
+    const content = unreadable && bodyJson(unreadable.body)
+    return content !== undefined && 'body' in content && content.body.includes(written)
+  })
+}
+
+function nextStep(events: readonly EventRecord[], target: Target): string {
+  const open = events.filter(({ state }) => state !== 'handled')
+  if (open.length === 0) return `${counted(events.length, 'event')}, handled`
+  // A dead letter is never handled unless somebody does something.
+  const [worst] = [...open].sort((a, b) => urgency.indexOf(a.state) - urgency.indexOf(b.state))
+  const are = `${open.length} of ${counted(events.length, 'event')} ${open.length === 1 ? 'is' : 'are'} not handled yet`
+  return `${are}. All about ${open.length === 1 ? 'it' : 'one'}:\n  ${commandLine(target, 'show', worst?.key ?? '')}`
+}
+
+const urgency: readonly EventState[] = ['dead', 'retrying', 'running', 'waiting']
+
+function unreadableText(unreadable: readonly DeadLetter[], target: Target, paint: Paint) {
+  const command = commandLine(target, 'show', unreadable[0]?.key ?? '')
+  return [
+    'Unreadable deliveries that mention it:',
+    deadLettersText(unreadable, paint),
+    `All about the newest one:\n  ${command}`,
+  ].join('\n')
+}

@@ -1,0 +1,33 @@
+import type { EventState } from '../../../inbox/reading.ts'
+import type { Action } from './action.ts'
+import { commandLine } from './command-line.ts'
+import { shellQuoted } from './print.ts'
+import { whyUnknown } from './show.ts'
+
+const because: Readonly<Record<EventState, string>> = {
+  waiting: 'it waits to start',
+  running: 'its handlers are running',
+  retrying: 'it began to wait this moment',
+  dead: 'it is a dead letter',
+  handled: 'it was handled',
+}
+
+export const retry: Action = {
+  help: ['retry <key>', 'starts the next attempt of an event now, if it waits for one'],
+  flags: [],
+  takes: 'key',
+  async run({ inbox, target, words: [key = ''], values, screen }) {
+    const isRetried = await inbox.events.retryNow(key)
+    if (values.json) screen.json({ retried: isRetried })
+    if (isRetried) {
+      const next = `What becomes of it: ${commandLine(target, 'show', key)}`
+      if (!values.json) screen.print(`the next attempt starts within a second, if a server has the inbox open\n${next}`)
+      return 0
+    }
+    const state = (await inbox.events.get(key))?.state
+    const why = state === undefined ? whyUnknown(inbox.events.states) : because[state]
+    screen.note(`no event with the key ${shellQuoted(key)} waits for its next attempt: ${why}`)
+    if (state === 'dead') screen.note(`a dead letter can be replayed: ${commandLine(target, 'replay', key)}`)
+    return 1
+  },
+}

@@ -1,0 +1,64 @@
+import type { DeadLetter } from '../../../inbox/reading.ts'
+import { UsageError } from '../../shared/flags.ts'
+import type { Action, ActionContext } from './action.ts'
+import { eachDeadLetter } from './each-dead-letter.ts'
+import type { InboxInput } from './flags.ts'
+import { counted, shellQuoted } from './print.ts'
+import type { OpenedInbox } from './target.ts'
+
+/** The number of dead letters that are read at a time. */
+const pageSize = 1_000
+
+const settle =
+  (act: 'replayMany' | 'discardMany', past: 'replayed' | 'discarded', then = '') =>
+  async ({ inbox, values, words, screen }: ActionContext): Promise<number> => {
+    const { all, json, perSecond } = values
+    const keys = all ? await keysOf(inbox, values) : [...new Set(words)]
+    const { done, missing } = await eachDeadLetter({ keys, act: inbox[act], past, perSecond }, screen)
+    // With --all, a missing key is not an error: someone else has just replayed or discarded it.
+    const unknown = all ? [] : missing
+    if (json) screen.json({ [past]: done, missing: unknown })
+    else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
+    for (const key of unknown) screen.note(`no dead letter has the key ${shellQuoted(key)}`)
+    return unknown.length === 0 ? 0 : 1
+  }
+
+/** Lists the keys of all dead letters, or of those of a type or a time, oldest first. */
+async function keysOf(inbox: OpenedInbox, { type, since }: InboxInput['values']): Promise<readonly string[]> {
+  if (type === undefined && since === undefined) return inbox.keys()
+  const matches = ({ event, diedAt }: DeadLetter) =>
+    (type === undefined || event?.type === type) && (since === undefined || diedAt >= since)
+  const keys = new Set<string>()
+  for (let offset = 0; ; offset += pageSize) {
+    const page = await inbox.deadLetters.list({ limit: pageSize, offset })
+    for (const deadLetter of page) if (matches(deadLetter)) keys.add(deadLetter.key)
+    if (page.length < pageSize) return [...keys].reverse()
+  }
+}
+
+/** @throws UsageError for flags and keys that do not go together */
+export function checkSettling(name: string, keys: readonly string[], values: InboxInput['values']): void {
+  const { all, type, since, yes } = values
+  if (keys.length > 0 === (all === true)) throw new UsageError(`${name} takes either keys or --all`)
+  if (!all && (type !== undefined || since !== undefined)) throw new UsageError('--type and --since go with --all')
+  if (name === 'discard' && all && !yes)
+    throw new UsageError('discard --all deletes all dead letters for good: add --yes to confirm')
+}
+
+const replayed =
+  ': handled within a second by the server that has the inbox open, or else by the next one that opens it.\n' +
+  'An unreadable delivery that still cannot be parsed stays. The log of that server says why.'
+
+export const replay: Action = {
+  help: ['replay <key…|--all>', 'passes dead letters to the handlers that have not completed, with fresh attempts'],
+  flags: ['all', 'type', 'since', 'perSecond'],
+  takes: 'keys',
+  run: settle('replayMany', 'replayed', replayed),
+}
+
+export const discard: Action = {
+  help: ['discard <key…|--all>', 'deletes dead letters for good'],
+  flags: ['all', 'type', 'since', 'yes'],
+  takes: 'keys',
+  run: settle('discardMany', 'discarded'),
+}

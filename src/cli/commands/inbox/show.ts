@@ -1,0 +1,97 @@
+import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
+import { plain, plainJson, table } from '../../shared/text.ts'
+import type { Action } from './action.ts'
+import { commandLine } from './command-line.ts'
+import { bodyJson, deadLetterJson, errorLines, inOneLine, shellQuoted, stateWords } from './print.ts'
+import type { Target } from './target.ts'
+import { time } from './times.ts'
+
+export const show: Action = {
+  help: ['show <key>', 'prints all about an event or an unreadable delivery: times, attempts, errors, payload'],
+  flags: [],
+  takes: 'key',
+  async run({ inbox, target, words: [key = ''], values, screen }) {
+    const event = await inbox.events.get(key)
+    const deadLetter = event === undefined ? await inbox.deadLetters.get(key) : undefined
+    if (event !== undefined) {
+      if (values.json) screen.json(event)
+      else screen.print(eventText(event, target))
+    } else if (deadLetter !== undefined) {
+      if (values.json) screen.json({ state: 'dead', ...deadLetterJson(deadLetter) })
+      else screen.print(unreadableText(deadLetter, target))
+    } else {
+      if (values.json) screen.json(null)
+      screen.note(`no event has the key ${shellQuoted(key)}: ${whyUnknown(inbox.events.states)}`)
+      return 1
+    }
+    return 0
+  },
+}
+
+/** Says why an inbox does not know an event. */
+export const whyUnknown = (states: readonly EventState[]): string =>
+  `its delivery has not arrived or was rejected, it was discarded, or it was handled${
+    states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
+  }`
+
+function eventText(record: EventRecord, target: Target): string {
+  const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
+  const facts = {
+    key: shellQuoted(key),
+    type: plain(type),
+    media: shellQuoted(mediaId),
+    state: stateWords[state],
+    received: time(receivedAt),
+    attempts: `${attempts}`,
+    ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
+    ...(dueAt && { 'next attempt': time(dueAt) }),
+    ...(endedAt && { [state === 'dead' ? 'died' : 'handled']: time(endedAt) }),
+    ...(trace && traceFacts(trace)),
+  }
+  const payload = record.event?.payload
+  return [
+    factsText(facts),
+    ...(failedAttempts.length > 0 ? [`failed attempts:\n${failedAttempts.map(attemptText).join('\n')}`] : []),
+    payload === undefined ? 'The payload of a handled event is not kept.' : `payload:\n${plainJson(payload, 2)}`,
+    ...nextStep(record, target),
+  ].join('\n\n')
+}
+
+const factsText = (facts: Readonly<Record<string, string>>): string => table(Object.entries(facts))
+
+const attemptText = ({ number, failures, failedAt }: FailedAttempt): string =>
+  [`  ${number}  ${time(failedAt)}`, ...errorLines(failures).map((line) => `   ${line}`)].join('\n')
+
+/** Names the trace by its id if it has one that tools for traces know. */
+function traceFacts(trace: TraceCarrier): Readonly<Record<string, string>> {
+  const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(trace['traceparent'] ?? '') ?? []
+  if (id !== undefined) return { trace: id }
+  const fields = Object.entries(trace).map(([name, value]) => `${inOneLine(name)}=${inOneLine(value)}`)
+  return { trace: fields.join(' ') }
+}
+
+function nextStep({ key, state }: EventRecord, target: Target): string[] {
+  if (state === 'dead')
+    return [`To handle it again, once its handler is fixed:\n  ${commandLine(target, 'replay', key)}`]
+  if (state === 'retrying') return [`To start the next attempt now:\n  ${commandLine(target, 'retry', key)}`]
+  return []
+}
+
+function unreadableText({ key, receivedAt, diedAt, unreadable }: DeadLetter, target: Target): string {
+  const { reason = '', eventId, body = new Uint8Array() } = unreadable ?? {}
+  const facts = {
+    key: shellQuoted(key),
+    state: 'dead letter: a delivery that could not be parsed',
+    reason: inOneLine(reason),
+    ...(eventId !== undefined && { 'event id': inOneLine(eventId) }),
+    received: time(receivedAt),
+    died: time(diedAt),
+  }
+  const content = bodyJson(body)
+  const text =
+    'body' in content
+      ? `body, ${body.length} bytes:\n${content.body.split('\n').map(plain).join('\n')}`
+      : `body, ${body.length} bytes that are no UTF-8, in base64:\n${content.bodyBase64}`
+  const next = `To parse and handle it, once a version that can is deployed:\n  ${commandLine(target, 'replay', key)}`
+  return [factsText(facts), text, next].join('\n\n')
+}

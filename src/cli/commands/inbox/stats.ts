@@ -1,0 +1,43 @@
+import { table } from '../../shared/text.ts'
+import type { Action } from './action.ts'
+import type { OpenedInbox } from './target.ts'
+import { duration } from './times.ts'
+
+/** The number of events by state, and how long the oldest of those that wait has waited. */
+export interface InboxCounts {
+  readonly waiting: number
+  /** Absent for a file: only the process that handles its events knows. */
+  readonly running?: number
+  readonly retrying: number
+  readonly deadLetters: number
+  readonly oldestWaitingAt?: Date
+  readonly oldestWaitingMs?: number
+}
+
+export async function countsOf({ stats, events }: OpenedInbox): Promise<InboxCounts> {
+  const { running, oldestWaitingAt: at, ...counts } = await stats()
+  return {
+    ...counts,
+    ...(events.states.includes('running') && { running }),
+    ...(at !== undefined && { oldestWaitingAt: at, oldestWaitingMs: Math.max(0, Date.now() - at.getTime()) }),
+  }
+}
+
+export const stats: Action = {
+  help: ['stats', 'counts the events by state, and says how long the oldest one has waited to start'],
+  flags: [],
+  async run({ inbox, values, screen }) {
+    const counts = await countsOf(inbox)
+    const { waiting, running, retrying, deadLetters, oldestWaitingMs } = counts
+    const rows = Object.entries({
+      waiting,
+      ...(running !== undefined && { running }),
+      retrying,
+      'dead letters': deadLetters,
+      ...(oldestWaitingMs !== undefined && { 'oldest waits': duration(oldestWaitingMs) }),
+    })
+    if (values.json) screen.json(counts)
+    else screen.print(table(rows.map(([label, value]) => [label, `${value}`])))
+    return 0
+  },
+}

@@ -1,0 +1,96 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { DeadLetter } from '../../../inbox/reading.ts'
+import { plain } from '../../shared/text.ts'
+import type { Action, ActionContext } from './action.ts'
+import { explained } from './explain.ts'
+import { type Failure, type News, NewsReader } from './news.ts'
+import { deadLetterJson, errorLines, inOneLine, shellQuoted } from './print.ts'
+import type { InboxCounts } from './stats.ts'
+import { duration } from './times.ts'
+
+/** The shortest pause between two looks, in ms. */
+const pauseMs = 1_000
+
+/** The pause after a look that took long, as a multiple of that time: looking must not slow the inbox down. */
+const pauseFactor = 4
+
+/** Without a terminal, how long nothing is printed if nothing changes, in ms. A reader that is gone is noticed then. */
+const longestSilenceMs = 60_000
+
+export const watch: Action = {
+  help: ['watch', 'shows the counts, and each failure and dead letter when it appears, until Ctrl-C'],
+  flags: [],
+  serves: true,
+  async run(context) {
+    const { inbox, target, screen } = context
+    const reader = new NewsReader(inbox)
+    const show = printer(context)
+    let isLost = false
+    let isFirst = true
+    while (!screen.signal.aborted) {
+      const startedAt = performance.now()
+      try {
+        show(await reader.read())
+        isLost = false
+      } catch (error) {
+        // An outage ends only a command that has shown nothing yet.
+        if (isFirst) throw error
+        const reason = explained(error, target)
+        if (!isLost) screen.note(`trying again: ${plain(reason instanceof Error ? reason.message : String(reason))}`)
+        isLost = true
+      }
+      isFirst = false
+      const took = performance.now() - startedAt
+      await pause(Math.max(pauseMs, pauseFactor * took), undefined, { signal: screen.signal }).catch(() => {})
+    }
+    screen.draw?.([])
+    return 0
+  },
+}
+
+/** Makes the function that shows the news: as JSON, at the end of a terminal, or as a line each. */
+function printer({ values, screen }: ActionContext): (news: News) => void {
+  let last = ''
+  let lastAt = 0
+  return ({ counts, failures, deadLetters }) => {
+    for (const failure of failures) values.json ? screen.json(failureJson(failure)) : screen.print(failureText(failure))
+    for (const deadLetter of deadLetters)
+      values.json ? screen.json({ deadLetter: deadLetterJson(deadLetter) }) : screen.print(deadLetterText(deadLetter))
+    if (screen.draw !== undefined && !values.json) return screen.draw([countsText(counts), 'Ctrl-C ends this.'])
+    // Without a terminal, a line each second would hide what happens.
+    const { oldestWaitingMs: _, oldestWaitingAt: __, ...numbers } = counts
+    const at = new Date()
+    if (last === JSON.stringify(numbers) && at.getTime() < lastAt + longestSilenceMs) return
+    last = JSON.stringify(numbers)
+    lastAt = at.getTime()
+    if (values.json) screen.json({ counts: { at, ...counts } })
+    else screen.print(`${at.toISOString()}  ${countsText(counts)}`)
+  }
+}
+
+function countsText({ waiting, running, retrying, deadLetters, oldestWaitingMs }: InboxCounts): string {
+  const oldest = oldestWaitingMs === undefined ? '' : ` (the oldest for ${duration(oldestWaitingMs)})`
+  return [
+    `waiting ${waiting}${oldest}`,
+    ...(running === undefined ? [] : [`running ${running}`]),
+    `retrying ${retrying}`,
+    `dead letters ${deadLetters}`,
+  ].join(', ')
+}
+
+const failureJson = ({ event: { key, type, mediaId, state }, attempt }: Failure) => ({
+  failedAttempt: { key, type, mediaId, state, ...attempt },
+})
+
+const failureText = ({ event: { key, type, mediaId }, attempt: { number, failedAt, failures } }: Failure): string =>
+  [
+    `${failedAt.toISOString()}  failed in attempt ${number}: ${plain(type)}, media ${inOneLine(mediaId)}, key ${shellQuoted(key)}`,
+    ...errorLines(failures),
+  ].join('\n')
+
+function deadLetterText({ key, event, unreadable, failures, diedAt }: DeadLetter): string {
+  const what = event === undefined ? 'unreadable delivery' : `${plain(event.type)}, media ${inOneLine(event.mediaId)}`
+  const why =
+    unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
+  return [`${diedAt.toISOString()}  dead letter: ${what}, key ${shellQuoted(key)}`, ...why].join('\n')
+}
