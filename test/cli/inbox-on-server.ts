@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createReceiver, type InboxDefinition, type MediaEvent, urlToken } from '../../src/index.ts'
+import { createReceiver, type InboxDefinition, type MediaEvent, type RetryOptions, urlToken } from '../../src/index.ts'
 import { until } from '../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { silent } from '../conformance/subject.ts'
@@ -20,14 +20,16 @@ const secret = 'url-token-4b81'
 const url = `/webhooks/media?token=${secret}`
 const payload = (mediaId: string) => JSON.stringify(samplePayload('encoding.finished', { media_id: mediaId }))
 
+const twice: RetryOptions = { attempts: 2, baseMs: 1 }
+
 /** Starts a receiver whose only handler fails until `fix()` is called. The key of an event is its media id. */
-export async function serve({ url: target, flags, inbox: definition }: InboxPlace) {
+export async function serve({ url: target, flags, inbox: definition }: InboxPlace, retry: RetryOptions = twice) {
   const receiver = createReceiver({
     verify: urlToken({ secret }),
     inbox: definition(),
     logger: silent,
     eventKey: ({ mediaId }) => mediaId,
-    retry: { attempts: 2, baseMs: 1 },
+    retry,
   })
   onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
   let isFixed = false
@@ -59,6 +61,9 @@ export async function serve({ url: target, flags, inbox: definition }: InboxPlac
       await Promise.all(keys.map((key) => deliver(receiver, payload(key), { url })))
       await vi.waitUntil(async () => (await deadLetters()) === keys.length, { timeout: 20_000 })
     },
+    /** Sends an event. */
+    send: (type: Parameters<typeof samplePayload>[0], fields: Parameters<typeof samplePayload>[1]) =>
+      deliver(receiver, samplePayload(type, fields), { url }),
     /** Sends a delivery that this version cannot parse. */
     sendUnreadable: (body: string | Uint8Array<ArrayBuffer> = future) => deliver(receiver, body, { url }),
     inbox: (...args: string[]) => finish(['inbox', target, ...args, ...flags]),

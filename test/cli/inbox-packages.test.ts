@@ -29,5 +29,5 @@ test.each([
 )
 
 test('prints the SQL of the tables without them', async () => {
-  expect((await run('postgres://', 'migrate', '--print')).stdout).toContain('CREATE TABLE "media_webhooks".event')
+  expect((await run('postgres://', 'migrate', '--print')).stdout).toMatch(/CREATE TABLE .*"media_webhooks"\.event \(/)
 }, 30_000)

@@ -7,6 +7,7 @@ import { migrationSql, openInboxDatabase, postgresInbox } from '../../src/inbox/
 import { findPostgres } from '../postgres/find-postgres.ts'
 import { PostgresServer } from '../postgres/postgres-server.ts'
 import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
+import { checkReadingCommand } from './inbox-reading.ts'
 import { finish } from './program.ts'
 
 vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
@@ -37,6 +38,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
   }
 
   checkInboxCommand(freshPlace)
+  checkReadingCommand(freshPlace, { handled: true, running: true })
   checkUsage('postgres://app@127.0.0.1/app', ['--queue', 'q'])
 
   describe('migrate', () => {

@@ -4,6 +4,7 @@ import { bullmqInbox, openInboxQueue } from '../../src/inbox/bullmq.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
+import { checkReadingCommand } from './inbox-reading.ts'
 
 vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
@@ -28,6 +29,7 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
   }
 
   checkInboxCommand(freshPlace)
+  checkReadingCommand(freshPlace, { handled: false, running: true })
   checkUsage('redis://127.0.0.1', ['--schema', 's'])
 
   test('says that there is no such queue, and makes none', async () => {

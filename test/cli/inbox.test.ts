@@ -223,7 +223,7 @@ describe('inbox discard', () => {
 describe('inbox', () => {
   test.each([
     [[], /<target> is missing/],
-    [['a.db'], /<stats\|dead-letters\|replay\|discard\|migrate> is missing/],
+    [['a.db'], /the word after the target has to be one of stats, media, show, events, dead-letters, /],
     [['a.db', 'dead-leters'], /the word after the target has to be one of stats, .*; did you mean 'dead-letters'\?/],
     [['a.db', 'constructor'], /the word after the target has to be one of/],
     [['a.db', 'stats', 'm1'], /stats takes no keys/],
