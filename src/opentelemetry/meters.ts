@@ -1,4 +1,4 @@
-import { type Attributes, type MeterProvider, metrics } from '@opentelemetry/api'
+import { type Attributes, createNoopMeter, type MeterProvider, metrics } from '@opentelemetry/api'
 import type { AttemptReport, HandlingReport } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'
@@ -12,11 +12,15 @@ interface MetersOptions {
   readonly meterProvider: MeterProvider | undefined
 }
 
+/** What a provider gives that is none: no SDK is registered. */
+const noMeter = createNoopMeter()
+
 /** Records the metrics of a receiver. */
 export class Meters {
   readonly #own: Attributes
   readonly #given: MeterProvider | undefined
   readonly #errorType = limitedErrorTypes()
+  readonly #sets = new AttributeSets()
   #provider: MeterProvider | undefined
   #instruments: Instruments | undefined
   #ofInbox: Attributes
@@ -33,6 +37,8 @@ export class Meters {
   opened(inbox: Inbox, name: string): void {
     this.#observed = inbox
     this.#ofInbox = { ...this.#own, 'media_webhooks.inbox': name }
+    // Instruments that were made while the inbox opened do not observe it yet.
+    this.#provider = undefined
     this.#current()
   }
 
@@ -42,59 +48,101 @@ export class Meters {
   }
 
   /**
-   * The instruments of the provider that is registered now. The global provider of metrics is not one that stands for a
-   * later one, so an SDK that starts after the receiver would get nothing.
+   * The instruments of the provider that is registered now; `undefined` if there is none. The global provider of metrics is
+   * not one that stands for a later one, so an SDK that starts after the receiver would get nothing.
    */
-  #current(): Instruments {
+  #current(): Instruments | undefined {
     const provider = this.#given ?? metrics.getMeterProvider()
-    if (this.#instruments !== undefined && this.#provider === provider) return this.#instruments
+    if (this.#provider === provider) return this.#instruments
     const meter = provider.getMeter(scope)
     this.#provider = provider
-    this.#instruments = createInstruments(meter)
     this.#stopObserving()
-    if (this.#observed !== undefined) {
-      this.#stopObserving = observeInbox(meter, this.#instruments, this.#observed, this.#ofInbox)
+    this.#stopObserving = () => {}
+    if (meter === noMeter) {
+      this.#instruments = undefined
+      return undefined
     }
-    return this.#instruments
+    const instruments = createInstruments(meter)
+    this.#instruments = instruments
+    if (this.#observed !== undefined)
+      this.#stopObserving = observeInbox(meter, instruments, this.#observed, this.#ofInbox)
+    return instruments
   }
 
   delivery({ outcome, status, type, durationMs }: DeliveryReport): void {
-    const { deliveries, acknowledgements } = this.#current()
-    const attributes: Attributes = {
+    const instruments = this.#current()
+    if (instruments === undefined) return
+    const destination = type && destinationOf(type)
+    const ofDelivery = this.#sets.of(`delivery ${outcome} ${destination}`, () => ({
       ...system,
       ...this.#own,
       'messaging.operation.name': 'receive',
       'media_webhooks.outcome': outcome,
-    }
-    if (type !== undefined) attributes['messaging.destination.name'] = destinationOf(type)
-    if (status !== 200) attributes['error.type'] = outcome
-    deliveries.add(1, attributes)
-    acknowledgements.record(durationMs / 1_000, { ...this.#own, 'media_webhooks.outcome': outcome })
+      ...(destination && { 'messaging.destination.name': destination }),
+      ...(status !== 200 && { 'error.type': outcome }),
+    }))
+    const ofOutcome = this.#sets.of(`outcome ${outcome}`, () => ({ ...this.#own, 'media_webhooks.outcome': outcome }))
+    instruments.deliveries.add(1, ofDelivery)
+    instruments.acknowledgements.record(durationMs / 1_000, ofOutcome)
   }
 
   handling(report: HandlingReport): void {
-    const attributes: Attributes = {
+    const instruments = this.#current()
+    if (instruments === undefined) return
+    const { handler, outcome } = report
+    const destination = destinationOf(report.type)
+    const error = 'error' in report ? this.#errorType(report.error) : undefined
+    const ofRun = this.#sets.of(`run ${destination} ${outcome} ${error} ${handler}`, () => ({
       ...system,
       ...this.#own,
       'messaging.operation.name': 'process',
-      'messaging.destination.name': destinationOf(report.type),
-      'media_webhooks.handler': report.handler,
-      'media_webhooks.outcome': report.outcome,
-    }
-    if ('error' in report) attributes['error.type'] = this.#errorType(report.error)
-    this.#current().runs.record(report.durationMs / 1_000, attributes)
+      'messaging.destination.name': destination,
+      'media_webhooks.handler': handler,
+      'media_webhooks.outcome': outcome,
+      ...(error && { 'error.type': error }),
+    }))
+    instruments.runs.record(report.durationMs / 1_000, ofRun)
   }
 
   attempt({ outcome, type, sinceReceivedMs }: AttemptReport): void {
-    const { attempts, events } = this.#current()
-    const destination = { ...this.#own, 'messaging.destination.name': destinationOf(type) }
-    attempts.add(1, { ...destination, 'media_webhooks.outcome': outcome })
-    if (outcome === 'handled') events.record(sinceReceivedMs / 1_000, destination)
+    const instruments = this.#current()
+    if (instruments === undefined) return
+    const destination = destinationOf(type)
+    const ofType = this.#sets.of(`type ${destination}`, () => ({
+      ...this.#own,
+      'messaging.destination.name': destination,
+    }))
+    const ofAttempt = this.#sets.of(`attempt ${destination} ${outcome}`, () => ({
+      ...ofType,
+      'media_webhooks.outcome': outcome,
+    }))
+    instruments.attempts.add(1, ofAttempt)
+    if (outcome === 'handled') instruments.events.record(sinceReceivedMs / 1_000, ofType)
   }
 
-  measured(step: string, durationMs: number, error: unknown): void {
-    const attributes: Attributes = { ...this.#ofInbox, 'media_webhooks.step': step }
-    if (error !== undefined) attributes['error.type'] = this.#errorType(error)
-    this.#current().steps.record(durationMs / 1_000, attributes)
+  measured(step: string, durationMs: number, thrown: unknown): void {
+    const instruments = this.#current()
+    if (instruments === undefined) return
+    const error = thrown === undefined ? undefined : this.#errorType(thrown)
+    const ofStep = this.#sets.of(`step ${step} ${error}`, () => ({
+      ...this.#ofInbox,
+      'media_webhooks.step': step,
+      ...(error && { 'error.type': error }),
+    }))
+    instruments.steps.record(durationMs / 1_000, ofStep)
+  }
+}
+
+/** Sets of attributes that are made once: making one costs as much as recording a value with it. */
+class AttributeSets {
+  readonly #sets = new Map<string, Attributes>()
+
+  /** @param key names the set; there are few of them */
+  of(key: string, make: () => Attributes): Attributes {
+    const known = this.#sets.get(key)
+    if (known !== undefined) return known
+    const made = make()
+    this.#sets.set(key, made)
+    return made
   }
 }

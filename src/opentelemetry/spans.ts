@@ -5,23 +5,21 @@ import {
   diag,
   isSpanContextValid,
   type Link,
-  type Span,
+  ProxyTracerProvider,
   SpanKind,
-  SpanStatusCode,
   type Tracer,
   type TracerProvider,
   trace,
 } from '@opentelemetry/api'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { HandlingReport, RunSpan, StartedRun } from '../handlers/reports.ts'
+import type { RunSpan, StartedRun } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import type { DeliveryReport } from '../receiver/hooks.ts'
 import type { DeliverySpan } from '../receiver/telemetry.ts'
 import { destinationOf, mediaIdOf, scope, system } from './attributes.ts'
-import { fromCarrier, toCarrier } from './carrier.ts'
-import { recordError } from './exceptions.ts'
+import { fromCarrier } from './carrier.ts'
+import { TracedDelivery, TracedRun } from './traced.ts'
 
 interface SpansOptions {
   /** The attributes of every span of the receiver. */
@@ -38,15 +36,16 @@ const processing = { ...system, 'messaging.operation.name': 'process', 'messagin
 
 /** Makes the spans of deliveries and of the runs of handlers. */
 export class Spans {
-  readonly #tracer: Tracer
+  readonly #provider: TracerProvider | undefined
+  #known: Tracer | undefined
   readonly #receiving: Attributes
   readonly #processing: Attributes
   readonly #attributes: SpansOptions['attributes']
   /** `true` if a consumer of a queue passes the events in, whose own span is active then. */
   #hasConsumer = false
 
-  constructor({ own, attributes, tracerProvider = trace }: SpansOptions) {
-    this.#tracer = tracerProvider.getTracer(scope)
+  constructor({ own, attributes, tracerProvider }: SpansOptions) {
+    this.#provider = tracerProvider
     this.#receiving = { ...receiving, ...own }
     this.#processing = { ...processing, ...own }
     this.#attributes = attributes
@@ -56,11 +55,23 @@ export class Spans {
     this.#hasConsumer = handleMessage !== undefined
   }
 
+  /** The tracer of the SDK. `undefined` while there is none, where a span would be made for nothing. */
+  #tracer(): Tracer | undefined {
+    if (this.#known !== undefined) return this.#known
+    const provider = this.#provider ?? trace.getTracerProvider()
+    // The global provider stands for the SDK's, which may start later.
+    this.#known =
+      provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(scope) : provider.getTracer(scope)
+    return this.#known
+  }
+
   /** The sender calls the receiver, within the server's span. So this one is neither of a client nor of a server. */
   startDelivery(): DeliverySpan {
+    const tracer = this.#tracer()
+    if (tracer === undefined) return untraced
     const parent = context.active()
     const options = { kind: SpanKind.INTERNAL, attributes: this.#receiving }
-    const span = this.#tracer.startSpan('receive', options, parent)
+    const span = tracer.startSpan('receive', options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
     return new TracedDelivery(span, trace.setSpan(parent, span), (event) => ({
       ...this.#attributesOf(event),
@@ -71,6 +82,8 @@ export class Spans {
   }
 
   startRun({ accepted: { event, trace: carrier }, handler, attempt }: StartedRun): RunSpan {
+    const tracer = this.#tracer()
+    if (tracer === undefined) return untraced
     const { parent, links } = this.#placeOf(carrier)
     const destination = destinationOf(event.type)
     const attributes = {
@@ -81,7 +94,7 @@ export class Spans {
       'media_webhooks.media_id': mediaIdOf(event.mediaId),
     }
     const options = { kind: SpanKind.CONSUMER, attributes, links }
-    const span = this.#tracer.startSpan(`process ${destination}`, options, parent)
+    const span = tracer.startSpan(`process ${destination}`, options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
     // The user's attributes replace none of ours.
     if (span.isRecording()) span.setAttributes({ ...this.#attributesOf(event), ...attributes })
@@ -112,67 +125,5 @@ export class Spans {
       diag.warn('media-webhooks: attributes of openTelemetry threw', error)
     }
     return {}
-  }
-}
-
-class TracedDelivery implements DeliverySpan {
-  readonly #span: Span
-  readonly #context: Context
-  readonly #attributesOf: (event: MediaEvent) => Attributes
-
-  constructor(span: Span, context: Context, attributesOf: (event: MediaEvent) => Attributes) {
-    this.#span = span
-    this.#context = context
-    this.#attributesOf = attributesOf
-  }
-
-  /** Stored for a delivery that is not sampled too: its handlers are not sampled then, wherever they run. */
-  get trace(): TraceCarrier | undefined {
-    return toCarrier(this.#context)
-  }
-
-  within<Result>(receive: () => Result): Result {
-    return context.with(this.#context, receive)
-  }
-
-  end({ outcome, status, reason, error }: DeliveryReport, event: MediaEvent | undefined): void {
-    const span = this.#span
-    if (span.isRecording()) {
-      if (event !== undefined) {
-        span.updateName(`receive ${destinationOf(event.type)}`)
-        span.setAttributes(this.#attributesOf(event))
-      }
-      span.setAttribute('media_webhooks.outcome', outcome)
-      span.setAttribute('http.response.status_code', status)
-      if (error !== undefined) recordError(span, error)
-      if (status !== 200) {
-        span.setAttribute('error.type', outcome)
-        span.setStatus({ code: SpanStatusCode.ERROR, message: reason ?? outcome })
-      }
-    }
-    span.end()
-  }
-}
-
-class TracedRun implements RunSpan {
-  readonly #span: Span
-  readonly #context: Context
-
-  constructor(span: Span, context: Context) {
-    this.#span = span
-    this.#context = context
-  }
-
-  within<Result>(call: () => Result): Result {
-    return context.with(this.#context, call)
-  }
-
-  end(report: HandlingReport): void {
-    const span = this.#span
-    if (span.isRecording()) {
-      span.setAttribute('media_webhooks.outcome', report.outcome)
-      if ('error' in report) recordError(span, report.error)
-    }
-    span.end()
   }
 }

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
-import { urlToken } from '../../src/index.ts'
+import { type QueueMessage, queueInbox } from '../../src/inbox/queue.ts'
+import { lruStore, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
 import { signalled } from '../handlers/fixture.ts'
@@ -131,6 +132,31 @@ test('a run of a handler that began in the context of another delivery belongs t
   const deliveries = await exported('receive', 2)
   expect(order).toEqual(['first', 'second'])
   expect(runs.map(({ parent }) => parent)).toEqual(deliveries.map(({ spanId }) => spanId))
+})
+
+test.each([
+  ['sent with a trace', true],
+  ['sent before there were traces', false],
+])('the run of a message that was %s shows the span of the consumer', async (_, hasTrace) => {
+  const messages: QueueMessage[] = []
+  const send = (message: QueueMessage) => void messages.push(message)
+  const receiver = tracedReceiver({ inbox: queueInbox({ send, store: lruStore() }) }).on('encoding.finished', () => {})
+  await deliverInServer(receiver)
+  const { trace: carrier, ...message } = JSON.parse(JSON.stringify(messages[0]))
+  expect(carrier).toEqual({ traceparent: expect.any(String) })
+  await trace.getTracer('queue').startActiveSpan('consume', async (span) => {
+    await receiver.handle(hasTrace ? { ...message, trace: carrier } : message)
+    span.end()
+  })
+  const [run] = await exported('process')
+  const [delivery] = await exported('receive')
+  const [consumer] = await exported('consume')
+  const { spanId = '' } = delivery ?? {}
+  expect(run).toMatchObject(
+    hasTrace
+      ? { traceId: delivery?.traceId, parent: spanId, links: [spanId, consumer?.spanId] }
+      : { traceId: consumer?.traceId, parent: consumer?.spanId, links: [] },
+  )
 })
 
 test('a handler that fails after its signal was aborted is stopped, not failed', async () => {

@@ -1,0 +1,73 @@
+import { type Attributes, type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
+import type { MediaEvent } from '../events/catalogue.ts'
+import type { HandlingReport, RunSpan } from '../handlers/reports.ts'
+import type { TraceCarrier } from '../inbox/reading.ts'
+import type { DeliveryReport } from '../receiver/hooks.ts'
+import type { DeliverySpan } from '../receiver/telemetry.ts'
+import { destinationOf } from './attributes.ts'
+import { toCarrier } from './carrier.ts'
+import { recordError } from './exceptions.ts'
+
+/** The span of a delivery. */
+export class TracedDelivery implements DeliverySpan {
+  readonly #span: Span
+  readonly #context: Context
+  readonly #attributesOf: (event: MediaEvent) => Attributes
+
+  constructor(span: Span, context: Context, attributesOf: (event: MediaEvent) => Attributes) {
+    this.#span = span
+    this.#context = context
+    this.#attributesOf = attributesOf
+  }
+
+  /** Stored for a delivery that is not sampled too: its handlers are not sampled then, wherever they run. */
+  get trace(): TraceCarrier | undefined {
+    return toCarrier(this.#context)
+  }
+
+  within<Result>(receive: () => Result): Result {
+    return context.with(this.#context, receive)
+  }
+
+  end({ outcome, status, reason, error }: DeliveryReport, event: MediaEvent | undefined): void {
+    const span = this.#span
+    if (span.isRecording()) {
+      if (event !== undefined) {
+        span.updateName(`receive ${destinationOf(event.type)}`)
+        span.setAttributes(this.#attributesOf(event))
+      }
+      span.setAttribute('media_webhooks.outcome', outcome)
+      span.setAttribute('http.response.status_code', status)
+      if (error !== undefined) recordError(span, error)
+      if (status !== 200) {
+        span.setAttribute('error.type', outcome)
+        span.setStatus({ code: SpanStatusCode.ERROR, message: reason ?? outcome })
+      }
+    }
+    span.end()
+  }
+}
+
+/** The span of a run of a handler. */
+export class TracedRun implements RunSpan {
+  readonly #span: Span
+  readonly #context: Context
+
+  constructor(span: Span, context: Context) {
+    this.#span = span
+    this.#context = context
+  }
+
+  within<Result>(call: () => Result): Result {
+    return context.with(this.#context, call)
+  }
+
+  end(report: HandlingReport): void {
+    const span = this.#span
+    if (span.isRecording()) {
+      span.setAttribute('media_webhooks.outcome', report.outcome)
+      if ('error' in report) recordError(span, report.error)
+    }
+    span.end()
+  }
+}
