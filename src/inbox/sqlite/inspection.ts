@@ -97,9 +97,14 @@ export function openInboxFile(path: string): InboxFile {
   const { database, events, deadLetters } = file
   // The process that has the inbox open copies the log into the file.
   database.exec('PRAGMA wal_autocheckpoint = 0')
+  let isClosed = false
+  const checkOpen = () => {
+    if (isClosed) throw new WebhookError('closing', 'the file is closed')
+  }
   let isInCommit = false
   const inOneCommit = <T>(run: () => T): T => {
     if (isInCommit) return run()
+    checkOpen()
     isInCommit = true
     try {
       return inTransaction(database, run)
@@ -107,12 +112,9 @@ export function openInboxFile(path: string): InboxFile {
       isInCommit = false
     }
   }
-  let isClosed = false
-  const checkOpen = () => {
-    if (isClosed) throw new WebhookError('closing', 'the file is closed')
-  }
   const reader = new SqliteEventReader({ database, hashKey: events.hashKey, current: () => undefined, checkOpen })
   const retries = new SqliteRetries(database, events)
+  const activitySince = readActivity(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
     stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size }),
@@ -132,7 +134,10 @@ export function openInboxFile(path: string): InboxFile {
       retryNow: (key) => inOneCommit(() => retries.ask(key)),
     },
     history: (mediaId) => reader.history(mediaId),
-    activity: readActivity(database),
+    activity(since) {
+      checkOpen()
+      return activitySince(since)
+    },
     inOneCommit,
     close() {
       isClosed = true

@@ -1,0 +1,69 @@
+import { Job } from '../../../src/inbox/shared/jobs.ts'
+import { inTransaction, openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
+import { hashMedia } from '../../../src/inbox/sqlite/media-hash.ts'
+import { writeHandled } from '../../../src/inbox/sqlite/records.ts'
+import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { started } from './fixture.ts'
+
+/** Makes a file with events that have been handled, oldest first: their keys are `key 0`, `key 1` and so on. */
+export async function seedHandled(
+  path: string,
+  count: number,
+  eventAt: (index: number) => { readonly type?: string; readonly mediaId?: string },
+): Promise<void> {
+  await started({ path }).inbox.close()
+  const database = openDatabase(path)
+  const insert = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media, handled) VALUES (?, ?, ?, ?)')
+  inTransaction(database, () => {
+    for (let index = 0; index < count; index++) {
+      const { event, receivedAt } = eventOf(`key ${index}`)
+      const job = new Job({ event: { ...event, ...eventAt(index) } as typeof event, receivedAt })
+      const { mediaId } = job.accepted.event
+      insert.run(hashKey(job.key), Date.now(), hashMedia(mediaId), writeHandled(job, ['a']))
+    }
+  })
+  database.close()
+}
+
+/** Counts the rows that are read of events, in each turn of the event loop. */
+export function countingRows(database: SqliteDatabase) {
+  const perTurn = new Map<number, number>()
+  let turn = 0
+  let isCounting = true
+  const count = () => {
+    turn++
+    if (isCounting) setImmediate(count)
+  }
+  count()
+  const counting: SqliteDatabase = {
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const statement = database.prepare(sql)
+      if (!sql.includes('FROM inbox_key k') || sql.includes('k.hash')) return statement
+      return {
+        run: (...parameters) => statement.run(...parameters),
+        get: (...parameters) => statement.get(...parameters),
+        all(...parameters) {
+          const rows = statement.all(...parameters)
+          perTurn.set(turn, (perTurn.get(turn) ?? 0) + rows.length)
+          return rows
+        },
+      }
+    },
+    close: () => database.close(),
+  }
+  return {
+    database: counting,
+    /** Returns the rows of each turn since the last call. */
+    take() {
+      const rows = [...perTurn.values()]
+      perTurn.clear()
+      return rows
+    },
+    stop() {
+      isCounting = false
+    },
+  }
+}
