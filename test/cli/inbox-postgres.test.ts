@@ -8,7 +8,7 @@ import { findPostgres } from '../postgres/find-postgres.ts'
 import { PostgresServer } from '../postgres/postgres-server.ts'
 import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
 import { checkReadingCommand } from './inbox-reading.ts'
-import { finish } from './program.ts'
+import { finish, start } from './program.ts'
 
 vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
@@ -113,14 +113,37 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     await bury('m1')
     const url = await createUser(
       'reader',
-      `GRANT USAGE ON SCHEMA "${place.schema}" TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA "${place.schema}" TO reader`,
+      `GRANT USAGE ON SCHEMA "${place.schema}" TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA "${place.schema}" TO reader;
+       ALTER ROLE reader SET default_transaction_read_only = on`,
     )
-    expect((await finish(['inbox', url, 'stats', ...place.flags])).output).toMatch(/^dead letters {2}1$/m)
-    expect((await finish(['inbox', url, 'dead-letters', ...place.flags])).output).toMatch(/^1 of 1 dead letter$/m)
+    const read = async (...words: string[]) => (await finish(['inbox', url, ...words, ...place.flags])).output
+    expect(await read('stats')).toMatch(/^dead letters {2}1$/m)
+    expect(await read('dead-letters')).toMatch(/^1 of 1 dead letter$/m)
+    expect(await read('events')).toMatch(/^1 event$/m)
+    expect(await read('media', 'm1')).toMatch(/^1 of 1 event is not handled yet/m)
+    const program = start(['inbox', url, 'watch', ...place.flags])
+    await program.line(/dead letters 1$/)
+    await bury('m2')
+    await program.line(/dead letters 2$/)
+    program.interrupt()
+    expect([await program.code, program.errors()]).toEqual([0, ''])
+    await server.query('ALTER ROLE reader RESET default_transaction_read_only')
     const { code, errors } = await finish(['inbox', url, 'replay', 'm1', ...place.flags])
     expect(code).toBe(1)
     expect(errors).toMatch(/permission denied for .* \(grant the user the right to it\)\n$/)
-    expect(await deadLetters()).toBe(1)
+    expect(await deadLetters()).toBe(2)
+  })
+
+  test('leaves the password out of the commands that it tells to type', async () => {
+    const place = await freshPlace()
+    const { bury } = await serve(place)
+    await bury('m1')
+    const url = await createUser('typist', 'GRANT pg_read_all_data TO typist')
+    const { output } = await finish(['inbox', url, 'show', 'm1', ...place.flags])
+    expect(output).toMatch(
+      / {2}media-webhooks inbox 'postgres:\/\/…@127\.0\.0\.1:\d+\/postgres' replay --schema 'inbox \d+' m1\n$/,
+    )
+    expect(output).not.toContain(encodeURIComponent(password))
   })
 
   test('says which rights a user lacks who may not even read', async () => {

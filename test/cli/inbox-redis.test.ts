@@ -1,10 +1,14 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bullmqInbox, openInboxQueue } from '../../src/inbox/bullmq.ts'
+import { createReceiver, unverified } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { silent } from '../conformance/subject.ts'
 import { findRedis } from '../redis/find-redis.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
 import { checkReadingCommand } from './inbox-reading.ts'
+import { finish } from './program.ts'
 
 vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
@@ -31,6 +35,17 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
   checkInboxCommand(freshPlace)
   checkReadingCommand(freshPlace, { handled: false, running: true })
   checkUsage('redis://127.0.0.1', ['--schema', 's'])
+
+  test('stats says how long the oldest event has waited to start', async () => {
+    const { flags, queue } = await freshPlace()
+    const definition = bullmqInbox({ connection: server.url, queue, handles: false })
+    const receiver = createReceiver({ verify: unverified(), inbox: definition, logger: silent })
+    onTestFinished(async () => void (await receiver.close()))
+    receiver.onAny(() => {})
+    await deliver(receiver, samplePayload('encoding.finished'))
+    const { output } = await finish(['inbox', server.url, 'stats', ...flags])
+    expect(output).toMatch(/^waiting +1\nrunning +0\nretrying +0\ndead letters +0\noldest waits +\d s\n$/)
+  })
 
   test('says that there is no such queue, and makes none', async () => {
     const { flags, queue } = await freshPlace()

@@ -5,9 +5,9 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
-import { type InboxStats, type MediaEvent, urlToken } from '../../src/index.ts'
+import { type InboxStats, type MediaEvent, unverified, urlToken } from '../../src/index.ts'
 import { until } from '../../src/testing/contract/handling.ts'
-import { samplePayload } from '../../src/testing/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { open } from '../adapters/opened.ts'
 import { freshPath, receiverOver } from '../inbox/sqlite/fixture.ts'
 import { finish, start } from './program.ts'
@@ -67,6 +67,26 @@ describe('inbox stats', () => {
     expect(await inbox('stats')).toEqual({ code: 0, output: people, errors: '' })
     const { output } = await inbox('stats', '--json')
     expect(JSON.parse(output)).toEqual({ waiting: 0, retrying: 0, deadLetters: 2 })
+  })
+})
+
+describe('inbox stats of a file whose events wait', () => {
+  test('says how long the oldest has waited', async () => {
+    const path = await freshPath()
+    const receiver = receiverOver({ path }, { verify: unverified(), eventKey: ({ mediaId }) => mediaId })
+    let end = () => {}
+    const held = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    receiver.onAny(() => held)
+    await deliver(receiver, samplePayload('encoding.finished', { media_id: 'm1' }))
+    await until(async () => (await receiver.inbox.stats()).running === 1)
+    const { output } = await finish(['inbox', path, 'stats'])
+    expect(output).toMatch(/^waiting +1\nretrying +0\ndead letters +0\noldest waits +\d s\n$/)
+    const json = JSON.parse((await finish(['inbox', path, 'stats', '--json'])).output)
+    expect(json).toMatchObject({ waiting: 1, oldestWaitingAt: expect.stringMatching(/^\d{4}-.*Z$/) })
+    expect(Math.abs(Date.parse(json.oldestWaitingAt) + json.oldestWaitingMs - Date.now())).toBeLessThan(10_000)
+    end()
   })
 })
 

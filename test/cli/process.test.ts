@@ -4,6 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { unverified } from '../../src/index.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { freshPath, receiverOver } from '../inbox/sqlite/fixture.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -131,6 +134,21 @@ describe('the program', () => {
     await line()
     child.stdout.destroy()
     expect(await ended).toEqual({ code: expected, signal: null, errors: '' })
+  })
+
+  test('ends inbox watch when the reader of its output has disconnected', async () => {
+    const path = await freshPath()
+    const receiver = receiverOver({ path }, { verify: unverified(), retry: { attempts: 1 } })
+    receiver.onAny(() => {
+      throw new Error('no')
+    })
+    await receiver.ready()
+    const { child, ended, line } = start(['inbox', path, 'watch'])
+    expect(await line()).toMatch(/dead letters 0$/)
+    child.stdout.destroy()
+    // The process notices the closed output when it writes.
+    await deliver(receiver, samplePayload('encoding.finished'))
+    expect(await ended).toEqual({ code: 0, signal: null, errors: '' })
   })
 
   test('does not crash when the reader of its output disconnects', async () => {
