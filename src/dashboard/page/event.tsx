@@ -150,7 +150,7 @@ function Payload({ page, record: { event, state } }: { page: PageState; record: 
   return (
     <Section id="payload" title="Payload">
       {payload ? (
-        <Scrolling label="Payload">
+        <Scrolling label="The payload as sent">
           <pre dir="ltr">{visible(JSON.stringify(payload, undefined, 2))}</pre>
         </Scrolling>
       ) : (

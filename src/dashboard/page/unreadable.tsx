@@ -15,7 +15,7 @@ export function Unreadable({ page, unreadable }: { page: PageState; unreadable: 
         deploy a version of this package that can.
       </p>
       {shown ? (
-        <Scrolling label="Body">
+        <Scrolling label="The body as sent">
           <pre dir="ltr" class={shown.isDump ? 'dump' : undefined}>
             {shown.text}
           </pre>

@@ -98,14 +98,14 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
   const { attempt, request, startedAt, durationMs, answer, failure } = delivery
   return (
     <li class="delivery spaced">
-      <h4>
+      <h3>
         Delivery {attempt} <Moment at={startedAt} precise />
-      </h4>
+      </h3>
       <p>
         {failure ? `✕ ${failure.message}` : `✓ acknowledged with ${answer?.status}`} after {duration(durationMs)}
       </p>
       <p>{whatFollows(delivery)}</p>
-      <h5>Request</h5>
+      <h4>Request</h4>
       <pre>
         {[
           `POST ${request.url}`,
@@ -116,7 +116,7 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
       </pre>
       {answer && (
         <>
-          <h5>Answer</h5>
+          <h4>Answer</h4>
           <pre>{answer.body === '' ? `${answer.status}, without a body` : `${answer.status}\n\n${answer.body}`}</pre>
         </>
       )}

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { describeInBrowser, openPage } from '../../page/browser.ts'
 import { answering, emulate, serve } from '../fixture.ts'
-import { describeInBrowser, openPage } from './browser.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 /** Presses Tab until the target has the focus, and checks that the focus is visible. */

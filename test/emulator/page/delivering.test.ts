@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { describeInBrowser, openPage } from '../../page/browser.ts'
 import { answering, emulate, receive, serve } from '../fixture.ts'
-import { describeInBrowser, openPage } from './browser.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 const types = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']

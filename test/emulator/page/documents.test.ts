@@ -14,7 +14,7 @@ test('the page has no inline script, style or handler, as its policy requires', 
   await emulator.settled()
   const [sending] = emulator.sendings()
   const html = await read(`${emulator.url}/?sending=${sending?.id}`)
-  expect(html).toContain('<h4>Delivery 1')
+  expect(html).toContain('<h3>Delivery 1')
   expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:|https?:\/\/(?!127\.0\.0\.1)[^\s"]+"/)
   expect(html.match(/<script[^>]*>/g)).toEqual(['<script type="module" src="/page/browser.js">'])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { computingTime } from '../../own-time.ts'
+import { describeInBrowser, openPage } from '../../page/browser.ts'
 import { answering, emulate, serve } from '../fixture.ts'
-import { describeInBrowser, openPage } from './browser.ts'
 import { createWebhook, rows } from './steps.ts'
 
 describeInBrowser('the page', () => {

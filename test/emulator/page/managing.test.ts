@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../../src/client/index.ts'
+import { describeInBrowser, openPage } from '../../page/browser.ts'
 import { answering, emulate, receive, serve } from '../fixture.ts'
-import { describeInBrowser, openPage } from './browser.ts'
 import { cardOf, createWebhook, uploadMedia } from './steps.ts'
 
 describeInBrowser('a webhook', () => {

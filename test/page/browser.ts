@@ -1,6 +1,6 @@
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest'
-import type { Emulator } from '../../../src/emulator/index.ts'
 import { findChromium } from './find-chromium.ts'
 
 const executablePath = findChromium()
@@ -35,12 +35,13 @@ afterEach(async () => {
  * Opens the page for the duration of the test. The test fails if the page requests something from another host, opens a
  * dialog, throws, or violates its Content-Security-Policy.
  */
-export async function openPage(emulator: Emulator, options: BrowserContextOptions = {}): Promise<Page> {
+export async function openPage({ url }: { readonly url: string }, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options)
   const page = await context.newPage()
   const faults: string[] = []
+  const { origin } = new URL(url)
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${emulator.url}/`)) faults.push(`asked for ${request.url()}`)
+    if (new URL(request.url()).origin !== origin) faults.push(`asked for ${request.url()}`)
   })
   page.on('dialog', (dialog) => faults.push(`opened the dialog ${dialog.message()}`))
   page.on('console', (message) => {
@@ -51,9 +52,20 @@ export async function openPage(emulator: Emulator, options: BrowserContextOption
     await context.close()
     expect(faults).toEqual([])
   })
-  await page.goto(emulator.url)
+  await page.goto(url)
   if (options.javaScriptEnabled !== false) await page.getByText('● live').waitFor()
   return page
+}
+
+/**
+ * Looks for faults that keep people with a disability from using the page: contrast, names, roles, order.
+ * @returns one line for each
+ */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  // By the debugger: the policy of the page forbids a script that is added to it.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
 }
 
 /** Opens another page in the same browser. */

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { canTest } from '../../can-test.ts'
+import { canTest } from '../can-test.ts'
 
 const places = [
   process.env['CHROMIUM_PATH'],
