@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import { Jobs } from '../../src/dashboard/acting/jobs.ts'
+import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
+import { WebhookError } from '../../src/index.ts'
+import { failing, receiverWith, send, serve } from './fixture.ts'
+
+const operators = { authorize: () => true }
+
+/** Sends a form, follows the redirect, and returns the page. */
+async function act(page: Dashboard, route: string, form: Record<string, string> | [string, string][]): Promise<string> {
+  const headers = { host: 'localhost', origin: 'http://localhost' }
+  const init = { method: 'POST', body: new URLSearchParams(form), headers }
+  const response = await page.fetch(new Request(`http://localhost/${route}`, init))
+  const location = response.headers.get('location')
+  if (location === null) return response.text()
+  return (await page.fetch(new Request(`http://localhost${location}`))).text()
+}
+
+const causeIn = (html: string) => /name="cause" value="([^"]+)"/.exec(html)?.[1] ?? ''
+const untilIn = (html: string) => /name="until" value="([^"]+)"/.exec(html)?.[1] ?? ''
+const read = async (page: Dashboard, route: string) =>
+  (await page.fetch(new Request(`http://localhost/${route}`))).text()
+
+test('a whole cause is replayed, and other causes stay', async () => {
+  const { receiver, state } = await failing(5)
+  receiver.on('encoding.failed', () => Promise.reject(new Error('another')), { name: 'other' })
+  await send(receiver, 'media-6', { type: 'encoding.failed' })
+  await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(6)
+  const page = dashboard(receiver, operators)
+  const html = await read(page, 'dead-letters')
+  state.works = true
+  // The most frequent is the first.
+  const shown = await act(page, 'replay', { scope: 'cause', cause: causeIn(html), until: untilIn(html) })
+  expect(shown).toContain('5 dead letters replayed.')
+  const left = await receiver.inbox.deadLetters.list()
+  expect(left.map(({ event }) => event?.type)).toEqual(['encoding.failed'])
+})
+
+test('discarding asks first, and takes only what the operator has seen', async () => {
+  const { receiver } = await failing(3)
+  const page = dashboard(receiver, operators)
+  const html = await read(page, 'dead-letters')
+  const form = { scope: 'cause', cause: causeIn(html), until: untilIn(html) }
+  expect(await act(page, 'discard', form)).toContain('Discard 3 dead letters?')
+  expect((await receiver.inbox.stats()).deadLetters).toBe(3)
+  await expect.poll(() => Date.now()).toBeGreaterThan(Number(form.until))
+  await send(receiver, 'media-4')
+  await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(4)
+  expect(await act(page, 'discard', { ...form, confirmed: 'yes' })).toContain('3 dead letters discarded.')
+  expect((await receiver.inbox.deadLetters.list()).map(({ event }) => event?.mediaId)).toEqual(['media-4'])
+})
+
+test('what has gone is said, and does not fail the rest', async () => {
+  const { receiver, keys } = await failing(2)
+  await receiver.inbox.deadLetters.discard(keys[0] ?? '')
+  const page = dashboard(receiver, operators)
+  const shown = await act(page, 'discard', [...keys.map((key): [string, string] => ['key', key]), ['confirmed', 'yes']])
+  expect(shown).toContain('1 of 2 dead letters discarded.')
+  expect(shown).toContain('1 dead letter had gone: somebody else has replayed or discarded it.')
+})
+
+test('an empty selection is said', async () => {
+  const { receiver } = await failing(1)
+  expect(await act(dashboard(receiver, operators), 'replay', { scope: 'keys' })).toContain('Nothing was selected.')
+})
+
+test.each<Record<string, string>>([
+  { scope: 'all' },
+  { scope: 'cause', until: '1' },
+  { scope: 'some' },
+  { scope: 'all', until: 'x' },
+])('the selection %j is rejected', async (form) => {
+  const { receiver } = await failing(1)
+  expect(await act(dashboard(receiver, operators), 'replay', form)).toContain('does not say which events are meant')
+  expect((await receiver.inbox.stats()).deadLetters).toBe(1)
+})
+
+test('events that wait for their next attempt are retried now', async () => {
+  const receiver = receiverWith({ retry: { attempts: 2, baseMs: 3_600_000, maxMs: 3_600_000 } })
+  let calls = 0
+  receiver.on('encoding.finished', () => {
+    calls++
+    if (calls <= 3) throw new Error('not yet')
+  })
+  for (const media of ['a', 'b', 'c']) await send(receiver, media)
+  await expect.poll(async () => (await receiver.inbox.stats()).retrying).toBe(3)
+  const page = dashboard(receiver, operators)
+  expect(await read(page, '')).toContain('Retry all 3 now')
+  expect(await act(page, 'retry', { scope: 'all', until: String(Date.now()) })).toContain('3 events started again.')
+  await expect.poll(() => calls).toBe(6)
+})
+
+test('an action never leads to another site', async () => {
+  const { receiver } = await failing(1)
+  const origin = await serve(dashboard(receiver).node)
+  for (const back of ['//evil.example', 'https://evil.example', '/evil', '\\\\evil.example', 'a/../../b']) {
+    const body = new URLSearchParams({ key: 'none', back })
+    const init = { method: 'POST', body, headers: { origin }, redirect: 'manual' } as const
+    expect((await fetch(`${origin}/replay`, init)).headers.get('location')).toMatch(/^\/\?notice=[\w-]+$/)
+  }
+})
+
+describe('a job', () => {
+  const inboxOf = (replay: (key: string) => boolean) => ({
+    stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
+    deadLetters: { list: () => [], get: () => undefined, discard: () => true, replay },
+  })
+
+  test('can be stopped, and leaves the rest', async () => {
+    const { receiver, keys } = await failing(60)
+    const page = dashboard(receiver, operators)
+    const jobs = new Jobs(receiver.inbox, () => {})
+    const { job, ended } = jobs.start('replay', { scope: 'keys', keys })
+    await expect.poll(() => job.done).toBeGreaterThan(0)
+    jobs.stop(job.id)
+    await ended
+    expect(job.state).toBe('stopped')
+    expect(job.done).toBeLessThan(60)
+    expect(await read(page, 'job?id=unknown')).toContain('not known here')
+  })
+
+  test('waits while the inbox is full', async () => {
+    let calls = 0
+    const jobs = new Jobs(
+      inboxOf(() => {
+        calls++
+        if (calls === 1) throw new WebhookError('overloaded', 'too many events are waiting')
+        return true
+      }),
+      () => {},
+    )
+    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1'] })
+    await ended
+    expect([job.state, job.done, calls]).toEqual(['done', 1, 2])
+  })
+
+  test('counts what stays, by reason', async () => {
+    const jobs = new Jobs(
+      inboxOf(() => {
+        throw new WebhookError('malformed', 'type is missing')
+      }),
+      () => {},
+    )
+    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1', '2'] })
+    await ended
+    expect([job.state, job.done, [...job.kept]]).toEqual(['done', 0, [['type is missing', 2]]])
+  })
+
+  test('ends with the error of an inbox that cannot be reached', async () => {
+    const error = new WebhookError('unavailable', 'the database cannot be reached')
+    const jobs = new Jobs(
+      inboxOf(() => {
+        throw error
+      }),
+      () => {},
+    )
+    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1'] })
+    await ended
+    expect([job.state, job.error]).toEqual(['failed', error])
+  })
+})

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { accessibilityFaults, describeInBrowser, openPage } from '../../page/browser.ts'
+import { failing, send } from '../fixture.ts'
+import { firstCause, serveInbox } from './operators.ts'
+
+/** Makes an inbox that has something to show on each page. */
+async function busy() {
+  const { receiver, keys } = await failing(60)
+  receiver.on('encoding.started', () => new Promise(() => {}), { name: 'slow' })
+  for (const media of ['a', 'a', 'b']) await send(receiver, media, { type: 'encoding.started' })
+  await expect.poll(async () => (await receiver.inbox.stats()).running).toBe(2)
+  return { url: await serveInbox(receiver), key: encodeURIComponent(keys[0] ?? '') }
+}
+
+const schemes = ['light', 'dark'] as const
+
+describeInBrowser('accessibility', () => {
+  test.each(schemes)('no page has a fault that axe finds (%s)', { timeout: 120_000 }, async (colorScheme) => {
+    const { url, key } = await busy()
+    const page = await openPage({ url }, { colorScheme })
+    const check = async (name: string) => expect([name, ...(await accessibilityFaults(page))]).toEqual([name])
+    await page.locator('summary').click()
+    await check('overview')
+    for (const place of [
+      'events',
+      'dead-letters',
+      `event?key=${key}`,
+      'media?id=media-1',
+      'event?key=none',
+      'nothing',
+    ]) {
+      await page.goto(`${url}/${place}`)
+      await check(place)
+    }
+    await page.goto(`${url}/dead-letters`)
+    await firstCause(page).getByRole('link').click()
+    await page.getByRole('heading', { name: 'of one cause' }).waitFor()
+    await check('one cause')
+    await page.getByRole('button', { name: 'Discard the selected' }).click()
+    await page.getByRole('heading', { name: 'Nothing was selected' }).waitFor()
+    await page.getByRole('link', { name: 'Back' }).click()
+    await page.getByRole('button', { name: 'Discard all 60' }).click()
+    await page.getByRole('heading', { name: 'Discard 60 dead letters?' }).waitFor()
+    await check('question')
+  })
+
+  test.each(schemes)('the progress of an action has none either (%s)', { timeout: 60_000 }, async (colorScheme) => {
+    const { receiver } = await failing(400)
+    const page = await openPage({ url: await serveInbox(receiver) }, { colorScheme })
+    await page.getByRole('button', { name: 'Replay all 400' }).click()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('It was stopped').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})

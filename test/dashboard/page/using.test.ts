@@ -1,0 +1,138 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { describeInBrowser, openPage } from '../../page/browser.ts'
+import { failing, receiverWith, send, untilDead } from '../fixture.ts'
+import { firstCause, notice, openInbox, serveInbox } from './operators.ts'
+
+/** Presses Tab until the target has the focus, and checks that the focus is visible. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  const focused = target.and(page.locator(':focus'))
+  for (let presses = 0; (await focused.count()) === 0; presses++) {
+    if (presses > 60) throw new Error(`${target} cannot be reached by Tab`)
+    await page.keyboard.press('Tab')
+  }
+  expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
+}
+
+describeInBrowser('the page is live', () => {
+  test('it shows what arrives and what fails without a reload', async () => {
+    const receiver = receiverWith()
+    const page = await openInbox(receiver)
+    await page.getByText('There are no dead letters').waitFor()
+    receiver.on('encoding.finished', () => Promise.reject(new Error('the catalogue is down')), { name: 'publish' })
+    await send(receiver, 'a-film')
+    await firstCause(page).getByText('the catalogue is down').waitFor()
+    expect(await page.getByRole('link', { name: '1 dead letters' }).textContent()).toBe('1')
+  })
+
+  test('it keeps what is selected, opened and typed, and the focus', async () => {
+    const { receiver } = await failing(3)
+    const page = await openInbox(receiver)
+    await firstCause(page).getByRole('link').click()
+    const box = page.getByRole('checkbox').first()
+    await box.check()
+    await page.getByRole('searchbox').fill('half typ')
+    await box.focus()
+    await send(receiver, 'media-4')
+    await page.getByRole('heading', { name: '4 dead letters of one cause' }).waitFor()
+    expect([await box.isChecked(), await page.getByRole('searchbox').inputValue()]).toEqual([true, 'half typ'])
+    expect(await box.and(page.locator(':focus')).count()).toBe(1)
+  })
+
+  test('a question that waits for its answer stays', async () => {
+    const { receiver } = await failing(2)
+    const page = await openInbox(receiver)
+    await page.getByRole('button', { name: 'Discard all 2' }).click()
+    const question = page.getByRole('heading', { name: 'Discard 2 dead letters?' })
+    await question.waitFor()
+    // The page behind it would have been read again by then.
+    await page.waitForTimeout(3_000)
+    expect(await question.isVisible()).toBe(true)
+    await page.getByRole('button', { name: 'for good' }).click()
+    await notice(page).getByText('2 dead letters discarded').waitFor()
+    expect((await receiver.inbox.stats()).deadLetters).toBe(0)
+  })
+})
+
+describeInBrowser('two operators', () => {
+  test('who act on the same event at once are told so', async () => {
+    const { receiver, state } = await failing(2)
+    const url = await serveInbox(receiver)
+    const [first, second] = [await openPage({ url }), await openPage({ url })]
+    for (const page of [first, second]) {
+      await firstCause(page).getByRole('link').click()
+      for (const box of await page.getByRole('checkbox').all()) await box.check()
+    }
+    state.works = true
+    await first.getByRole('button', { name: 'Replay the selected' }).click()
+    await notice(first).getByText('2 dead letters replayed').waitFor()
+    await second.getByRole('button', { name: 'Replay the selected' }).click()
+    await notice(second).getByText('2 dead letters had gone').waitFor()
+  })
+})
+
+describeInBrowser('the keyboard alone', () => {
+  test('is enough to find an event, read its story and replay it', async () => {
+    const { receiver, state } = await failing(2)
+    const page = await openInbox(receiver)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await tabTo(page, firstCause(page).getByRole('link'))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'of one cause' }).waitFor()
+    await tabTo(page, page.locator('tbody a').first())
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'What happened' }).waitFor()
+    state.works = true
+    await tabTo(page, page.getByRole('button', { name: 'Replay' }))
+    await page.keyboard.press('Enter')
+    await notice(page).getByText('1 dead letter replayed').waitFor()
+    expect((await receiver.inbox.stats()).deadLetters).toBe(1)
+  })
+})
+
+describeInBrowser('on a phone', () => {
+  test.each(['light', 'dark'] as const)('every page fits into 360 pixels (%s)', async (colorScheme) => {
+    const receiver = receiverWith()
+    const long = 'x'.repeat(300)
+    receiver.onAny(() => Promise.reject(new Error(long)), { name: `handler-${long}` })
+    await send(receiver, `media-${long}`, { title: long, type: `type.${long}`, note: 'y'.repeat(40_000) })
+    await untilDead(receiver, 1)
+    const url = await serveInbox(receiver)
+    const page = await openPage({ url }, { viewport: { width: 360, height: 740 }, colorScheme })
+    const [dead] = await receiver.inbox.deadLetters.list()
+    const key = encodeURIComponent(dead?.key ?? '')
+    await page.locator('summary').click()
+    for (const place of ['', 'events', 'dead-letters', `event?key=${key}`, `media?id=media-${long}`, 'nothing']) {
+      if (place !== '') await page.goto(`${url}/${place}`)
+      expect([place, await page.evaluate('document.scrollingElement.scrollWidth')]).toEqual([place, 360])
+    }
+  })
+})
+
+describeInBrowser('without a script', () => {
+  test('the page works with documents and forms', async () => {
+    const { receiver, state } = await failing(3)
+    const page = await openInbox(receiver, { javaScriptEnabled: false })
+    await page.getByRole('searchbox').fill('media-2')
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('link', { name: 'encoding.finished' }).click()
+    await page.getByRole('button', { name: 'Discard…' }).click()
+    await page.getByRole('heading', { name: 'Discard this dead letter?' }).waitFor()
+    await page.getByRole('link', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Discard…' }).click()
+    await page.getByRole('button', { name: 'for good' }).click()
+    await page.getByText('1 dead letter discarded').waitFor()
+    await page.getByRole('heading', { name: 'No event has this key now' }).waitFor()
+
+    await page.getByRole('link', { name: 'Events' }).click()
+    await page.getByRole('combobox', { name: 'State' }).selectOption('dead')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    state.works = true
+    await page.getByRole('checkbox').first().check()
+    await page.getByRole('button', { name: 'Replay the selected dead letters' }).click()
+    await page.getByText('1 dead letter replayed').waitFor()
+    expect(new URL(page.url()).searchParams.get('state')).toBe('dead')
+    expect(await page.locator('tbody tr').count()).toBe(1)
+  })
+})

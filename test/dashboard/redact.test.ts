@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { createDashboard } from '../../src/dashboard/dashboard.ts'
+import { type DashboardOptions, dashboard } from '../../src/dashboard/index.ts'
+import type { DeadLetter, Receiver } from '../../src/index.ts'
+import { receiverWith, send, silent, untilDead } from './fixture.ts'
+
+const secret = 'The secret title'
+
+/** Makes a receiver with a dead letter whose payload is secret, and returns all its pages as one text. */
+async function pagesOf(receiver: Receiver, options: DashboardOptions): Promise<string> {
+  const page = dashboard(receiver, { ...options, authorize: () => true })
+  const [dead] = await receiver.inbox.deadLetters.list()
+  const pages = ['', 'events', 'dead-letters', 'media?id=a-film', `event?key=${encodeURIComponent(dead?.key ?? '')}`]
+  const texts = pages.map(async (each) => (await page.fetch(new Request(`http://localhost/${each}`))).text())
+  return (await Promise.all(texts)).join('\n')
+}
+
+async function withSecret() {
+  const seen: object[] = []
+  const receiver = receiverWith()
+  receiver.onAny(({ payload }) => {
+    seen.push(payload)
+    throw new Error('no')
+  })
+  await send(receiver, 'a-film', { title: secret, note: 'a note' })
+  await untilDead(receiver, 1)
+  return { receiver, seen }
+}
+
+describe('without redact', () => {
+  test('titles and payloads are shown', async () => {
+    const { receiver } = await withSecret()
+    const text = await pagesOf(receiver, {})
+    expect(text.split(secret).length).toBeGreaterThan(4)
+    expect(text).toContain('a note')
+  })
+})
+
+describe('redact: true', () => {
+  test('hides titles and payloads on every page', async () => {
+    const { receiver } = await withSecret()
+    const text = await pagesOf(receiver, { redact: true })
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain('a note')
+    expect(text).toContain('It is hidden here')
+    expect(text).toContain('a-film')
+  })
+})
+
+describe('a function', () => {
+  test('decides what is shown, and cannot change what handlers get', async () => {
+    const { receiver, seen } = await withSecret()
+    const redact = (payload: Record<string, unknown>) => {
+      payload['title'] = '***'
+      return payload
+    }
+    const text = await pagesOf(receiver, { redact })
+    expect(text).not.toContain(secret)
+    expect(text).toContain('***')
+    expect(text).toContain('a note')
+    await receiver.inbox.deadLetters.replay((await receiver.inbox.deadLetters.list())[0]?.key ?? '')
+    await expect.poll(() => seen.length).toBe(4)
+    expect(seen.at(-1)).toMatchObject({ title: secret })
+  })
+
+  test('that leaves the title shows it', async () => {
+    const { receiver } = await withSecret()
+    const text = await pagesOf(receiver, { redact: ({ note: _, ...payload }) => payload })
+    expect(text).toContain(secret)
+    expect(text).not.toContain('a note')
+  })
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    ['returns nothing', () => undefined],
+    ['returns a promise', async () => ({ title: secret })],
+  ])('that %s hides the payload', async (_, redact) => {
+    const { receiver } = await withSecret()
+    const text = await pagesOf(receiver, { redact: redact as never })
+    expect(text).not.toContain(secret)
+    expect(text).toContain('It is hidden here')
+  })
+})
+
+describe('an unreadable delivery', () => {
+  const show = async (body: string | Uint8Array, options: DashboardOptions) => {
+    const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+    const now = new Date('2026-03-01T12:00:00Z')
+    const unreadable = { reason: 'type is missing', receivedAt: now, eventId: undefined, body: bytes }
+    const common = { key: 'unreadable:1', receivedAt: now, attempts: 0, completed: [], failures: [], diedAt: now }
+    const deadLetter: DeadLetter = { ...common, event: undefined, unreadable }
+    const deadLetters = { list: () => [deadLetter], get: () => deadLetter, replay: () => true, discard: () => true }
+    const stats = () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 1 })
+    const page = createDashboard(
+      { inbox: { stats, deadLetters }, name: 'test', logger: silent },
+      { ...options, authorize: () => true },
+    )
+    return (await page.fetch(new Request('http://localhost/event?key=unreadable:1'))).text()
+  }
+
+  test.each([
+    ['as text', '{"title":"Holiday"}', {}, 'Holiday'],
+    ['as a dump', new Uint8Array([0xff, 0xfe]), {}, 'ff fe'],
+    ['changed by a function', '{"title":"Holiday"}', { redact: () => ({ title: '***' }) }, '***'],
+  ])('is shown %s', async (_, body, options, shown) => {
+    expect(await show(body, options)).toContain(shown)
+  })
+
+  test.each([
+    ['by true', '{"title":"Holiday"}', { redact: true as const }],
+    ['where a function gets no object', 'not JSON: Holiday', { redact: (payload: Record<string, unknown>) => payload }],
+  ])('is hidden %s', async (_, body, options) => {
+    const text = await show(body, options)
+    expect(text).not.toContain('Holiday')
+    expect(text).toContain('They are hidden here')
+    expect(text).toContain('type is missing')
+  })
+})
