@@ -1,18 +1,15 @@
 import { hash } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
-import type { MediaEvent } from '../../events/catalogue.ts'
 import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { ParseUnreadable } from '../inbox.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
 import { isAway, type Tables } from './database.ts'
-import { columns, columnsWithoutBody, type DeadEventRow, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
+import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
 import { replayAll } from './replay-all.ts'
-
-/** The payload of the notification that an unreadable delivery has been marked for a replay. */
-export const replayMark = 'replay'
 
 /** The number of dead letters whose keys are read at a time. */
 const pageSize = 1_000
@@ -22,8 +19,7 @@ const oldPageSize = 500
 
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
-  readonly #database: Tables
-  readonly #channel: string
+  readonly #tables: ReplayTables
   readonly #parse: ParseUnreadable | undefined
   readonly #checkOpen: () => void
 
@@ -32,15 +28,21 @@ export class PostgresDeadLetters implements DeadLetters {
    * @param checkOpen throws once the inbox is closing
    */
   constructor(database: Tables, channel: string, parse?: ParseUnreadable, checkOpen = () => {}) {
-    this.#database = database
-    this.#channel = channel
+    this.#tables = {
+      channel,
+      schema: database.schema,
+      query: <Row>(statement: string, values?: unknown[]) => {
+        const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${database.schema}.${table}`)
+        return database.reach(() => database.query<Row>(text, values))
+      },
+    }
     this.#parse = parse
     this.#checkOpen = checkOpen
   }
 
   async list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): Promise<readonly DeadLetter[]> {
     const page = [Math.max(0, limit), Math.max(0, offset)]
-    const rows = await this.#query<DeadLetterRow>(
+    const rows = await this.#tables.query<DeadLetterRow>(
       `SELECT ${columns} FROM $dead_letter ORDER BY id DESC LIMIT $1 OFFSET $2`,
       page,
     )
@@ -53,16 +55,16 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   #rows(keys: readonly string[]): Promise<DeadLetterRow[]> {
-    return this.#query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
+    return this.#tables.query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
   }
 
   /** Lists the keys of the dead letters there are now that match, oldest first. */
   async keys(matches = (_: DeadLetter) => true): Promise<readonly string[]> {
-    const [newest] = await this.#query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
+    const [newest] = await this.#tables.query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
     const keys: string[] = []
     // By id: an offset would skip some when others vanish meanwhile.
     for (let after = '0'; ; ) {
-      const rows = await this.#query<DeadLetterRow>(
+      const rows = await this.#tables.query<DeadLetterRow>(
         `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE id > $1 AND id <= $2
          ORDER BY id LIMIT ${pageSize}`,
         [after, newest?.id ?? '0'],
@@ -80,7 +82,7 @@ export class PostgresDeadLetters implements DeadLetters {
 
   /** Deletes dead letters for good. Returns the keys that one had. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
-    const rows = await this.#query<DeadLetterRow>(
+    const rows = await this.#tables.query<DeadLetterRow>(
       `DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING ${columnsWithoutBody}`,
       [keys.map(hashKey)],
     )
@@ -92,7 +94,7 @@ export class PostgresDeadLetters implements DeadLetters {
     const rows = await this.#rows([key])
     const unreadable = this.#parse && rows.map(toDeadLetter)[0]?.unreadable
     if (this.#parse === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
-    return this.#replace(key, unreadable, await this.#parse(unreadable))
+    return replaceUnreadable(this.#tables, key, unreadable, await this.#parse(unreadable))
   }
 
   /** Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one had. */
@@ -121,85 +123,23 @@ export class PostgresDeadLetters implements DeadLetters {
 
   async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
     const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row) }))
-    const replayed = await this.#putBack(rows.filter(isEvent))
-    const marked = await this.#mark(rows.filter((row) => !isEvent(row)))
+    const replayed = await putBack(this.#tables, rows.filter(isEvent))
+    const marked = await mark(
+      this.#tables,
+      rows.filter((row) => !isEvent(row)),
+    )
     const ids = new Set([...replayed, ...marked])
     return rows.filter(({ id }) => ids.has(id)).map(({ deadLetter }) => deadLetter.key)
-  }
-
-  /** Returns the ids of those that were still there. An event that died again meanwhile has another id, and stays. */
-  async #putBack(rows: readonly DeadEventRow[]): Promise<readonly string[]> {
-    if (rows.length === 0) return []
-    // Postgres could not read the event from the JSON: it may hold characters that Postgres has no text for.
-    const replayed = await this.#query<{ id: string }>(
-      `WITH given AS MATERIALIZED (
-         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[])
-           AS given (id, media, event, received, completed, failed, trace)
-       ), gone AS (
-         DELETE FROM $dead_letter WHERE id IN (SELECT id FROM given) AND event_id IS NOT NULL RETURNING id, event_id
-       ), back AS (
-         INSERT INTO $event (id, media, event, received_at, completed, failed, trace)
-         SELECT event_id, media, event, to_timestamp(received / 1000),
-           ARRAY(SELECT json_array_elements_text(completed)), failed, trace
-         FROM gone JOIN given USING (id)
-       )
-       SELECT id::text, (SELECT pg_notify($8, '')) FROM gone`,
-      [
-        rows.map(({ id }) => id),
-        rows.map(({ deadLetter }) => hashMedia(deadLetter.event.mediaId)),
-        rows.map(({ deadLetter }) => JSON.stringify(deadLetter.event)),
-        rows.map(({ deadLetter }) => deadLetter.receivedAt.getTime()),
-        rows.map(({ deadLetter }) => JSON.stringify(deadLetter.completed)),
-        rows.map(({ deadLetter: { failedAttempts } }) => failedAttempts && JSON.stringify(failedAttempts)),
-        rows.map(({ deadLetter: { trace } }) => trace && JSON.stringify(trace)),
-        this.#channel,
-      ],
-    )
-    return replayed.map(({ id }) => id)
-  }
-
-  async #mark(rows: readonly Row[]): Promise<readonly string[]> {
-    if (rows.length === 0) return []
-    const marked = await this.#query<{ id: string }>(
-      `WITH marked AS (UPDATE $dead_letter SET replay = true WHERE id = ANY ($1::bigint[]) RETURNING id)
-       SELECT id::text, (SELECT pg_notify($2, '${replayMark}')) FROM marked`,
-      [rows.map(({ id }) => id), this.#channel],
-    )
-    return marked.map(({ id }) => id)
-  }
-
-  /** Replaces an unreadable delivery by the event that was parsed of it, unless that event is known. */
-  async #replace(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
-    const rows = await this.#query(
-      `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),
-       new AS (
-         INSERT INTO $key (hash, id) SELECT $2::uuid, nextval($3) FROM gone ON CONFLICT DO NOTHING RETURNING id
-       ), stored AS (
-         INSERT INTO $event (id, media, event, received_at)
-         SELECT id, $4, $5::json, to_timestamp($6::float8 / 1000) FROM new
-       )
-       SELECT pg_notify($7, '') FROM gone`,
-      [
-        hashKey(key),
-        hashKey(event.key),
-        `${this.#database.schema}.event_id`,
-        hashMedia(event.mediaId),
-        JSON.stringify(event),
-        receivedAt.getTime(),
-        this.#channel,
-      ],
-    )
-    return rows.length > 0
   }
 
   /** Keeps an unreadable delivery, unless it is there, and drops the oldest one above the limit. */
   async keepUnreadable({ body, ...unreadable }: UnreadableDelivery): Promise<void> {
     const key = unreadableKey(hash('sha256', body, 'base64url').slice(0, 22))
-    await this.#query(
+    await this.#tables.query(
       `INSERT INTO $dead_letter (hash, dead_letter, body) VALUES ($1, $2, decode($3, 'base64')) ON CONFLICT DO NOTHING`,
       [hashKey(key), JSON.stringify({ ...unreadable, key }), toBase64(body)],
     )
-    await this.#query(
+    await this.#tables.query(
       `DELETE FROM $dead_letter WHERE id = ANY (ARRAY(
          SELECT id FROM $dead_letter WHERE event_id IS NULL ORDER BY id DESC OFFSET ${maxUnreadable}))`,
     )
@@ -207,14 +147,14 @@ export class PostgresDeadLetters implements DeadLetters {
 
   /** Lists the keys of the unreadable deliveries that another program has marked for a replay. */
   async marked(): Promise<readonly string[]> {
-    const rows = await this.#query<DeadLetterRow>(
+    const rows = await this.#tables.query<DeadLetterRow>(
       `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE replay ORDER BY id`,
     )
     return rows.map((row) => toDeadLetter(row).key)
   }
 
   async unmark(key: string): Promise<void> {
-    await this.#query('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
+    await this.#tables.query('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
   }
 
   /**
@@ -222,32 +162,19 @@ export class PostgresDeadLetters implements DeadLetters {
    * @returns `true` if there may be more
    */
   async updateOld(): Promise<boolean> {
-    const rows = await this.#query<DeadLetterRow>(
+    const rows = await this.#tables.query<DeadLetterRow>(
       `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE media IS NULL AND event_id IS NOT NULL
        ORDER BY id LIMIT ${oldPageSize}`,
     )
     if (rows.length === 0) return false
-    await this.#query(
+    await this.#tables.query(
       `UPDATE $dead_letter SET media = given.media FROM unnest($1::bigint[], $2::bigint[]) AS given (id, media)
        WHERE dead_letter.id = given.id`,
       [rows.map(({ place }) => place), rows.map((row) => hashMedia(toDeadLetter(row).event?.mediaId ?? ''))],
     )
     return rows.length === oldPageSize
   }
-
-  /** Runs a statement in which `$dead_letter` and others are the names of tables. */
-  #query<Result>(statement: string, values?: unknown[]): Promise<Result[]> {
-    const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${this.#database.schema}.${table}`)
-    return this.#database.reach(() => this.#database.query<Result>(text, values))
-  }
 }
-
-interface Row {
-  readonly id: string
-  readonly deadLetter: DeadLetter
-}
-
-const isEvent = (row: Row): row is DeadEventRow => row.deadLetter.event !== undefined
 
 /** Answers that a delivery was not replayed, because it still cannot be parsed. */
 function ifMalformed(error: unknown): false {
