@@ -188,7 +188,10 @@ export interface EventQuery {
 /** A page of events. */
 export interface EventPage {
   readonly events: readonly EventRecord[]
-  /** Present if there may be more. */
+  /**
+   * Present if there may be more. The page can be shorter than `limit` then, or even empty: an inbox reads a bounded number
+   * of events for a page, and few of them may match.
+   */
   readonly cursor?: string | undefined
 }
 

@@ -8,7 +8,13 @@ import { SqliteInbox } from './sqlite/sqlite-inbox.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
-export { type InboxFile, type InboxFileStats, openInboxFile } from './sqlite/inspection.ts'
+export {
+  type InboxFile,
+  type InboxFileDeadLetters,
+  type InboxFileEvents,
+  type InboxFileStats,
+  openInboxFile,
+} from './sqlite/inspection.ts'
 export type { Synchronous } from './sqlite/synchronous.ts'
 export type { SqliteTransactional } from './sqlite/transactions.ts'
 

@@ -3,6 +3,7 @@ import { Closing } from '../../internal/closing.ts'
 import type { DurableObjectInboxOptions } from '../durable-object.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import type { DeadLetters, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { measure } from '../shared/measured.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
 import { Shards } from './shards.ts'
@@ -13,6 +14,7 @@ export class WorkerInbox implements Inbox {
   readonly deadLetters: DeadLetters
   readonly events: ShardedEvents
   readonly #shards: Shards
+  readonly #measured: InboxHost['measured']
   readonly #closing = new Closing(
     'the inbox is closing',
     (): Promise<CloseReport> => Promise.resolve({ unfinished: [] }),
@@ -20,13 +22,16 @@ export class WorkerInbox implements Inbox {
 
   constructor(host: InboxHost, options: Required<DurableObjectInboxOptions>) {
     this.#shards = new Shards(options)
+    this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))
     this.events = new ShardedEvents(this.#shards)
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    return this.#shards.ask<Acceptance>(this.#shards.of(accepted.event.mediaId), 'accept', accepted)
+    const measured = this.#measured
+    const ask = () => this.#shards.ask<Acceptance>(this.#shards.of(accepted.event.mediaId), 'accept', accepted)
+    return measured === undefined ? ask() : measure(measured, 'accept', ask)
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

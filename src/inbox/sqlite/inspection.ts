@@ -35,7 +35,7 @@ export interface InboxFileStats extends InboxStats {
 }
 
 /** The dead letters in the file of an inbox, newest first. */
-export interface FileDeadLetters extends DeadLetters {
+export interface InboxFileDeadLetters extends DeadLetters {
   list(options?: { readonly limit?: number; readonly offset?: number }): readonly DeadLetter[]
   get(key: string): DeadLetter | undefined
   /** Lists the keys of all dead letters, oldest first. */
@@ -53,7 +53,7 @@ export interface FileDeadLetters extends DeadLetters {
 }
 
 /** The events in the file of an inbox. */
-export interface FileEvents extends InboxEvents {
+export interface InboxFileEvents extends InboxEvents {
   list(query?: EventQuery): Promise<EventPage>
   get(key: string): EventRecord | undefined
   /**
@@ -67,9 +67,9 @@ export interface FileEvents extends InboxEvents {
 export interface InboxFile extends ReadableInbox {
   /** Counts the events in the file by state. */
   stats(): InboxFileStats
-  readonly deadLetters: FileDeadLetters
+  readonly deadLetters: InboxFileDeadLetters
   /** Lists events, and retries them. The file does not say which are running: those are `waiting` here. */
-  readonly events: FileEvents
+  readonly events: InboxFileEvents
   history(mediaId: string): Promise<readonly EventRecord[]>
   /**
    * Returns the minutes since then in which something was done, oldest first, of all processes. The process that has the

@@ -1,9 +1,7 @@
-import type { Handling } from '../shared/handling.ts'
-import type { Jobs } from '../shared/jobs.ts'
 import type { Commits } from './commits.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import type { SqliteEvents } from './events.ts'
-import type { SqliteJob } from './job.ts'
+import type { TakeUpOptions } from './take-up.ts'
 
 /** The table of the events whose retry another process has asked for. */
 export class SqliteRetries {
@@ -40,16 +38,25 @@ export class SqliteRetries {
   }
 }
 
-/** Starts the attempts that another process has asked for. Rejects if it cannot record that it has. */
-export async function retryAsked(
-  retries: SqliteRetries,
-  commits: Commits,
-  jobs: Jobs<SqliteJob>,
-  handling: Handling<SqliteJob>,
-): Promise<void> {
-  const rows = retries.asked()
-  if (rows.length === 0) return
-  // First, so that one request never starts two attempts.
-  const wanted = new Set(await commits.add(() => retries.forget(rows)))
-  for (const job of [...jobs]) if (wanted.has(job.row)) handling.retryNow(job)
+/** The parts of the inbox that starting these retries uses. */
+export interface AskedRetriesOptions
+  extends Pick<TakeUpOptions, 'jobs' | 'handling' | 'logger' | 'hasStopped' | 'lookAgain'> {
+  readonly retries: SqliteRetries
+  readonly commits: Commits
+}
+
+/** Starts the attempts that another process has asked for. */
+export async function startAsked(options: AskedRetriesOptions): Promise<void> {
+  const { retries, commits, jobs, handling, logger, hasStopped, lookAgain } = options
+  try {
+    const rows = retries.asked()
+    if (rows.length === 0) return
+    // First, so that one request never starts two attempts.
+    const wanted = new Set(await commits.add(() => retries.forget(rows)))
+    for (const job of [...jobs]) if (wanted.has(job.row)) handling.retryNow(job)
+  } catch (error) {
+    if (hasStopped()) return
+    logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
+    lookAgain()
+  }
 }

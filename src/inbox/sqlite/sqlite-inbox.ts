@@ -25,7 +25,7 @@ import { SqliteJob } from './job.ts'
 import { SqliteLedger } from './ledger.ts'
 import { OpenDeadLetters } from './open-dead-letters.ts'
 import { OpenEvents } from './open-events.ts'
-import { retryAsked, SqliteRetries } from './retries.ts'
+import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
 import { TakeUp } from './take-up.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { SqliteUpkeep } from './upkeep.ts'
@@ -53,7 +53,7 @@ export class SqliteInbox implements Inbox {
   readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
   readonly #takeUp: TakeUp
-  readonly #retries: SqliteRetries
+  readonly #asked: AskedRetriesOptions
   readonly #activity: SqliteActivity
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -76,7 +76,7 @@ export class SqliteInbox implements Inbox {
     this.#ledger = new SqliteLedger(this.#commits, file, host)
     const { concurrency, maxDeadLetters } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    this.#takeUp = new TakeUp({
+    const takeUp = {
       file,
       jobs: this.#jobs,
       handling: this.#handling,
@@ -84,7 +84,9 @@ export class SqliteInbox implements Inbox {
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       lookAgain: () => this.#upkeep.suspect(),
-    })
+    }
+    this.#takeUp = new TakeUp(takeUp)
+    this.#asked = { ...takeUp, commits: this.#commits, retries: new SqliteRetries(database, events) }
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
@@ -96,7 +98,6 @@ export class SqliteInbox implements Inbox {
       jobs: this.#jobs,
       retryNow: (job) => this.#retryNow(job),
     })
-    this.#retries = new SqliteRetries(database, events)
     this.#activity = new SqliteActivity(database, this.#commits, logger)
     this.#upkeep = new SqliteUpkeep({
       database,
@@ -117,7 +118,7 @@ export class SqliteInbox implements Inbox {
   #takeOver(): void {
     this.#file.events.bringForward()
     // Their events are due, and are taken up now.
-    this.#retries.forget(this.#retries.asked())
+    this.#asked.retries.forget(this.#asked.retries.asked())
     this.#takeUp.all()
     this.deadLetters.replayMarked()
     this.#ledger.investigate(this.#jobs, this.#limits.concurrency)
@@ -128,11 +129,7 @@ export class SqliteInbox implements Inbox {
     if (!this.#commits.isOwner()) return
     void this.#takeUp.missing()
     this.deadLetters.replayMarked()
-    retryAsked(this.#retries, this.#commits, this.#jobs, this.#handling).catch((error) => {
-      if (this.#closing.hasStarted) return
-      this.#logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
-      this.#upkeep.suspect()
-    })
+    void startAsked(this.#asked)
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {

@@ -2,25 +2,35 @@ import { durableObjectInbox, type InboxObject, inboxObject } from '../../../src/
 import type { CloseOptions, Inbox, InboxHost } from '../../../src/inbox/inbox.ts'
 import { storageInNode } from './storage-in-node.ts'
 
-// Deaths of the same millisecond have an order within an object only, and tests are quick.
-const shards = 1
-
 /**
  * The objects of an inbox, made when they are first asked, with the Worker's inbox in front of them. All of it runs in Node,
  * and everything between the two goes through requests.
  */
 export class ObjectsInNode {
+  /** What the objects were asked for. */
+  readonly asked: { readonly name: string; readonly step: string }[] = []
   readonly storages: ReturnType<typeof storageInNode>[] = []
   readonly #inboxes: Inbox[] = []
   readonly #byName = new Map<string, InboxObject>()
 
+  readonly #shards: number
+
+  /** @param shards 1 by default: deaths of the same millisecond have an order within an object only, and tests are quick */
+  constructor(shards = 1) {
+    this.#shards = shards
+  }
+
   open(host: InboxHost): Inbox {
-    const get = (id: object) => this.#get((id as { name: string }).name, host)
+    const ask = (id: object, request: Request, step: string) => {
+      const { name } = id as { name: string }
+      this.asked.push({ name, step })
+      return this.#get(name, host).fetch(request)
+    }
     const worker = durableObjectInbox({
-      shards,
+      shards: this.#shards,
       namespace: {
         idFromName: (name) => ({ name }),
-        get: (id) => ({ fetch: (url, init) => get(id).fetch(new Request(url, init)) }),
+        get: (id) => ({ fetch: (url, init) => ask(id, new Request(url, init), JSON.parse(init.body).step) }),
       },
     }).open(host)
     return Object.assign(worker, { close: this.#closing(worker.close.bind(worker)) })
