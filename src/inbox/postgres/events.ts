@@ -63,8 +63,9 @@ export class PostgresEvents implements InboxEvents {
         selectOf(table, schema, `${columnsOf[table].id} = (SELECT id FROM ${schema}.key WHERE hash = $1)`),
       )
       .join(' UNION ALL ')
-    const [row] = await this.#rows<EventRow>({ text, values: [hashKey(key)] })
-    return row && toRecord(row, this.#waitingIds())
+    const rows = await this.#rows<EventRow>({ text, values: [hashKey(key)] })
+    const waiting = this.#waitingIds()
+    return rows.map((row) => toRecord(row, waiting)).find((record) => record.key === key)
   }
 
   async retryNow(key: string): Promise<boolean> {

@@ -129,7 +129,8 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
 /**
  * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
  * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
- * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its row.
+ * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its
+ * row. The id of a handled event is taken only where the sequence began again, as after a failover to a logical replica.
  */
 function statements(schema: string): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
@@ -145,6 +146,7 @@ function statements(schema: string): Record<Kind, string> {
         DELETE FROM ${schema}.event USING ${given} given WHERE ${own} RETURNING event.id, media, row
       ), handled AS (
         INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, (row ->> 2)::json FROM gone
+        ON CONFLICT (id) DO UPDATE SET media = excluded.media, record = excluded.record
       )
       SELECT id::text FROM gone`,
     letGo: `

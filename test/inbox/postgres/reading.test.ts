@@ -157,6 +157,18 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       ).toEqual(['failed'])
   })
 
+  test('are recorded where the sequence of their ids began again, as on a logical replica', async () => {
+    const receiver = postgres.receiver({}, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
+    await receiver.ready()
+    await accept(receiver, 'before')
+    await vi.waitFor(async () => expect(await receiver.inbox.events?.get('before')).toMatchObject({ state: 'handled' }))
+    await postgres.query("SELECT setval('$schema.event_id', 1, false)")
+    await accept(receiver, 'after')
+    await vi.waitFor(async () => expect(await receiver.inbox.events?.get('after')).toMatchObject({ state: 'handled' }))
+    expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+    expect(await receiver.inbox.events?.get('before')).toBe(undefined)
+  })
+
   test('are forgotten with their keys, also where a process of version 1 has removed the keys', async () => {
     const receiver = postgres.receiver({ ttlMs: 400 }, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
     await receiver.ready()
