@@ -1,6 +1,7 @@
 import type { EventPage, EventQuery, EventState } from '../../../inbox/reading.ts'
 import { WebhookError } from '../../../index.ts'
 import { UsageError } from '../../shared/flags.ts'
+import type { Screen } from '../../shared/screen.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { counted, eventsText, shellQuoted } from './print.ts'
@@ -16,13 +17,22 @@ function checkState({ events: { states } }: OpenedInbox, state: EventState | und
   throw new Error(why[state as keyof typeof why] ?? `this inbox has no events that are ${state}`)
 }
 
-async function listed({ events }: OpenedInbox, query: EventQuery): Promise<EventPage> {
+/** Returns the next page with events on it. An inbox reads a bounded number of events for a page, and none may match. */
+async function nextPage({ events }: OpenedInbox, query: EventQuery, { signal, progress }: Screen): Promise<EventPage> {
   try {
-    return await events.list(query)
+    let page = await events.list(query)
+    while (page.events.length === 0 && page.cursor !== undefined) {
+      signal.throwIfAborted()
+      progress('searching')
+      page = await events.list({ ...query, cursor: page.cursor })
+    }
+    return page
   } catch (error) {
     if (!(error instanceof WebhookError && error.code === 'invalid_option')) throw error
     // The flags have checked the rest.
     throw new UsageError('--cursor has to come from the page before, with the same flags', { cause: error })
+  } finally {
+    progress(undefined)
   }
 }
 
@@ -40,7 +50,7 @@ export const events: Action = {
       ...(limit !== undefined && { limit }),
       ...(cursor !== undefined && { cursor }),
     }
-    const page = await listed(inbox, query)
+    const page = await nextPage(inbox, query, screen)
     if (json) {
       screen.json(page)
       return 0

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { events } from '../../src/cli/commands/inbox/events.ts'
+import type { OpenedInbox, Target } from '../../src/cli/commands/inbox/target.ts'
+import { createScreen } from '../../src/cli/shared/screen.ts'
+import type { EventQuery } from '../../src/inbox/reading.ts'
+import { eventOf } from '../../src/testing/contract/handling.ts'
+
+const target: Target = { kind: 'file', address: 'inbox.db', name: undefined }
+
+/** Runs `events` over an inbox with these pages. Its first page is number 0, and the cursor is the number of the next. */
+async function eventsOf(pages: readonly (readonly string[])[]) {
+  const asked: EventQuery[] = []
+  const list = (query: EventQuery) => {
+    asked.push(query)
+    const number = Number(query.cursor ?? 0)
+    const found = (pages[number] ?? []).map((key) => {
+      const { event, receivedAt } = eventOf(key)
+      const { type, mediaId } = event
+      return { key, event, receivedAt, type, mediaId, state: 'handled', attempts: 1, completed: [], failedAttempts: [] }
+    })
+    return number + 1 < pages.length ? { events: found, cursor: `${number + 1}` } : { events: found }
+  }
+  let output = ''
+  const stdout = { write: (text: string) => (output += text) }
+  const signal = new AbortController().signal
+  const screen = createScreen({ stdout, stderr: stdout, stdin: undefined as never, env: {}, signal })
+  const inbox = { events: { states: ['handled'], list } } as unknown as OpenedInbox
+  const values = { type: 'encoding.finished' } as never
+  const code = await events.run?.({ inbox, target, values, words: [], screen })
+  return { code, output, asked }
+}
+
+test('goes on to search while pages are empty', async () => {
+  const { code, output, asked } = await eventsOf([[], [], ['one'], ['two']])
+  expect(code).toBe(0)
+  expect(output).toMatch(/ one\n1 event\nThere can be more\. Repeat the command with --cursor=3\n$/)
+  expect(asked).toEqual(
+    [undefined, '1', '2'].map((cursor) => ({ type: 'encoding.finished', ...(cursor && { cursor }) })),
+  )
+})
+
+test('says that there is none after the last page', async () => {
+  const { output } = await eventsOf([[], []])
+  expect(output).toBe('0 events\n')
+})
