@@ -25,7 +25,7 @@ const inbox = () => ({ inbox: memoryInbox() })
 const transactions = { write() {}, texts: () => [] }
 
 test('The suite of inboxes skips the tests of features that an inbox does not have, and says why', () => {
-  const all = registered((runner) => inboxContract(inbox, runner, { transactions: true }))
+  const all = registered((runner) => inboxContract(inbox, runner, { transactions: true, reads: true }))
   expect(all.run).toEqual(expect.arrayContaining([order, transaction]))
   expect(all.skipped).toEqual([])
 
@@ -35,7 +35,9 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
   expect(some.run).not.toEqual(expect.arrayContaining([order]))
   expect(some.run.length + some.skipped.length).toBe(all.run.length)
 
-  const handingOver = registered((runner) => inboxContract(inbox, runner, { transactions: true, keepsEvents: false }))
+  const handingOver = registered((runner) =>
+    inboxContract(inbox, runner, { transactions: true, reads: true, keepsEvents: false }),
+  )
   expect(handingOver.skipped).toContain('discards a dead letter (its features do not have keepsEvents: true)')
   expect(handingOver.skipped).toContain('counts its events (its features do not have keepsEvents: true)')
   expect(handingOver.run.length + handingOver.skipped.length).toBe(all.run.length)
@@ -51,7 +53,7 @@ test('The suite of stores skips the test of an outage for a store without a conn
 })
 
 test.each<[string, (runner: Runner) => void]>([
-  ['lacks what its features promise', (runner) => inboxContract(inbox, runner, { transactions: true })],
+  ['lacks what its features promise', (runner) => inboxContract(inbox, runner, { transactions: true, reads: true })],
   ['has what its features lack', (runner) => inboxContract(() => ({ ...inbox(), transactions }), runner)],
 ])('An inbox whose subject %s fails each test', async (_, suite) => {
   const message = 'give the subject `transactions` and the suite `{ transactions: true }`, or neither'

@@ -180,7 +180,9 @@ describe('the contract suite of inboxes with transactions', () => {
   const right = subjectOf(() => () => ({}))
 
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
-    expect(await failuresOf((runner) => inboxContract(right, runner, { transactions: true }), name)).toEqual({})
+    expect(
+      await failuresOf((runner) => inboxContract(right, runner, { transactions: true, reads: true }), name),
+    ).toEqual({})
   })
 
   test('catches an inbox that has transactions, although its subject does not say so', async () => {
@@ -189,14 +191,17 @@ describe('the contract suite of inboxes with transactions', () => {
       return rest
     }
     const caughtBy = 'has transactions if and only if its subject says so'
-    expect(await failuresOf((runner) => inboxContract(subject, runner), caughtBy)).toEqual({
+    expect(await failuresOf((runner) => inboxContract(subject, runner, { reads: true }), caughtBy)).toEqual({
       [caughtBy]: expect.stringContaining('expected true to be false'),
     })
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(
-      await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, { transactions: true }), caughtBy),
+      await failuresOf(
+        (runner) => inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true }),
+        caughtBy,
+      ),
     ).toEqual({ [caughtBy]: expect.stringContaining(message) })
   })
 })
