@@ -29,31 +29,40 @@ const length = handling + durations
 export class ActivityRecorder implements ActivityObserver {
   readonly #minutes = new Map<number, MinuteNumbers>()
   readonly #changed = new Set<number>()
+  /** The minute that changed last, until it is taken. It is looked up once, since there are several counts an event. */
+  #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
   delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
     if (status !== 200) return this.#count(rejected)
     if (outcome === 'ignored') return
-    this.#count(outcome === 'duplicate' ? duplicates : accepted)
-    this.#count(acknowledgement + bucketOf(durationMs))
+    this.#count(outcome === 'duplicate' ? duplicates : accepted, acknowledgement + bucketOf(durationMs))
   }
 
   attempt({ outcome, sinceReceivedMs }: { outcome: string; sinceReceivedMs: number }): void {
     if (outcome === 'stopped') return
     if (outcome !== 'handled') return this.#count(failed)
-    this.#count(handled)
-    this.#count(handling + bucketOf(sinceReceivedMs))
+    this.#count(handled, handling + bucketOf(sinceReceivedMs))
   }
 
-  #count(index: number): void {
+  #count(index: number, duration?: number): void {
+    const numbers = this.#numbers()
+    numbers[index] = (numbers[index] as number) + 1
+    if (duration !== undefined) numbers[duration] = (numbers[duration] as number) + 1
+  }
+
+  /** Returns the numbers of this minute, which change now. */
+  #numbers(): MinuteNumbers {
     const minute = Math.floor(Date.now() / minuteMs)
+    if (this.#current?.minute === minute) return this.#current.numbers
     let numbers = this.#minutes.get(minute)
     if (numbers === undefined) {
       numbers = new Array<number>(length).fill(0)
       this.#minutes.set(minute, numbers)
       this.#forget(minute - activityKeptMs / minuteMs)
     }
-    numbers[index] = (numbers[index] as number) + 1
     this.#changed.add(minute)
+    this.#current = { minute, numbers }
+    return numbers
   }
 
   #forget(before: number): void {
@@ -64,6 +73,7 @@ export class ActivityRecorder implements ActivityObserver {
   takeChanged(): readonly (readonly [startedAt: Date, numbers: MinuteNumbers])[] {
     const changed = [...this.#changed].flatMap((minute) => this.#entry(minute))
     this.#changed.clear()
+    this.#current = undefined
     return changed
   }
 
@@ -80,8 +90,9 @@ export class ActivityRecorder implements ActivityObserver {
 }
 
 function bucketOf(durationMs: number): number {
-  const index = durationBounds.findIndex((bound) => durationMs <= bound)
-  return index === -1 ? durationBounds.length : index
+  let index = 0
+  while (index < durationBounds.length && durationMs > (durationBounds[index] as number)) index++
+  return index
 }
 
 /** Makes the activity of stored numbers, oldest first. The numbers of a minute can come from several processes. */
