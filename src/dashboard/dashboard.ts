@@ -27,7 +27,9 @@ export function dashboard(
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
     throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
   const { inbox, setup, observe } = receiver
-  return createDashboard({ inbox, name: setup.inbox.name, logger: setup.logger, observe }, options)
+  const { name } = setup.inbox
+  const isQueue = inbox.handleMessage !== undefined
+  return createDashboard({ inbox, name, logger: setup.logger, isQueue, observe }, options)
 }
 
 /** Makes the page of an inbox that no receiver has opened, too. */

@@ -14,6 +14,8 @@ export interface Shown {
   /** Named in the heading, such as `memoryInbox`. */
   readonly name: string
   readonly logger: Logger
+  /** `true` if it hands its events to a queue, and knows nothing of them. */
+  readonly isQueue?: boolean
   /** The receiver's, to count what this process does. Absent for an inbox that was opened to look into it. */
   readonly observe?: Receiver['observe']
 }
@@ -30,6 +32,7 @@ export interface Subject {
   readonly inbox: ReadableInbox
   readonly name: string
   readonly logger: Logger
+  readonly isQueue: boolean
   /** Absent if nobody counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
@@ -38,14 +41,19 @@ export interface Subject {
   readonly notices: Notices
 }
 
-export function subjectOf({ inbox, name, logger, observe }: Shown, { redact }: DashboardOptions): Subject {
-  const causes = new Causes(inbox)
+export function subjectOf(
+  { inbox, name, logger, isQueue = false, observe }: Shown,
+  { redact }: DashboardOptions,
+): Subject {
+  const redaction = new Redaction(redact, logger)
+  const causes = new Causes(inbox, redaction)
   return {
     inbox,
     name,
     logger,
+    isQueue,
     activity: activityOf(inbox, observe),
-    redaction: new Redaction(redact, logger),
+    redaction,
     causes,
     jobs: new Jobs(inbox, () => causes.forget()),
     notices: new Notices(),

@@ -6,10 +6,12 @@ interface ShellProps {
   readonly assets: string
   /** The id of the element to which the first link skips, and its name. */
   readonly skipTo: readonly [id: string, name: string]
+  /** `true`: a browser without script reads it again every 2 s. */
+  readonly refreshes?: boolean | undefined
 }
 
 /** A document with the style and the script of its page. */
-export function Shell({ title, assets, skipTo: [id, name], children }: PropsWithChildren<ShellProps>) {
+export function Shell({ title, assets, skipTo: [id, name], refreshes, children }: PropsWithChildren<ShellProps>) {
   return (
     <html lang="en" data-assets={assets}>
       <head>
@@ -20,6 +22,11 @@ export function Shell({ title, assets, skipTo: [id, name], children }: PropsWith
         <link rel="icon" href={`${assets}/icon.svg`} />
         <link rel="stylesheet" href={`${assets}/style.css`} />
         <script type="module" src={`${assets}/browser.js`} />
+        {refreshes && (
+          <noscript>
+            <meta http-equiv="refresh" content="2" />
+          </noscript>
+        )}
       </head>
       <body>
         <a class="skip" href={`#${id}`}>

@@ -12,10 +12,12 @@ export function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
 }
 
 /** Shows a dead letter as a row of a list. */
-export function rowOfDead({ redaction }: Subject, { key, event, diedAt, attempts, failures }: DeadRow): Row {
-  const [type, mediaId, title] = [event?.type, event?.mediaId, event && redaction.title(event)]
-  return { key, state: 'dead', type, mediaId, title, attempts, at: diedAt, message: textOf(failures) }
-}
+export const rowOfDead = ({ diedAt, failures, ...row }: DeadRow): Row => ({
+  ...row,
+  state: 'dead',
+  at: diedAt,
+  message: textOf(failures),
+})
 
 const textOf = (failures: readonly HandlerFailure[]): string | undefined =>
   failures.length === 0 ? undefined : failures.map(({ message }) => message).join('; ')

@@ -64,7 +64,7 @@ export function Failures({ failures, isUnreadable }: FailuresProps) {
 }
 
 function typesOf({ rows }: Cause): string {
-  const types = new Set(rows.flatMap(({ event }) => event?.type ?? []))
+  const types = new Set(rows.flatMap(({ type }) => type ?? []))
   const [first] = types
   if (first === undefined) return ''
   return `${types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`}, `.slice(0, 200)

@@ -46,12 +46,7 @@ function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
       </div>
       <CauseActions page={page} cause={cause} />
       <SelectionForm page={page} buttons={<Buttons page={page} />}>
-        <Rows
-          page={page}
-          rows={shown.map((row) => rowOfDead(page.subject, row))}
-          timeName="Died"
-          selectable={['dead']}
-        />
+        <Rows page={page} rows={shown.map((row) => rowOfDead(row))} timeName="Died" selectable={['dead']} />
       </SelectionForm>
       {last > 1 && (
         <nav class="pager" aria-label="Pages of dead letters">
@@ -83,7 +78,8 @@ interface AllCausesProps {
 }
 
 function AllCauses({ page, report: { causes, grouped }, count }: AllCausesProps) {
-  if (grouped === 0) return <p>There are none: no event was given up.</p>
+  if (grouped === 0)
+    return <p>{page.subject.isQueue ? 'The queue keeps them.' : 'There are none: no event was given up.'}</p>
   const until = String(Math.max(...causes.map(({ rows }) => rows[0]?.diedAt.getTime() ?? 0)))
   return (
     <>

@@ -7,7 +7,12 @@ import type { Answer, PageState } from './page-state.ts'
 /** A whole page: its heading and navigation, the result of the last action, and what the answer shows. */
 export function Document({ page, answer }: { page: PageState; answer: Answer }) {
   return (
-    <Shell title={`${answer.title} – Inbox`} assets={page.at('').replace(/\/$/, '')} skipTo={['main', 'the content']}>
+    <Shell
+      title={`${answer.title} – Inbox`}
+      assets={page.at('').replace(/\/$/, '')}
+      skipTo={['main', 'the content']}
+      refreshes={answer.changes}
+    >
       <header>
         <div class="row">
           <p class="brand">

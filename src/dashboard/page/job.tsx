@@ -12,7 +12,7 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  return { title: titleOf(job), body: <Progress page={page} job={job} /> }
+  return { title: titleOf(job), body: <Progress page={page} job={job} />, changes: job.state === 'running' }
 }
 
 const titleOf = ({ act, total, state }: Job): string => {

@@ -1,20 +1,23 @@
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
-import { storyOfMedia } from '../reading/story.ts'
-import { rowOfRecord } from './as-row.ts'
+import { Section } from '../../page/section.tsx'
+import { storyOfMedia, unreadableOf } from '../reading/story.ts'
+import { rowOfDead, rowOfRecord } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows, SelectionForm } from './rows.tsx'
 
 /** The events of a media, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
-  const { inbox, redaction } = page.subject
+  const { inbox, redaction, causes } = page.subject
   const id = page.query.get('id') ?? ''
   const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
+  const { deadLetters } = await inbox.stats()
+  const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
   const rows = records.map((record) => rowOfRecord(page.subject, record))
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {
     title: 'Media',
-    status: rows.length === 0 ? 404 : 200,
+    status: rows.length + unreadable.length === 0 ? 404 : 200,
     body: (
       <>
         <div class="card">
@@ -32,11 +35,16 @@ export async function showMedia(page: PageState): Promise<Answer> {
         </div>
         <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
         {rows.length === 0 ? (
-          <p>Nothing is known of an event or a media with this id.</p>
+          <p>No event of this media is known, and no event has this key.</p>
         ) : (
           <SelectionForm page={page} buttons={<button type="submit">Replay the selected</button>}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />
           </SelectionForm>
+        )}
+        {unreadable.length > 0 && (
+          <Section id="unreadable" title="Unreadable deliveries that mention it">
+            <Rows page={page} rows={unreadable.map((each) => rowOfDead(causes.rowOf(each)))} timeName="Received" />
+          </Section>
         )}
       </>
     ),

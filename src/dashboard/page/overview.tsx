@@ -1,14 +1,14 @@
-import type { EventRecord, EventState, InboxStats } from '../../inbox/reading.ts'
+import type { EventRecord, EventState } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { words } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfRecord } from './as-row.ts'
 import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
+import { Counts } from './counts.tsx'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
-import { Ago } from './times.tsx'
 
 /** The most causes, and events, that are shown here. */
 const shownCauses = 5
@@ -16,7 +16,7 @@ const shownEvents = 5
 
 /** What waits and how old it is, why events are not handled, and what was done lately. */
 export async function showOverview(page: PageState): Promise<Answer> {
-  const { inbox, causes, jobs } = page.subject
+  const { inbox, causes, jobs, isQueue } = page.subject
   const stats = await inbox.stats()
   const report = await causes.read(stats.deadLetters)
   const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
@@ -37,8 +37,9 @@ export async function showOverview(page: PageState): Promise<Answer> {
             <a href={page.at('job', { id })}>{words[act].ing} is in progress</a>
           </p>
         ))}
-        <Counts page={page} stats={stats} oldest={oldest} />
-        <Failing page={page} report={report} />
+        <Limits page={page} />
+        {!isQueue && <Counts page={page} stats={stats} oldest={oldest} />}
+        {!isQueue && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <Charts page={page} />
       </>
@@ -53,79 +54,17 @@ const oldestOf = async (
 ): Promise<readonly EventRecord[]> =>
   inbox.events?.states.includes(state) ? (await inbox.events.list({ state, order: 'oldest', limit })).events : []
 
-interface CountsProps {
-  readonly page: PageState
-  readonly stats: InboxStats
-  readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
-}
-
-function Counts({ page, stats, oldest }: CountsProps) {
-  const { waiting, running, retrying, deadLetters } = stats
-  const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
-  const canList = page.subject.inbox.events !== undefined
-  const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
-  return (
-    <>
-      <p class="unseen" data-news>
-        {news}
+/** What cannot be known here. */
+function Limits({ page: { subject } }: { page: PageState }) {
+  if (subject.isQueue)
+    return (
+      <p class="card">
+        This inbox hands its events to a queue: what waits, what is tried again and what was given up is there. Here you
+        see what this process received and handled.
       </p>
-      <ul class="counts">
-        <Count page={page} label="Waiting" count={waiting} oldest={oldest.waiting} href={list('waiting')} />
-        <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
-        <Count
-          page={page}
-          label="Retrying"
-          count={retrying}
-          oldest={oldest.retrying}
-          href={list('retrying')}
-          tone="wait"
-        />
-        <Count
-          page={page}
-          label="Dead letters"
-          count={deadLetters}
-          oldest={oldest.dead}
-          href={page.at('dead-letters')}
-          tone="bad"
-        />
-      </ul>
-    </>
-  )
-}
-
-interface CountProps {
-  readonly page: PageState
-  readonly label: string
-  readonly count: number
-  readonly oldest: Date | undefined
-  readonly href: string | undefined
-  readonly tone?: 'wait' | 'bad'
-}
-
-function Count({ page, label, count, oldest, href, tone }: CountProps) {
-  return (
-    <li class="card">
-      <p class="quiet">{label}</p>
-      <p class={count > 0 && tone ? `count ${tone}` : 'count'}>
-        {href === undefined ? (
-          amount(count)
-        ) : (
-          <a href={href} aria-label={`${amount(count)} ${label.toLowerCase()}`}>
-            {amount(count)}
-          </a>
-        )}
-      </p>
-      <p class="quiet">
-        {count > 0 && oldest ? (
-          <>
-            oldest <Ago at={oldest} now={page.now} />
-          </>
-        ) : (
-          '\u00a0'
-        )}
-      </p>
-    </li>
-  )
+    )
+  if (subject.inbox.events !== undefined) return null
+  return <p class="quiet">This inbox cannot list its events. Beside the counts, it shows its dead letters only.</p>
 }
 
 function Failing({ page, report: { causes } }: { page: PageState; report: CauseReport }) {

@@ -24,6 +24,8 @@ export interface Answer {
   readonly status?: number
   /** `true` for the answer to a form, which its address does not lead to: it is not updated. */
   readonly still?: boolean
+  /** `true` for a page that a browser without script should read again. */
+  readonly changes?: boolean
 }
 
 export function stateOf(subject: Subject, path: string, route: string, given: URLSearchParams): PageState {

@@ -1,12 +1,18 @@
 import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../inbox/reading.ts'
+import type { Redaction } from './redaction.ts'
 
 /** The most dead letters that are grouped: the newest. */
 export const groupedLimit = 10_000
 
 const pageSize = 1_000
 
-/** What a list shows of a dead letter. */
-export interface DeadRow extends Pick<DeadLetter, 'key' | 'event' | 'diedAt' | 'attempts' | 'failures'> {}
+/** What a list shows of a dead letter. Payloads are not kept: ten thousand of them can be large. */
+export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' | 'failures'> {
+  /** Absent for an unreadable delivery, like the next two. */
+  readonly type: string | undefined
+  readonly mediaId: string | undefined
+  readonly title: string | undefined
+}
 
 /** Dead letters for which the same handlers failed, and said the same but for what differs from event to event. */
 export interface Cause {
@@ -30,11 +36,13 @@ export interface CauseReport {
 /** Groups the dead letters of an inbox by cause, and reads them again only once they have changed. */
 export class Causes {
   readonly #inbox: ReadableInbox
+  readonly #redaction: Redaction
   #last: { readonly state: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
   #reading: Promise<CauseReport> | undefined
 
-  constructor(inbox: ReadableInbox) {
+  constructor(inbox: ReadableInbox, redaction: Redaction) {
     this.#inbox = inbox
+    this.#redaction = redaction
   }
 
   /** @param count the number of dead letters that there are */
@@ -57,13 +65,31 @@ export class Causes {
 
   async #group(state: string): Promise<CauseReport> {
     const startedAt = performance.now()
-    const deadLetters = new Map<string, DeadLetter>()
-    for await (const deadLetter of eachDeadLetter(this.#inbox, groupedLimit))
-      deadLetters.set(deadLetter.key, deadLetter)
-    const report = groupByCause([...deadLetters.values()])
+    const seen = new Set<string>()
+    const causes = new Map<string, Cause>()
+    let oldest: Date | undefined
+    for await (const deadLetter of eachDeadLetter(this.#inbox, groupedLimit)) {
+      if (seen.has(deadLetter.key)) continue
+      seen.add(deadLetter.key)
+      const cause = causeOf(deadLetter)
+      const known = causes.get(cause.id) ?? cause
+      causes.set(cause.id, known)
+      known.rows.push(this.rowOf(deadLetter))
+      oldest = deadLetter.diedAt
+    }
+    const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
+    const report = { causes: sorted, grouped: seen.size, oldest }
     const now = performance.now()
     this.#last = { state, report, freshUntil: now + 5 * (now - startedAt) }
     return report
+  }
+
+  /** Shows a dead letter as a list does. */
+  rowOf(deadLetter: DeadLetter): DeadRow {
+    const { key, event, diedAt, attempts } = deadLetter
+    const title = event && this.#redaction.title(event)
+    const failures = failuresOf(deadLetter)
+    return { key, type: event?.type, mediaId: event?.mediaId, title, diedAt, attempts, failures }
   }
 }
 
@@ -74,20 +100,6 @@ export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Nu
     yield* page
     if (page.length < pageSize) return
   }
-}
-
-function groupByCause(deadLetters: readonly DeadLetter[]): CauseReport {
-  const causes = new Map<string, Cause>()
-  for (const deadLetter of deadLetters) {
-    const { key, event, diedAt, attempts } = deadLetter
-    const failures = failuresOf(deadLetter)
-    const cause = causeOf(deadLetter)
-    const known = causes.get(cause.id) ?? cause
-    causes.set(cause.id, known)
-    known.rows.push({ key, event, diedAt, attempts, failures })
-  }
-  const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
-  return { causes: sorted, grouped: deadLetters.length, oldest: deadLetters.at(-1)?.diedAt }
 }
 
 /** Finds the cause of a dead letter. */

@@ -1,6 +1,6 @@
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { deadRecord } from '../../inbox/shared/dead-record.ts'
-import { eachDeadLetter, groupedLimit } from './causes.ts'
+import { type CauseReport, eachDeadLetter, groupedLimit } from './causes.ts'
 
 /** What an inbox knows of a key. */
 export interface Story {
@@ -43,4 +43,24 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
     if (record !== undefined) records.push(record)
   }
   return { records: records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime()), deadLettersOnly: true }
+}
+
+/** The most unreadable deliveries that are searched for a media: the newest. */
+const searchedUnreadable = 100
+
+/** Finds the unreadable deliveries whose bytes hold the id of a media. */
+export async function unreadableOf(
+  inbox: ReadableInbox,
+  { causes }: CauseReport,
+  mediaId: string,
+): Promise<DeadLetter[]> {
+  const rows = causes.flatMap((cause) => (cause.isUnreadable ? cause.rows : []))
+  const newest = rows.sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime()).slice(0, searchedUnreadable)
+  const found: DeadLetter[] = []
+  for (const { key } of newest) {
+    const deadLetter = await inbox.deadLetters.get(key)
+    const text = new TextDecoder().decode(deadLetter?.unreadable?.body)
+    if (deadLetter !== undefined && text.includes(mediaId)) found.push(deadLetter)
+  }
+  return found
 }

@@ -1,0 +1,80 @@
+import type { EventState, InboxStats } from '../../inbox/reading.ts'
+import { amount } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Ago } from './times.tsx'
+
+interface CountsProps {
+  readonly page: PageState
+  readonly stats: InboxStats
+  readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
+}
+
+/** The number of events in each state, and the age of the oldest. */
+export function Counts({ page, stats, oldest }: CountsProps) {
+  const { waiting, running, retrying, deadLetters } = stats
+  const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
+  const canList = page.subject.inbox.events !== undefined
+  const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
+  return (
+    <>
+      <p class="unseen" data-news>
+        {news}
+      </p>
+      <ul class="counts">
+        <Count page={page} label="Waiting" count={waiting} oldest={oldest.waiting} href={list('waiting')} />
+        <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
+        <Count
+          page={page}
+          label="Retrying"
+          count={retrying}
+          oldest={oldest.retrying}
+          href={list('retrying')}
+          tone="wait"
+        />
+        <Count
+          page={page}
+          label="Dead letters"
+          count={deadLetters}
+          oldest={oldest.dead}
+          href={page.at('dead-letters')}
+          tone="bad"
+        />
+      </ul>
+    </>
+  )
+}
+
+interface CountProps {
+  readonly page: PageState
+  readonly label: string
+  readonly count: number
+  readonly oldest: Date | undefined
+  readonly href: string | undefined
+  readonly tone?: 'wait' | 'bad'
+}
+
+function Count({ page, label, count, oldest, href, tone }: CountProps) {
+  return (
+    <li class="card">
+      <p class="quiet">{label}</p>
+      <p class={count > 0 && tone ? `count ${tone}` : 'count'}>
+        {href === undefined ? (
+          amount(count)
+        ) : (
+          <a href={href} aria-label={`${amount(count)} ${label.toLowerCase()}`}>
+            {amount(count)}
+          </a>
+        )}
+      </p>
+      <p class="quiet">
+        {count > 0 && oldest ? (
+          <>
+            oldest <Ago at={oldest} now={page.now} />
+          </>
+        ) : (
+          '\u00a0'
+        )}
+      </p>
+    </li>
+  )
+}
