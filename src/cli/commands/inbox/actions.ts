@@ -7,6 +7,7 @@ import { events } from './events.ts'
 import { actionFlags, type InboxInput } from './flags.ts'
 import { media } from './media.ts'
 import { retry } from './retry.ts'
+import { serve } from './serve.ts'
 import { checkSettling, discard, replay } from './settle.ts'
 import { show } from './show.ts'
 import { stats } from './stats.ts'
@@ -28,6 +29,7 @@ const actions: Readonly<Record<string, Action>> = {
   discard,
   retry,
   watch,
+  serve,
   migrate,
 }
 

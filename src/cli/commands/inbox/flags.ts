@@ -1,6 +1,6 @@
 import { eventStates } from '../../../inbox/shared/event-query.ts'
 import type { CommandInput } from '../../shared/command.ts'
-import { choice, type Flag, text, toggle, UsageError, wholeNumber } from '../../shared/flags.ts'
+import { choice, type Flag, port, text, toggle, UsageError, wholeNumber } from '../../shared/flags.ts'
 import { placeFlags, targetFlag } from './target.ts'
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -18,6 +18,11 @@ const since = (help: string): Flag<Date> => ({
   },
 })
 
+/** The port of the page that `serve` serves, if none is given. */
+export const servePort = 4020
+
+const portFlag = port(servePort)
+
 /** The flags that some of the actions take. */
 export const actionFlags = {
   state: choice(eventStates, 'events: only those in this state'),
@@ -31,6 +36,8 @@ export const actionFlags = {
   since: since('replay --all, discard --all: only what died since then: 15m, 2h, 1d, or an ISO time'),
   perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
   yes: toggle('discard --all: confirm that they are deleted for good'),
+  port: { ...portFlag, help: `serve: ${portFlag.help}` },
+  redact: toggle('serve: hide payloads, titles and the bytes of unreadable deliveries'),
   print: toggle('migrate: print the SQL, and change nothing'),
 }
 

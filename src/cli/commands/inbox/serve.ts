@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { Logger } from '../../../internal/logger.ts'
+import { interrupted, listenOn } from '../../shared/serving.ts'
+import { plain } from '../../shared/text.ts'
+import type { Action, ActionContext } from './action.ts'
+import { shownUrl } from './command-line.ts'
+import { explained } from './explain.ts'
+import { servePort } from './flags.ts'
+
+export const serve: Action = {
+  help: ['serve', 'serves a page to look into the inbox and to operate it, on this machine only, until Ctrl-C'],
+  flags: ['port', 'redact'],
+  serves: true,
+  async run(context) {
+    const { inbox, target, values, screen } = context
+    // Loaded only here: the other actions start faster without it.
+    const { createDashboard } = await import('../../../dashboard/dashboard.ts')
+    const name = target.kind === 'file' ? target.address : shownUrl(target.address)
+    const page = createDashboard({ inbox, name, logger: loggerOf(context) }, values.redact ? { redact: true } : {})
+    const server = createServer(page.node)
+    const url = await listenOn(server, values.port ?? servePort)
+    if (values.json) screen.json({ url: `${url}/` })
+    else screen.print(`The page of ${plain(name)} is at ${url}/. Press Ctrl-C to stop.`)
+    await interrupted(screen.signal)
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+    return 0
+  },
+}
+
+/** Notes what goes wrong, without the password of the target. */
+function loggerOf({ target, screen }: ActionContext): Logger {
+  const note = (details: object, message: string): void => {
+    const reason = explained((details as { err?: unknown }).err, target)
+    screen.note(plain(reason instanceof Error ? `${message}: ${reason.message}` : message))
+  }
+  return { level: 'warn', debug() {}, info() {}, warn: note, error: note }
+}
