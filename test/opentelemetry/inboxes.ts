@@ -34,20 +34,35 @@ interface Kind {
   /** `false` if its dead letters stay in a queue that the inbox does not reach. */
   readonly replays?: boolean
   make(): InboxDefinition | Promise<InboxDefinition>
+  /** Makes a storage, and returns what opens it, as one process after another does. */
+  readonly storage?: () => Promise<() => InboxDefinition>
+}
+
+const storages = {
+  async sqlite() {
+    const path = await freshPath()
+    return () => sqliteInbox({ path })
+  },
+  async postgres() {
+    const schema = `traced ${++made}`
+    return () => postgresInbox({ connection: postgres.url, schema })
+  },
+  async bullmq() {
+    const queue = `traced ${++made}`
+    return () => bullmqInbox({ connection: redis.url, queue })
+  },
 }
 
 /** Every inbox, and how a test makes an empty one. */
 export const inboxes: Readonly<Record<string, Kind>> = {
   memory: { canRun: true, make: () => memoryInbox() },
-  sqlite: { canRun: true, make: async () => sqliteInbox({ path: await freshPath() }) },
+  sqlite: { canRun: true, make: async () => (await storages.sqlite())(), storage: storages.sqlite },
   postgres: {
     canRun: Boolean(findPostgres()),
-    make: () => postgresInbox({ connection: postgres.url, schema: `traced ${++made}` }),
+    make: async () => (await storages.postgres())(),
+    storage: storages.postgres,
   },
-  bullmq: {
-    canRun: Boolean(findRedis()),
-    make: () => bullmqInbox({ connection: redis.url, queue: `traced ${++made}` }),
-  },
+  bullmq: { canRun: Boolean(findRedis()), make: async () => (await storages.bullmq())(), storage: storages.bullmq },
   queue: {
     canRun: true,
     replays: false,

@@ -99,6 +99,21 @@ test('runs, attempts and events are measured by handler, type and outcome', asyn
   expect(ofReceiver('media_webhooks.event.duration')).toEqual([[failed, 1]])
 })
 
+test('histograms have bounds that suit what they measure, those of the conventions where there are some', async () => {
+  const { receiver } = namedReceiver()
+  receiver.on('encoding.finished', () => {})
+  await deliver(receiver, samplePayload('encoding.finished'), { sign })
+  await exported('process')
+  await exportMetrics()
+  const boundsOf = (name: string) => collector.metrics.get(name)?.points[0]?.bounds ?? []
+  const conventional = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+  expect(boundsOf('messaging.process.duration')).toEqual(conventional)
+  // The limits of the sender.
+  expect(boundsOf('media_webhooks.delivery.duration')).toEqual(expect.arrayContaining([1, 3]))
+  expect(boundsOf('media_webhooks.event.duration').at(-1)).toBe(86_400)
+  expect(boundsOf('media_webhooks.inbox.step.duration')[0]).toBe(0.0001)
+})
+
 test('the kinds of errors are limited', async () => {
   const { receiver, ofReceiver } = namedReceiver({ retry: { attempts: 1 } })
   receiver.on('encoding.finished', ({ mediaId }) => {
