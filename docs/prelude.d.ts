@@ -16,6 +16,8 @@ declare global {
   const url: string
   const db: { query(sql: string, values: readonly unknown[]): Promise<unknown> }
 
+  function isOperator(request: Request): Promise<boolean>
+  function userOf(cookie: string | null): Promise<{ readonly isOperator: boolean } | undefined>
   function publish(mediaId: string, qualities: readonly string[]): Promise<void>
   function addRendition(mediaId: string, quality: string | undefined): Promise<void>
   function notify(event: MediaEvent): Promise<void>

@@ -77,7 +77,7 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
       <td>
         <StateMark state={state} />
       </td>
-      <td class="data">
+      <td class="data type">
         <a href={page.at('event', { key })}>{type === undefined ? 'unreadable delivery' : <Foreign text={type} />}</a>
       </td>
       <td class="title">
