@@ -42,7 +42,7 @@ export const node = () =>
 export function onExpress() {
   const app = express()
   app.post(path, express.raw({ type: 'application/json', limit }), (req, res) => {
-    const taken = take(req.body, req.get('x-signature'))
+    const taken = take(req.body as Buffer, req.get('x-signature'))
     const status = statusOf(taken)
     res.status(status).json({ status: status === 200 ? 'accepted' : 'rejected' })
     run(taken)
