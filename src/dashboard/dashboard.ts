@@ -38,7 +38,7 @@ export function createDashboard(shown: Shown, options: DashboardOptions): Dashbo
   const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))
   return {
     fetch: (request, env) => answer(request, { remoteAddress: remoteAddressIn(env) }),
-    node: (request, response) => answerNode(answer, request, response),
+    node: (request, response) => answerNode(answer, request, response, shown.logger),
   }
 }
 

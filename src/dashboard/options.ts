@@ -38,6 +38,7 @@ export interface NodeRequest extends AsyncIterable<Uint8Array> {
 
 /** The members of Node's response that {@link Dashboard.node} uses. */
 export interface NodeResponse {
+  readonly headersSent: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
   end(body?: Uint8Array): unknown
 }

@@ -21,7 +21,8 @@ const morph = () => readFileSync(new URL('./morph.js', import.meta.url), 'utf8')
 export const assetsOf = (own: { readonly browser: () => string; readonly style: () => string }) =>
   new Map<string, Asset>([
     ['style.css', { type: 'text/css; charset=utf-8', text: () => style() + own.style() }],
-    ['browser.js', { type: 'text/javascript; charset=utf-8', text: own.browser }],
+    // The shared scripts are in another folder, and served from one.
+    ['browser.js', { type: 'text/javascript; charset=utf-8', text: () => own.browser().replace('../../page/', './') }],
     ['page.js', { type: 'text/javascript; charset=utf-8', text: page }],
     ['morph.js', { type: 'text/javascript; charset=utf-8', text: morph }],
     ['icon.svg', { type: 'image/svg+xml; charset=utf-8', text: () => icon }],

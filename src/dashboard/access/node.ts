@@ -1,19 +1,32 @@
 import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
 import type { NodeRequest, NodeResponse } from '../options.ts'
 import { formFromParsed } from './form.ts'
 import type { Caller } from './loopback.ts'
 import { plain } from './respond.ts'
 
-/** Lets a function that answers web requests answer those of Node's server. */
+/** Lets a function that answers web requests answer those of Node's server. The promise never rejects. */
 export async function answerNode(
   answer: (request: Request, caller: Caller) => Promise<Response>,
   request: NodeRequest,
   response: NodeResponse,
+  logger: Logger,
 ): Promise<void> {
-  const answered = await toRequest(request).then(
-    (web) => answer(web, { remoteAddress: request.socket.remoteAddress }),
-    (error) => plain(error.code === 'body_consumed' ? 500 : 400, error.message),
-  )
+  try {
+    const answered = await toRequest(request).then(
+      (web) => answer(web, { remoteAddress: request.socket.remoteAddress }),
+      (error) => plain(error.code === 'body_consumed' ? 500 : 400, error.message),
+    )
+    await write(answered, request, response)
+  } catch (error) {
+    // A `Response` of authorize that was sent before, or a response that something else has begun.
+    logger.error({ err: error }, 'the dashboard could not send its answer')
+    if (!response.headersSent) response.writeHead(500, {})
+    response.end()
+  }
+}
+
+async function write(answered: Response, request: NodeRequest, response: NodeResponse): Promise<void> {
   const headers: Record<string, string | string[]> = Object.fromEntries(answered.headers)
   const cookies = answered.headers.getSetCookie()
   if (cookies.length > 0) headers['set-cookie'] = cookies

@@ -1,6 +1,6 @@
 // Makes the page live: it is read again every few seconds, and more rarely if the server is slow.
 
-import { attempt, makeLive, report, reportLive, update } from './page.js'
+import { attempt, makeLive, report, reportLive, update } from '../../page/page.js'
 
 const pauseMs = 2_000
 let lost = false

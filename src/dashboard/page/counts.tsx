@@ -13,7 +13,10 @@ interface CountsProps {
 export function Counts({ page, stats, oldest }: CountsProps) {
   const { waiting, running, retrying, deadLetters } = stats
   const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
-  const canList = page.subject.inbox.events !== undefined
+  const { events } = page.subject.inbox
+  const canList = events !== undefined
+  // A file does not say which of its events a server handles just now.
+  const tellsRunning = !canList || events.states.includes('running')
   const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
   return (
     <>
@@ -21,8 +24,16 @@ export function Counts({ page, stats, oldest }: CountsProps) {
         {news}
       </p>
       <ul class="counts">
-        <Count page={page} label="Waiting" count={waiting} oldest={oldest.waiting} href={list('waiting')} />
-        <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
+        <Count
+          page={page}
+          label={tellsRunning ? 'Waiting' : 'Waiting or running'}
+          count={waiting}
+          oldest={oldest.waiting}
+          href={list('waiting')}
+        />
+        {tellsRunning && (
+          <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
+        )}
         <Count
           page={page}
           label="Retrying"

@@ -1,6 +1,6 @@
 // Makes the page live: server-sent events name what changed, and the sections that show it are reloaded.
 
-import { assets, attempt, makeLive, morphWithFocus, parse, report, reportLive, visit } from './page.js'
+import { assets, attempt, makeLive, morphWithFocus, parse, report, reportLive, visit } from '../../page/page.js'
 
 const stale = new Set()
 let changes = 0
