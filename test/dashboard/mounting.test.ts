@@ -8,7 +8,7 @@ import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
 import { express4 } from '../adapters/mounts.ts'
-import { afterTest, failing, post, receiverWith, serve } from './fixture.ts'
+import { afterTest, failing, post, receiverWith, serve, silent } from './fixture.ts'
 
 type Mount = (page: Dashboard) => Promise<string>
 
@@ -155,4 +155,14 @@ test('cookies of an answer of authorize stay apart', async () => {
   const origin = await serve(dashboard(receiverWith(), { authorize }).node)
   const response = await fetch(origin, { redirect: 'manual' })
   expect([response.status, response.headers.getSetCookie()]).toEqual([302, ['a=1', 'b=2']])
+})
+
+test('an answer that cannot be sent is logged, and does not end the process', async () => {
+  const lines: string[] = []
+  const logger = { ...silent, error: (_: object, line: string) => void lines.push(line) }
+  const login = new Response('Sign in first', { status: 401 })
+  const origin = await serve(dashboard(receiverWith({ logger }), { authorize: () => login }).node)
+  expect([(await fetch(origin)).status, lines]).toEqual([401, []])
+  expect((await fetch(origin)).status).toBe(500)
+  expect(lines).toEqual(['the dashboard could not send its answer'])
 })

@@ -135,4 +135,13 @@ describeInBrowser('without a script', () => {
     expect(new URL(page.url()).searchParams.get('state')).toBe('dead')
     expect(await page.locator('tbody tr').count()).toBe(1)
   })
+
+  test('the progress of an action is read again on its own', async () => {
+    const { receiver, state } = await failing(400)
+    const page = await openInbox(receiver, { javaScriptEnabled: false })
+    state.works = true
+    await page.getByRole('button', { name: 'Replay all 400' }).click()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.getByText('400 dead letters replayed').waitFor({ timeout: 20_000 })
+  })
 })
