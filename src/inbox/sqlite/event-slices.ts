@@ -5,7 +5,7 @@ import type { RecordRow } from './records.ts'
 import { idsPerRun, runOf, runOfId } from './schema.ts'
 
 /** The number of rows of a slice: a few milliseconds of work, with large payloads too. */
-export const rowsPerSlice = 100
+const rowsPerSlice = 100
 
 /** The number of runs in which a slice looks for the events of a media. */
 const runsPerSlice = 250
