@@ -97,7 +97,8 @@ export class Spans {
     const span = tracer.startSpan(`process ${destination}`, options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
     // The user's attributes replace none of ours.
-    if (span.isRecording()) span.setAttributes({ ...this.#attributesOf(event), ...attributes })
+    if (this.#attributes !== undefined && span.isRecording())
+      span.setAttributes({ ...this.#attributesOf(event), ...attributes })
     return new TracedRun(span, trace.setSpan(parent, span))
   }
 
