@@ -39,13 +39,15 @@ describe('the packed package', () => {
     expect(missing).toEqual([])
   })
 
-  test('holds no other file in docs/ but the pictures of the pages', () => {
+  test('holds no other file in docs/ but what the pages show and link', () => {
     const others = inject('packedFiles').filter((path) => path.startsWith('docs/') && !/^docs\/[\w-]+\.md$/.test(path))
     expect(others.sort()).toEqual([
+      'docs/alerts.yaml',
       'docs/dashboard-dark.png',
       'docs/dashboard-light.png',
       'docs/emulator-dark.png',
       'docs/emulator-light.png',
+      'docs/grafana-dashboard.json',
     ])
   })
 

@@ -21,7 +21,7 @@ async function poll() {
     lost = true
     report(message === 'Failed to fetch' || navigator.onLine === false ? 'not connected, retrying' : message)
   }
-  timer = setTimeout(poll, Math.max(pauseMs, 5 * (performance.now() - startedAt)))
+  timer = setTimeout(poll, Math.max(pauseMs, 10 * (performance.now() - startedAt)))
 }
 
 makeLive({ isOpen: () => !lost })
