@@ -19,11 +19,10 @@ import type {
   InboxHost,
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
+import { MemoryEvents } from './memory/events.ts'
 import { MemoryLedger } from './memory/ledger.ts'
-import type { DeadEvent, EventRecord, InboxEvents, InboxStats } from './reading.ts'
-import { deadRecord } from './shared/dead-record.ts'
+import type { DeadEvent, EventRecord, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
-import { historyLimit, pageOf } from './shared/event-query.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
 import { measure } from './shared/measured.ts'
@@ -90,7 +89,7 @@ const claimWaitMs = 1_000
 
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
-  readonly events: InboxEvents
+  readonly events: MemoryEvents
   readonly #maxWaiting: number
   readonly #leaseMs: number
   readonly #logger: Logger
@@ -115,12 +114,7 @@ class MemoryInbox implements Inbox {
     this.#claims = store.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) })
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    this.events = {
-      states: ['waiting', 'running', 'retrying', 'dead'],
-      list: (query) => pageOf(this.#records(), query),
-      get: (key) => this.#record(key),
-      retryNow: (key) => this.#handling.retryNow(this.#jobs.get(key)),
-    }
+    this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#handling)
   }
 
   accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
@@ -228,20 +222,8 @@ class MemoryInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
-  *#records(): IterableIterator<EventRecord> {
-    for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
-    for (const deadLetter of this.deadLetters) yield deadRecord(deadLetter)
-  }
-
-  #record(key: string): EventRecord | undefined {
-    const job = this.#jobs.get(key)
-    if (job !== undefined && job.state !== 'claiming') return job.record()
-    const deadLetter = this.deadLetters.get(key)
-    return deadLetter && deadRecord(deadLetter)
-  }
-
   history(mediaId: string): readonly EventRecord[] {
-    return pageOf(this.#records(), { mediaId, limit: historyLimit }).events.toReversed()
+    return this.events.history(mediaId)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {

@@ -36,7 +36,15 @@ const withMethods =
 const withEvents = (wrong: (events: InboxEvents) => Partial<InboxEvents>): Wrong<InboxDefinition> =>
   withMethods((inbox) => ({ events: { ...eventsOf(inbox), ...wrong(eventsOf(inbox)) } }))
 
-const eventsOf = ({ events }: Inbox) => events as InboxEvents
+function eventsOf(inbox: Inbox): InboxEvents {
+  const events = inbox.events as InboxEvents
+  return {
+    states: events.states,
+    list: (query) => events.list(query),
+    get: (key) => events.get(key),
+    retryNow: (key) => events.retryNow(key),
+  }
+}
 
 const withLastFailure = (record: EventRecord | undefined) =>
   record && { ...record, failedAttempts: record.failedAttempts.slice(-1) }

@@ -1,0 +1,46 @@
+import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { deadRecord } from '../shared/dead-record.ts'
+import { historyLimit, pageOf } from '../shared/event-query.ts'
+import type { Handling } from '../shared/handling.ts'
+import type { Job, Jobs } from '../shared/jobs.ts'
+import type { MemoryDeadLetters } from './dead-letters.ts'
+
+/** The events in memory: those that have not ended, and the dead letters. */
+export class MemoryEvents implements InboxEvents {
+  readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
+  readonly #jobs: Jobs
+  readonly #deadLetters: MemoryDeadLetters
+  readonly #handling: Handling<Job>
+
+  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, handling: Handling<Job>) {
+    this.#jobs = jobs
+    this.#deadLetters = deadLetters
+    this.#handling = handling
+  }
+
+  list(query?: EventQuery): EventPage {
+    return pageOf(this.#all(), query)
+  }
+
+  get(key: string): EventRecord | undefined {
+    const job = this.#jobs.get(key)
+    if (job !== undefined && job.state !== 'claiming') return job.record()
+    const deadLetter = this.#deadLetters.get(key)
+    return deadLetter && deadRecord(deadLetter)
+  }
+
+  retryNow(key: string): boolean {
+    return this.#handling.retryNow(this.#jobs.get(key))
+  }
+
+  /** Returns the newest events of a media, oldest first. */
+  history(mediaId: string): readonly EventRecord[] {
+    return pageOf(this.#all(), { mediaId, limit: historyLimit }).events.toReversed()
+  }
+
+  *#all(): IterableIterator<EventRecord> {
+    // Nobody knows yet whether an event is accepted whose claim is pending.
+    for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
+    for (const deadLetter of this.#deadLetters) yield deadRecord(deadLetter)
+  }
+}
