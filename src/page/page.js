@@ -66,24 +66,29 @@ function messageIn(text) {
   }
 }
 
+/** Shows the beginning of another page, and lets the keyboard and a screen reader go on from there. */
+function arrive(target = document.querySelector('[data-heading]')) {
+  if (target?.dataset.heading === undefined) target?.scrollIntoView({ block: 'nearest' })
+  else scrollTo(0, 0)
+  if (target?.hasAttribute('tabindex')) target.focus({ preventScroll: true })
+}
+
 /** Opens an address of the page. */
 export async function visit(address, { push = true } = {}) {
-  const turn = ++turns
+  const begun = ++turns
   const before = live.changes()
   const url = new URL(address, location.href)
   const response = await fetch(url, { redirect: 'manual' })
-  if (turn !== turns) return
+  if (begun !== turns) return
   // To another page of this one, or to one to sign in.
   if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
   const isElsewhere = url.pathname !== location.pathname
-  await show(response, { turn, before })
+  // An update that began meanwhile has read the page before.
+  await show(response, { turn: ++turns, before })
   if (!push) return
   history.pushState(null, '', url)
   const target = document.getElementById(url.hash.slice(1))
-  if (target) target.scrollIntoView({ block: 'nearest' })
-  else if (isElsewhere) scrollTo(0, 0)
-  const heading = target ?? (isElsewhere ? document.querySelector('[data-heading]') : undefined)
-  if (heading?.hasAttribute('tabindex')) heading.focus({ preventScroll: true })
+  if (target !== null || isElsewhere) arrive(target ?? undefined)
 }
 
 /** Sends a form. If the action is rejected, the input stays. */
@@ -92,17 +97,19 @@ async function send(form, submitter) {
   const body = new URLSearchParams(new FormData(form, submitter))
   const address = submitter?.hasAttribute('formaction') ? submitter.formAction : form.action
   const response = await fetch(address, { method: 'POST', body })
-  const turn = ++turns
+  const shown = new URL(response.url)
+  // A question, or the page of a long action.
+  const isElsewhere = response.ok && !(response.redirected && shown.pathname === location.pathname)
   if (response.ok) {
     const details = form.closest('details')
     if (details?.contains(document.activeElement)) details.querySelector('summary').focus()
     details?.removeAttribute('open')
     form.reset()
-    const shown = new URL(response.url)
     shown.searchParams.delete('notice')
     if (response.redirected) history.replaceState(null, '', shown)
   }
-  await show(response, { turn, before, sent: form })
+  await show(response, { turn: ++turns, before, sent: form })
+  if (isElsewhere) arrive()
 }
 
 const connection = () => document.getElementById('connection')

@@ -1,3 +1,4 @@
+import { counted } from '../acting/result.ts'
 import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfDead } from './as-row.ts'
 import { CauseActions, CauseList, CauseText } from './cause.tsx'
@@ -17,7 +18,7 @@ export async function showDeadLetters(page: PageState): Promise<Answer> {
   const cause = report.causes.find((each) => each.id === id)
   if (cause !== undefined)
     return {
-      title: `${amount(cause.rows.length)} dead letters of one cause`,
+      title: `${counted(cause.rows.length, 'dead letter')} of one cause`,
       body: <OneCause page={page} cause={cause} />,
     }
   const gone = id !== null && (

@@ -88,6 +88,16 @@ describeInBrowser('the keyboard alone', () => {
     await page.keyboard.press('Enter')
     await notice(page).getByText('1 dead letter replayed').waitFor()
     expect((await receiver.inbox.stats()).deadLetters).toBe(1)
+
+    await page.goBack()
+    await page.getByRole('heading', { name: '1 dead letter of one cause' }).waitFor()
+    await tabTo(page, page.getByRole('button', { name: 'Discard it…' }))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Discard this dead letter?' }).waitFor()
+    expect(await page.locator(':focus').textContent()).toBe('Discard this dead letter?')
+    await tabTo(page, page.getByRole('button', { name: 'for good' }))
+    await page.keyboard.press('Enter')
+    await notice(page).getByText('1 dead letter discarded').waitFor()
   })
 })
 
