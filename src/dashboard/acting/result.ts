@@ -19,7 +19,7 @@ export const counted = (count: number, thing: string): string =>
 export function resultOf({ act, state, total = 0, done, gone, kept }: Job): readonly string[] {
   const { ed, what } = words[act]
   const of = done === total ? '' : ` of ${total.toLocaleString('en')}`
-  const next = { replay: ' Handlers run again for those that had not completed.', discard: '', retry: '' }[act]
+  const next = { replay: ' The handlers that had not completed run again.', discard: '', retry: '' }[act]
   const sentences = [
     `${done.toLocaleString('en')}${of} ${total === 1 ? what : `${what}s`} ${ed}.${done > 0 ? next : ''}`,
   ]

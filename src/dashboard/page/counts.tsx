@@ -72,7 +72,7 @@ function Count({ page, label, count, oldest, href, tone }: CountProps) {
         {href === undefined ? (
           amount(count)
         ) : (
-          <a href={href} aria-label={`${amount(count)} ${label.toLowerCase()}`}>
+          <a href={href} aria-label={`${label}: ${amount(count)}`}>
             {amount(count)}
           </a>
         )}

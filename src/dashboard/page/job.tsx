@@ -24,7 +24,6 @@ const titleOf = ({ act, total, state }: Job): string => {
 function Progress({ page, job }: { page: PageState; job: Job }) {
   const { id, act, state, total, done, gone } = job
   const taken = done + gone + keptBy(job)
-  const back = page.query.get('back') ?? 'dead-letters'
   return (
     <div class="card spaced">
       <progress
@@ -39,7 +38,7 @@ function Progress({ page, job }: { page: PageState; job: Job }) {
               ? 'The events are being listed.'
               : `${amount(taken)} of ${amount(total)}, ${amount(done)} ${words[act].ed}.`}
           </p>
-          <PostForm action={page.at('stop')} hidden={{ id, back }}>
+          <PostForm action={page.at('stop')} hidden={{ id }}>
             <button type="submit">Stop</button>
           </PostForm>
           <p class="quiet">It goes on if you leave this page, as long as this process runs.</p>
