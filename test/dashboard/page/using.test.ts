@@ -22,7 +22,7 @@ describeInBrowser('the page is live', () => {
     receiver.on('encoding.finished', () => Promise.reject(new Error('the catalogue is down')), { name: 'publish' })
     await send(receiver, 'a-film')
     await firstCause(page).getByText('the catalogue is down').waitFor()
-    expect(await page.getByRole('link', { name: '1 dead letters' }).textContent()).toBe('1')
+    expect(await page.getByRole('link', { name: 'Dead letters: 1' }).textContent()).toBe('1')
   })
 
   test('it keeps what is selected, opened and typed, and the focus', async () => {
@@ -61,6 +61,7 @@ describeInBrowser('two operators', () => {
     const [first, second] = [await openPage({ url }), await openPage({ url })]
     for (const page of [first, second]) {
       await firstCause(page).getByRole('link').click()
+      await page.getByRole('heading', { name: '2 dead letters of one cause' }).waitFor()
       for (const box of await page.getByRole('checkbox').all()) await box.check()
     }
     state.works = true
