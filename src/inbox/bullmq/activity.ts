@@ -21,8 +21,6 @@ export class BullmqActivity {
   readonly recorder = new ActivityRecorder()
   readonly #queue: EventQueue
   readonly #process = crypto.randomUUID()
-  /** The minutes that Redis does not have yet. Their numbers go on counting, from the start of the minute. */
-  readonly #unwritten = new Map<number, MinuteNumbers>()
   readonly #timer: Timer
 
   constructor(queue: EventQueue) {
@@ -32,20 +30,13 @@ export class BullmqActivity {
     unref(this.#timer)
   }
 
-  async #write(): Promise<void> {
-    for (const [startedAt, numbers] of this.recorder.takeChanged())
-      this.#unwritten.set(startedAt.getTime() / minuteMs, numbers)
-    const minutes = [...this.#unwritten]
-    if (minutes.length === 0) return
-    this.#unwritten.clear()
-    // A step that is repeated later writes the numbers of that time.
-    const texts = () => minutes.flatMap(([minute, numbers]) => [minute, JSON.stringify(numbers)])
-    try {
-      await this.#queue.reach(() => this.#queue.run(writeActivityScript, this.#process, ttlMs, ...texts()))
-    } catch (error) {
-      for (const [minute, numbers] of minutes) this.#unwritten.set(minute, numbers)
-      throw error
-    }
+  #write(): Promise<void> {
+    return this.recorder.writeChanged((minutes) => {
+      // A step that is repeated later writes the numbers of that time.
+      const texts = () =>
+        minutes.flatMap(([startedAt, numbers]) => [startedAt.getTime() / minuteMs, JSON.stringify(numbers)])
+      return this.#queue.reach(() => this.#queue.run(writeActivityScript, this.#process, ttlMs, ...texts()))
+    })
   }
 
   /** Writes what is unwritten, and returns the minutes of all processes. */

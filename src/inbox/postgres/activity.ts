@@ -1,6 +1,6 @@
 import type { InboxHost } from '../inbox.ts'
 import type { ActivityMinute } from '../reading.ts'
-import { ActivityRecorder, activityPauseMs, type MinuteNumbers, toActivity } from '../shared/activity.ts'
+import { ActivityRecorder, activityPauseMs, toActivity } from '../shared/activity.ts'
 import type { Tables } from './database.ts'
 import { Regularly } from './regularly.ts'
 
@@ -11,10 +11,7 @@ export class PostgresActivity {
   readonly #database: Tables
   readonly #process: string
   readonly #recorder = new ActivityRecorder()
-  /** The minutes that have changed and are not written, by their start in ms since the epoch. */
-  readonly #unwritten = new Map<number, MinuteNumbers>()
   readonly #writing: Regularly
-  #written: Promise<unknown> = Promise.resolve()
 
   /** @param process a uuid */
   constructor(database: Tables, process: string, host: Pick<InboxHost, 'observe' | 'logger'>) {
@@ -40,34 +37,21 @@ export class PostgresActivity {
     await this.#write()
   }
 
-  /** Writes the changed minutes, one time after another: an earlier number must not replace a later one. */
-  #write(): Promise<number> {
-    const written = this.#written.catch(() => {}).then(() => this.#writeChanged())
-    this.#written = written
-    return written
-  }
-
-  async #writeChanged(): Promise<number> {
-    for (const [startedAt, numbers] of this.#recorder.takeChanged()) this.#unwritten.set(startedAt.getTime(), numbers)
-    if (this.#unwritten.size === 0) return activityPauseMs
-    const minutes = [...this.#unwritten]
-    const values = [
-      this.#process,
-      minutes.map(([startedAt]) => startedAt),
-      minutes.map(([, numbers]) => JSON.stringify(numbers)),
-    ]
-    this.#unwritten.clear()
-    try {
-      await this.#database.query(
-        `INSERT INTO ${this.#database.schema}.activity (minute, process, numbers)
+  /** Resolves with the pause until the next time, in ms. */
+  async #write(): Promise<number> {
+    const { schema } = this.#database
+    await this.#recorder.writeChanged((minutes) =>
+      this.#database.query(
+        `INSERT INTO ${schema}.activity (minute, process, numbers)
          SELECT to_timestamp(minute / 1000), $1::uuid, numbers FROM unnest($2::float8[], $3::json[]) AS given (minute, numbers)
          ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
-        values,
-      )
-    } catch (error) {
-      for (const [startedAt, numbers] of minutes) this.#unwritten.set(startedAt, numbers)
-      throw error
-    }
+        [
+          this.#process,
+          minutes.map(([startedAt]) => startedAt.getTime()),
+          minutes.map(([, numbers]) => JSON.stringify(numbers)),
+        ],
+      ),
+    )
     return activityPauseMs
   }
 }

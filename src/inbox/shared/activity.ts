@@ -25,10 +25,16 @@ const durations = durationBounds.length + 1
 const handling = acknowledgement + durations
 const length = handling + durations
 
+/** Writes minutes, whose numbers go on counting meanwhile. */
+export type WriteMinutes = (
+  minutes: readonly (readonly [startedAt: Date, numbers: MinuteNumbers])[],
+) => Promise<unknown>
+
 /** Counts what a receiver does, minute by minute, and forgets it after 24 h. */
 export class ActivityRecorder implements ActivityObserver {
   readonly #minutes = new Map<number, MinuteNumbers>()
   readonly #changed = new Set<number>()
+  #writing: Promise<void> | undefined
   /** The minute that changed last, until it is taken. It is looked up once, since there are several counts an event. */
   #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
@@ -69,12 +75,31 @@ export class ActivityRecorder implements ActivityObserver {
     for (const minute of this.#minutes.keys()) if (minute < before) this.#minutes.delete(minute)
   }
 
-  /** Returns the numbers, from the start of their minute on, of the minutes that have changed since the last call. */
-  takeChanged(): readonly (readonly [startedAt: Date, numbers: MinuteNumbers])[] {
-    const changed = [...this.#changed].flatMap((minute) => this.#entry(minute))
+  /**
+   * Writes the minutes that have changed, each with its numbers since its start, where an inbox keeps them. What cannot be
+   * written is written the next time. A second call waits for the first, so that no number replaces a later one.
+   */
+  async writeChanged(write: WriteMinutes): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing.catch(() => {})
+    this.#writing = this.#write(write)
+    try {
+      await this.#writing
+    } finally {
+      this.#writing = undefined
+    }
+  }
+
+  async #write(write: WriteMinutes): Promise<void> {
+    const changed = [...this.#changed]
     this.#changed.clear()
     this.#current = undefined
-    return changed
+    if (changed.length === 0) return
+    try {
+      await write(changed.flatMap((minute) => this.#entry(minute)))
+    } catch (error) {
+      for (const minute of changed) this.#changed.add(minute)
+      throw error
+    }
   }
 
   /** Returns the minutes since then. */

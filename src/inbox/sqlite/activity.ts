@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { ActivityMinute } from '../reading.ts'
-import {
-  ActivityRecorder,
-  activityKeptMs,
-  activityPauseMs,
-  type MinuteNumbers,
-  toActivity,
-} from '../shared/activity.ts'
+import { ActivityRecorder, activityKeptMs, activityPauseMs, toActivity } from '../shared/activity.ts'
 import type { Commits } from './commits.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
@@ -34,8 +28,6 @@ export class SqliteActivity {
   readonly #write: SqliteStatement
   readonly #forget: SqliteStatement
   readonly #read: (since: Date) => readonly ActivityMinute[]
-  /** Minutes that have changed and are not in the file. Their numbers go on counting. */
-  readonly #changed = new Map<number, MinuteNumbers>()
   #timer: Timer | undefined
 
   constructor(database: SqliteDatabase, commits: Commits, logger: Logger) {
@@ -61,15 +53,14 @@ export class SqliteActivity {
   }
 
   /** Writes what has changed. */
-  async write(): Promise<void> {
-    for (const [startedAt, numbers] of this.recorder.takeChanged()) this.#changed.set(minuteOf(+startedAt), numbers)
-    const changed = [...this.#changed]
-    if (changed.length === 0) return
-    await this.#commits.add(() => {
-      for (const [minute, numbers] of changed) this.#write.run(minute, this.#process, JSON.stringify(numbers))
-      this.#forget.run(minuteOf(Date.now() - activityKeptMs))
-    })
-    for (const [minute] of changed) this.#changed.delete(minute)
+  write(): Promise<void> {
+    return this.recorder.writeChanged((minutes) =>
+      this.#commits.add(() => {
+        for (const [startedAt, numbers] of minutes)
+          this.#write.run(minuteOf(+startedAt), this.#process, JSON.stringify(numbers))
+        this.#forget.run(minuteOf(Date.now() - activityKeptMs))
+      }),
+    )
   }
 
   async since(since: Date): Promise<readonly ActivityMinute[]> {
