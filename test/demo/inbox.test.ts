@@ -37,7 +37,7 @@ describe('npm start -- --inbox sqlite', () => {
     expect((await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])).status).toBe(0)
     const file = openInboxFile(path)
     // Unreadable deliveries: four were corrupted in transit, one was cut off.
-    expect(file.stats()).toEqual({ waiting: 0, retrying: 0, deadLetters: 5 })
+    expect(file.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 5 })
     file.close()
   })
 

@@ -44,7 +44,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite.ts',
+    file: 'src/inbox/sqlite/sqlite-inbox.ts',
     fix: 'this.#file.events.bringForward()',
     without: '',
     finding: /events stay in the inbox/,
