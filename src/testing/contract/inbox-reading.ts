@@ -205,8 +205,12 @@ export function checkReading(checkInbox: Check): void {
     await calls.next()
     expect((await inbox.stats()).oldestWaitingAt).toBe(undefined)
     await inbox.accept(second)
-    await until(async () => (await inbox.stats()).waiting === 1)
-    expect((await inbox.stats()).oldestWaitingAt).toEqual(second.receivedAt)
+    let stats = await inbox.stats()
+    await until(async () => {
+      stats = await inbox.stats()
+      return stats.waiting === 1
+    })
+    expect(stats.oldestWaitingAt).toEqual(second.receivedAt)
   })
 
   check('keeps the trace of a delivery, also for a retry and for a replay', async (subject) => {
