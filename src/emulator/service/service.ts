@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
@@ -8,6 +7,7 @@ import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
+import { randomText } from '../workspace/secret.ts'
 import type { SubscriptionFlag, Webhook } from '../workspace/webhooks.ts'
 import { type Credentials, Workspace } from '../workspace/workspace.ts'
 import { readBehaviour } from './behaviour.ts'
@@ -106,6 +106,6 @@ function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Emula
   }
 }
 
-const random = (): string => randomBytes(24).toString('base64url')
+const random = (): string => randomText(24)
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', message)

@@ -1,10 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { type ApiKeyStatus, truncateSecret } from '../shared/undocumented.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
-import { randomSecret, SecretHash } from './secret.ts'
+import { randomText, SecretHash } from './secret.ts'
 
 /** The types of API keys. Every endpoint of this API rejects a key of type `only_upload`. */
 export const apiKeyTypes = ['full_access', 'only_upload'] as const
@@ -67,13 +67,13 @@ export class ApiKeys {
    * @throws WebhookError `invalid_option` when the workspace is full
    */
   create({ name, ttl, type }: ApiKeyInput): CreatedApiKey {
-    const secret = randomSecret()
+    const secret = randomText(32)
     const now = this.#clock()
     const expiresAt = now + BigInt(ttl) * 1_000_000_000n
     const stored = {
       id: randomUUID(),
       name,
-      public_key: randomBytes(16).toString('base64url'),
+      public_key: randomText(16),
       truncated_secret: truncateSecret(secret),
       ttl: ttl.toString(),
       type,

@@ -17,7 +17,14 @@ export class SecretHash {
   }
 }
 
-/** Generates 256 random bits, as 43 characters that need no escaping anywhere. */
-export const randomSecret = (): string => randomBytes(32).toString('base64url')
+/**
+ * Generates random bytes as characters that need no escaping anywhere. The first is no dash, which would make a flag of it on
+ * a command line.
+ * @param bytes their number, such as 32 for a secret of 43 characters
+ */
+export function randomText(bytes: number): string {
+  const text = randomBytes(bytes).toString('base64url')
+  return text.startsWith('-') ? randomText(bytes) : text
+}
 
 const sha256 = (text: string): Buffer => hash('sha256', text, 'buffer')
