@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest'
 import { findChromium } from './find-chromium.ts'
 
@@ -75,4 +75,14 @@ export async function openOther(url: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(url)
   return page
+}
+
+/** Presses Tab until the target has the focus, and checks that the focus is visible. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  const focused = target.and(page.locator(':focus'))
+  for (let presses = 0; (await focused.count()) === 0; presses++) {
+    if (presses > 60) throw new Error(`${target} cannot be reached by Tab`)
+    await page.keyboard.press('Tab')
+  }
+  expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
 }

@@ -1,3 +1,4 @@
+import { Pager } from '../../page/pager.tsx'
 import { counted } from '../acting/result.ts'
 import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfDead } from './as-row.ts'
@@ -49,15 +50,7 @@ function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
       <SelectionForm page={page} buttons={<Buttons page={page} />}>
         <Rows page={page} rows={shown.map((row) => rowOfDead(row))} timeName="Died" selectable={['dead']} />
       </SelectionForm>
-      {last > 1 && (
-        <nav class="pager" aria-label="Pages of dead letters">
-          {current > 1 ? <a href={address(current - 1)}>← Newer</a> : <span />}
-          <span>
-            Page {current} of {last}
-          </span>
-          {current < last ? <a href={address(current + 1)}>Older →</a> : <span />}
-        </nav>
-      )}
+      <Pager of="dead letters" current={current} last={last} address={address} />
     </>
   )
 }

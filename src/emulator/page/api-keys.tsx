@@ -3,7 +3,7 @@ import { Section } from '../../page/section.tsx'
 import { type ApiKey, apiKeyTypes } from '../workspace/api-keys.ts'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
+import { ListPager, pageOf } from './pager.tsx'
 
 /** The list of API keys, newest first, and a form to create one. */
 export function ApiKeys({ page }: { page: PageState }) {
@@ -20,7 +20,7 @@ export function ApiKeys({ page }: { page: PageState }) {
           ))}
         </ul>
       )}
-      <Pager page={page} list="api-keys" {...pager} />
+      <ListPager page={page} list="api-keys" {...pager} />
       <details id="new-api-key" class="card" open={typed !== undefined}>
         <summary>New API key</summary>
         <ActionForm page={page} action="api-keys">

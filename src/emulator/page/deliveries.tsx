@@ -2,7 +2,7 @@ import { Choice } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import { type Sending, sendingStates } from '../sending/sending.ts'
 import { type PageState, webhookName } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
+import { ListPager, pageOf } from './pager.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
 /** The list of sendings, newest first. The open one is always shown. */
@@ -32,7 +32,7 @@ export function Deliveries({ page }: { page: PageState }) {
           sendings={open && !shown.some(({ id }) => id === open.id) ? [open, ...shown] : shown}
         />
       )}
-      <Pager page={page} list="deliveries" {...pager} />
+      <ListPager page={page} list="deliveries" {...pager} />
     </Section>
   )
 }

@@ -4,7 +4,7 @@ import type { Media, TimelineEntry } from '../media/media.ts'
 import { Moment, StateMark } from './elements.tsx'
 import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
+import { ListPager, pageOf } from './pager.tsx'
 import { addressOfSending } from './view.ts'
 
 /** The list of media, newest first, and a form to upload one. */
@@ -29,7 +29,7 @@ export function MediaSection({ page }: { page: PageState }) {
           ))}
         </ul>
       )}
-      <Pager page={page} list="media" {...pager} />
+      <ListPager page={page} list="media" {...pager} />
     </Section>
   )
 }

@@ -1,3 +1,4 @@
+import { Pager } from '../../page/pager.tsx'
 import type { PageState } from './page-state.ts'
 import { addressOf, type ListName } from './view.ts'
 
@@ -8,24 +9,15 @@ export function pageOf({ view }: PageState, list: ListName, total: number, limit
   return { current, last, offset: (current - 1) * limit, limit }
 }
 
-interface PagerProps {
+interface ListPagerProps {
   readonly page: PageState
   readonly list: ListName
   readonly current: number
   readonly last: number
 }
 
-/** Links to the previous and the next page of a list. It is absent when there is only one page. */
-export function Pager({ page: { view }, list, current, last }: PagerProps) {
-  if (last === 1) return null
+/** Links to the previous and the next page of a list of the view. */
+export function ListPager({ page: { view }, list, current, last }: ListPagerProps) {
   const address = (number: number) => `${addressOf(view, { pages: { ...view.pages, [list]: number } })}#${list}-title`
-  return (
-    <nav class="pager" aria-label={`Pages of ${list}`}>
-      {current > 1 ? <a href={address(current - 1)}>← Newer</a> : <span />}
-      <span>
-        Page {current} of {last}
-      </span>
-      {current < last ? <a href={address(current + 1)}>Older →</a> : <span />}
-    </nav>
-  )
+  return <Pager of={list} current={current} last={last} address={address} />
 }

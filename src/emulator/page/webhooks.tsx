@@ -7,7 +7,7 @@ import { BehaviourFields } from './behaviour-form.tsx'
 import { Moment } from './elements.tsx'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { Pager, pageOf } from './pager.tsx'
+import { ListPager, pageOf } from './pager.tsx'
 
 /** The list of webhooks, newest first, and a form to create one. */
 export function Webhooks({ page }: { page: PageState }) {
@@ -23,7 +23,7 @@ export function Webhooks({ page }: { page: PageState }) {
           ))}
         </ul>
       )}
-      <Pager page={page} list="webhooks" {...pager} />
+      <ListPager page={page} list="webhooks" {...pager} />
       <details id="new-webhook" class="card" open={items.length === 0 || page.formError?.action === 'webhooks'}>
         <summary>New webhook</summary>
         <ActionForm page={page} action="webhooks">

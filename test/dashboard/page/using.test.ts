@@ -1,18 +1,7 @@
-import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { describeInBrowser, openPage } from '../../page/browser.ts'
+import { describeInBrowser, openPage, tabTo } from '../../page/browser.ts'
 import { failing, receiverWith, send, untilDead } from '../fixture.ts'
 import { firstCause, notice, openInbox, serveInbox } from './operators.ts'
-
-/** Presses Tab until the target has the focus, and checks that the focus is visible. */
-async function tabTo(page: Page, target: Locator): Promise<void> {
-  const focused = target.and(page.locator(':focus'))
-  for (let presses = 0; (await focused.count()) === 0; presses++) {
-    if (presses > 60) throw new Error(`${target} cannot be reached by Tab`)
-    await page.keyboard.press('Tab')
-  }
-  expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
-}
 
 describeInBrowser('the page is live', () => {
   test('it shows what arrives and what fails without a reload', async () => {

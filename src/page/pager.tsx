@@ -1,0 +1,21 @@
+interface PagerProps {
+  /** What the pages are of, such as `webhooks`. */
+  readonly of: string
+  readonly current: number
+  readonly last: number
+  readonly address: (page: number) => string
+}
+
+/** Links to the previous and the next page of a list, newest first. It is absent when there is only one page. */
+export function Pager({ of, current, last, address }: PagerProps) {
+  if (last === 1) return null
+  return (
+    <nav class="pager" aria-label={`Pages of ${of}`}>
+      {current > 1 ? <a href={address(current - 1)}>← Newer</a> : <span />}
+      <span>
+        Page {current} of {last}
+      </span>
+      {current < last ? <a href={address(current + 1)}>Older →</a> : <span />}
+    </nav>
+  )
+}
