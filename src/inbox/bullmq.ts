@@ -2,6 +2,7 @@ import type { RedisOptions } from 'ioredis'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
+import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { BullmqActivity } from './bullmq/activity.ts'
 import { watch } from './bullmq/connection.ts'
@@ -22,7 +23,6 @@ import type {
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { logHandedOver } from './shared/handed-over.ts'
-import { measure } from './shared/measured.ts'
 
 export {
   type InboxQueue,
@@ -124,9 +124,7 @@ class BullmqInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    const measured = this.#measured
-    const add = () => this.#queue.add(accepted)
-    return measured === undefined ? add() : measure(measured, 'accept', add)
+    return measure(this.#measured, 'accept', () => this.#queue.add(accepted))
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

@@ -4,7 +4,7 @@ import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
-import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
 import type {
@@ -25,7 +25,6 @@ import type { DeadEvent, EventRecord, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
-import { measure } from './shared/measured.ts'
 
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
@@ -170,9 +169,7 @@ class MemoryInbox implements Inbox {
         job.inItsRequest = true
         waitUntil(job.ended())
       }
-      const measured = this.#measured
-      const ask = () => this.#claims.claim(job.key)
-      const claim = measured === undefined ? ask() : measure(measured, 'claim', ask)
+      const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
       if (!isPromise(claim)) return this.#claimed(job, claim)
       job.claim = claim.then(
         (answer) => this.#claimed(job, answer),

@@ -3,7 +3,7 @@ import type { Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
-import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import type {
@@ -21,7 +21,6 @@ import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
 import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
 import type { DeadLetters, InboxStats } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
-import { measure } from './shared/measured.ts'
 
 export type { QueueMessage } from './queue/message.ts'
 
@@ -130,7 +129,7 @@ class QueueInbox implements Inbox {
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {
     this.#closing.checkOpen()
     const message = await toMessage(accepted)
-    await this.#measure('send', () => this.#send(message))
+    await measure(this.#host.measured, 'send', () => this.#send(message))
     return 'accepted'
   }
 
@@ -140,11 +139,6 @@ class QueueInbox implements Inbox {
     return within(sendTimeoutMs, sent, () => {
       throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
     })
-  }
-
-  #measure<Result>(step: string, run: () => MaybePromise<Result>): MaybePromise<Result> {
-    const { measured } = this.#host
-    return measured === undefined ? run() : measure(measured, step, run)
   }
 
   async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {
@@ -159,7 +153,7 @@ class QueueInbox implements Inbox {
     // On Workers the request of another delivery may have ended. Then the store gives its claim away.
     else if (!requestsEndWork) return this.#afterLease
     try {
-      const claim = await this.#measure('claim', () => this.#claims.claim(key))
+      const claim = await measure(this.#host.measured, 'claim', () => this.#claims.claim(key))
       if (claim === 'done') return { status: 'done' }
       if (claim !== 'claimed') return this.#afterLease
       this.#running.set(key, attempt)

@@ -5,3 +5,22 @@ export type MaybePromise<T> = T | Promise<T>
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function'
 }
+
+/** Takes the duration of a step, and its error if it failed. */
+type Measured = (step: string, durationMs: number, error?: unknown) => void
+
+/** Runs a step, and reports how long it took, in ms, and its error. Nothing is measured if there is nobody to report to. */
+export function measure<Returned>(measured: Measured | undefined, step: string, run: () => Returned): Returned {
+  if (measured === undefined) return run()
+  const startedAt = performance.now()
+  const ended = (error?: unknown) => measured(step, performance.now() - startedAt, error)
+  try {
+    const result = run()
+    if (isPromise<unknown>(result)) result.then(() => ended(), ended)
+    else ended()
+    return result
+  } catch (error) {
+    ended(error)
+    throw error
+  }
+}

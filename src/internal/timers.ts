@@ -7,6 +7,11 @@ export const later: (run: () => void) => unknown = globalThis.setImmediate ?? ((
 
 export type Timer = ReturnType<typeof setTimeout>
 
+/** Waits for a time, or not at all if it is over. */
+export const sleep = async (ms: number): Promise<void> => {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
 /** Lets the process end although the timer is set. Only Node's timers keep it alive. */
 export function unref(timer: Timer): void {
   ;(timer as { unref?: () => void }).unref?.()

@@ -123,7 +123,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   return withRegistration(registry, {
     inbox,
     setup: { ack, inbox: definition, logger },
-    receive: telemetry === undefined ? (delivery) => receive(delivery) : receiveTraced,
+    receive: receiveTraced,
     observe: reporter.observe,
     async handle(message, options) {
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)

@@ -41,14 +41,10 @@ export interface Reporter extends RunReporter {
   observe(hooks: Hooks): void
 }
 
-/** The hooks of one kind, which are called with each report. */
-type Listeners<Report> = ((report: Report) => void)[]
-
 /** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
 export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
-  const deliveries: Listeners<DeliveryReport> = []
-  const runs: Listeners<HandlingReport> = []
-  const attempts: Listeners<AttemptReport> = []
+  /** The hooks that get each kind of report. */
+  const listening: Record<keyof Hooks, Hooks[]> = { delivery: [], handling: [], attempt: [] }
 
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
@@ -65,38 +61,37 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
-  const tell = <Report>(what: string, listeners: Listeners<Report>, report: Report): void => {
-    for (const listener of listeners) guarded(`the ${what} hook`, () => listener(report))
+  const tell = (kind: keyof Hooks, report: DeliveryReport | HandlingReport | AttemptReport): void => {
+    for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
   }
 
   const reporter: Reporter = {
     guarded,
     startRun: telemetry && ((run) => telemetry.startRun(run)),
     observe(each) {
-      if (each.delivery !== undefined) deliveries.push((report) => each.delivery?.(report))
-      if (each.handling !== undefined) runs.push((report) => each.handling?.(report))
-      if (each.attempt !== undefined) attempts.push((report) => each.attempt?.(report))
+      for (const kind of ['delivery', 'handling', 'attempt'] as const)
+        if (each[kind] !== undefined) listening[kind].push(each)
     },
     delivery(acknowledgement, startedAt, event, error, span) {
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
       const isLogged = logger.isLevelEnabled(level)
-      if (!isLogged && deliveries.length === 0 && span === undefined) return
+      if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
-      tell('delivery', deliveries, report)
+      tell('delivery', report)
       span?.end(report, event)
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
       const level = outcome === 'handled' && error !== undefined ? 'error' : handlingLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
-      if (!isLogged && runs.length === 0 && telemetry === undefined) return
+      if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
       const report = handlingReport(outcome, run, error, retryInMs)
-      tell('handling', runs, report)
+      tell('handling', report)
       if (telemetry !== undefined) run.span?.end(report)
       if (isLogged) log(level, handlingLine(report), report)
     },
     attempt(outcome, accepted, attempt) {
-      if (attempts.length > 0) tell('attempt', attempts, attemptReport(outcome, accepted, attempt))
+      if (listening.attempt.length > 0) tell('attempt', attemptReport(outcome, accepted, attempt))
     },
   }
   reporter.observe(hooks)

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { ReadableInbox } from '../../inbox/reading.ts'
+import { sleep } from '../../internal/timers.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
 /** An action on events, which runs in this process. */
@@ -115,7 +116,3 @@ export class Jobs {
 export const keptBy = ({ kept }: Pick<Job, 'kept'>): number => [...kept.values()].reduce((sum, count) => sum + count, 0)
 
 const isAboutTheEvent = (code: string | undefined): boolean => code === 'malformed' || code === 'in_progress'
-
-const sleep = async (ms: number): Promise<void> => {
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
-}

@@ -1,9 +1,9 @@
 import { UnrecoverableError } from 'bullmq'
 import type { Logger } from '../../internal/logger.ts'
+import { measure } from '../../internal/maybe-promise.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
 import type { Handle, HandlingResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
-import { measure } from '../shared/measured.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job-data.ts'
@@ -108,10 +108,9 @@ export class AttemptRunner {
 
   /** Repeats a step until Redis does it: a failed job would run handlers again that have succeeded. */
   async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
-    const measured = this.#measured
     while (!attempt.aborted) {
       try {
-        return await (measured === undefined ? step() : measure(measured, 'record', step))
+        return await measure(this.#measured, 'record', step)
       } catch (error) {
         this.#logger.warn(
           { key: attempt.accepted.event.key, err: withoutCommand(error) },

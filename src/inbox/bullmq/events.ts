@@ -1,5 +1,5 @@
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { type CheckedQuery, checkQuery, historyLimit, wrongCursor } from '../shared/event-query.ts'
+import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../shared/event-query.ts'
 import { type JobRow, toRecord } from './job-record.ts'
 import type { EventQueue } from './queue.ts'
 import { readScript, selectScript } from './reading-scripts.ts'
@@ -30,14 +30,12 @@ export class BullmqEvents implements InboxEvents {
 
   async list(query?: EventQuery): Promise<EventPage> {
     const checked = checkQuery(query)
-    const { state, type, mediaId, limit } = checked
+    const { limit } = checked
     const found = await this.#find(checked)
     const page = found.slice(0, limit)
     // Some may have ended since they were found, or changed their state.
-    const events = (await this.#read(page.map(([, id]) => id)))
-      .filter((record) => state === undefined || record.state === state)
-      .filter((record) => type === undefined || record.type === type)
-      .filter((record) => mediaId === undefined || record.mediaId === mediaId)
+    const records = await this.#read(page.map(([, id]) => id))
+    const events = records.filter((record) => matchesQuery(record, checked))
     const last = page.at(-1)
     return found.length > limit && last !== undefined ? { events, cursor: last.join(' ') } : { events }
   }

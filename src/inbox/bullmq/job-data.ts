@@ -38,7 +38,7 @@ export function isEvent(data: unknown): data is AcceptedEvent {
   return typeof event?.key === 'string' && typeof receivedAt === 'string'
 }
 
-export const isUnreadable = (data: JobData): data is UnreadableData =>
+export const isUnreadable = (data: unknown): data is UnreadableData =>
   typeof (data as Partial<UnreadableData> | null)?.unreadable?.body === 'string'
 
 export async function toUnreadableData({ body, receivedAt, ...rest }: UnreadableDelivery): Promise<UnreadableData> {
@@ -79,8 +79,7 @@ export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
     const accepted = reviveAccepted(data)
     return { ...accepted, key: accepted.event.key, ...end }
   }
-  if (!isUnreadable(data as JobData)) return undefined
-  const { key, ...of } = data as UnreadableData
-  const unreadable = toUnreadable({ key, ...of })
-  return { key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, ...end }
+  if (!isUnreadable(data)) return undefined
+  const unreadable = toUnreadable(data)
+  return { key: data.key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, ...end }
 }

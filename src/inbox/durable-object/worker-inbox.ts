@@ -1,9 +1,9 @@
 import { toBase64 } from '../../internal/base64.ts'
 import { Closing } from '../../internal/closing.ts'
+import { measure } from '../../internal/maybe-promise.ts'
 import type { DurableObjectInboxOptions } from '../durable-object.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import type { DeadLetters, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { measure } from '../shared/measured.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
 import { Shards } from './shards.ts'
@@ -29,9 +29,8 @@ export class WorkerInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    const measured = this.#measured
-    const ask = () => this.#shards.ask<Acceptance>(this.#shards.of(accepted.event.mediaId), 'accept', accepted)
-    return measured === undefined ? ask() : measure(measured, 'accept', ask)
+    const shard = this.#shards.of(accepted.event.mediaId)
+    return measure(this.#measured, 'accept', () => this.#shards.ask<Acceptance>(shard, 'accept', accepted))
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

@@ -49,10 +49,6 @@ export class MemoryDeadLetters implements DeadLetters {
     return replayAll(this, options)
   }
 
-  *[Symbol.iterator](): IterableIterator<DeadEvent> {
-    yield* this.#deadLetters.values()
-  }
-
   discard(key: string): boolean {
     return this.#deadLetters.delete(key)
   }

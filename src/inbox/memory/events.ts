@@ -24,7 +24,7 @@ export class MemoryEvents implements InboxEvents {
 
   get(key: string): EventRecord | undefined {
     const job = this.#jobs.get(key)
-    if (job !== undefined && job.state !== 'claiming') return job.record()
+    if (job && job.state !== 'claiming') return job.record()
     const deadLetter = this.#deadLetters.get(key)
     return deadLetter && deadRecord(deadLetter)
   }
@@ -41,6 +41,6 @@ export class MemoryEvents implements InboxEvents {
   *#all(): IterableIterator<EventRecord> {
     // Nobody knows yet whether an event is accepted whose claim is pending.
     for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
-    for (const deadLetter of this.#deadLetters) yield deadRecord(deadLetter)
+    for (const deadLetter of this.#deadLetters.list({ limit: Number.POSITIVE_INFINITY })) yield deadRecord(deadLetter)
   }
 }

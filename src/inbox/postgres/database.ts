@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
+import { measure } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
-import { measure } from '../shared/measured.ts'
 import { giveBack, makePool, take } from './pool.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
@@ -125,9 +125,8 @@ export class Database {
   }
 
   /** Runs a step whose duration is reported, if anybody measures. */
-  async measure<T>(step: string, run: () => Promise<T>): Promise<T> {
-    const { measured } = this.#options.host
-    return measured === undefined ? run() : measure(measured, step, run)
+  measure<T>(step: string, run: () => Promise<T>): Promise<T> {
+    return measure(this.#options.host.measured, step, run)
   }
 
   /** Connects once more, to listen. */

@@ -4,15 +4,18 @@ import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { ParseUnreadable } from '../inbox.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
+import { replayInSteps } from '../shared/replay-in-steps.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
 import { isAway, type Tables } from './database.ts'
 import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
-import { replayAll } from './replay-all.ts'
 
 /** The number of dead letters whose keys are read at a time. */
 const pageSize = 1_000
+
+/** The most dead letters that are replayed in a commit. */
+const largestCommit = 500
 
 /** The number of old dead letters whose media are written at a time. */
 const oldPageSize = 500
@@ -103,13 +106,14 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    return replayAll(this, options)
+    const replay = (keys: readonly string[]) => this.#replayEach(keys)
+    return replayInSteps({ largestStep: largestCommit, keys: (matches) => this.keys(matches), replay }, options)
   }
 
   /**
    * Replays as `replayMany` does, and parses unreadable deliveries, if it can. Returns the keys of those that were replayed.
    */
-  async replayEach(keys: readonly string[]): Promise<readonly string[]> {
+  async #replayEach(keys: readonly string[]): Promise<readonly string[]> {
     this.#checkOpen()
     const rows = await this.#rows(keys)
     const parsed = this.#parse === undefined ? [] : rows.filter(({ body }) => body !== null)

@@ -1,5 +1,5 @@
 import type { EventQuery, EventRecord } from '../reading.ts'
-import type { CheckedQuery } from '../shared/event-query.ts'
+import { type CheckedQuery, matchesQuery } from '../shared/event-query.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
 import { hashMedia } from './keys.ts'
 
@@ -88,12 +88,9 @@ export class EventSearch {
 
   /** @param waiting the ids of the claimed events that wait in this process */
   matchesOf(rows: readonly EventRow[], waiting: ReadonlySet<string>): readonly FoundEvent[] {
-    const { state, type, mediaId } = this.#query
     return rows
       .map((row) => ({ place: row.place, record: toRecord(row, waiting) }))
-      .filter(({ record }) => state === undefined || record.state === state)
-      .filter(({ record }) => type === undefined || record.type === type)
-      .filter(({ record }) => mediaId === undefined || record.mediaId === mediaId)
+      .filter(({ record }) => matchesQuery(record, this.#query))
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
+import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, InboxHost } from '../inbox.ts'
-import { measure } from '../shared/measured.ts'
 import type { PostgresJob } from './job.ts'
 import { giveBack, take } from './pool.ts'
 
@@ -38,8 +38,7 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
         throw signal.aborted ? signal.reason : error
       }
     }
-    if (measured === undefined) return transact
-    return async (scope, run) => measure(measured, 'transaction', () => transact(scope, run))
+    return (scope, run) => measure(measured, 'transaction', () => transact(scope, run))
   }
 }
 

@@ -1,8 +1,7 @@
 import type { DeadEvent, EventRecord } from '../reading.ts'
 
 /** Shows a dead letter as an event of its inbox. */
-export function deadRecord({ failures, diedAt, failedAttempts, ...deadLetter }: DeadEvent): EventRecord {
-  const { type, mediaId } = deadLetter.event
-  const lastFailed = [{ number: deadLetter.attempts, failures, failedAt: diedAt }]
-  return { ...deadLetter, type, mediaId, state: 'dead', failedAttempts: failedAttempts ?? lastFailed, endedAt: diedAt }
+export function deadRecord({ failures, diedAt, ...deadLetter }: DeadEvent): EventRecord {
+  const { event, attempts, failedAttempts = [{ number: attempts, failures, failedAt: diedAt }] } = deadLetter
+  return { ...deadLetter, type: event.type, mediaId: event.mediaId, state: 'dead', failedAttempts, endedAt: diedAt }
 }

@@ -24,24 +24,26 @@ export function checkQuery(query: EventQuery = {}): CheckedQuery {
   return { ...query, order, limit }
 }
 
+/** Says whether a query asks for an event. */
+export const matchesQuery = (record: EventRecord, query: EventQuery): boolean =>
+  (['state', 'type', 'mediaId'] as const).every((name) => query[name] === undefined || query[name] === record[name])
+
 /** Makes the error of a cursor that no page has given. */
 export const wrongCursor = (): WebhookError =>
   new WebhookError('invalid_option', 'events.list: cursor has to come from the page before')
 
 /** Makes a page of events that are all at hand, by the time of their receipt. */
 export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
-  const { state, type, mediaId, order, limit, cursor } = checkQuery(query)
+  const checked = checkQuery(query)
+  const { order, limit, cursor } = checked
   const sign = order === 'oldest' ? 1 : -1
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const found = [...records]
-    .filter((record) => state === undefined || record.state === state)
-    .filter((record) => type === undefined || record.type === type)
-    .filter((record) => mediaId === undefined || record.mediaId === mediaId)
-    .filter((record) => after === undefined || sign * compare(placeOf(record), after) > 0)
+    .filter((each) => matchesQuery(each, checked) && (after === undefined || sign * compare(placeOf(each), after) > 0))
     .sort((a, b) => sign * compare(placeOf(a), placeOf(b)))
   const events = found.slice(0, limit)
-  const last = events.at(-1)
-  return found.length > limit && last !== undefined ? { events, cursor: placeOf(last).join(' ') } : { events }
+  if (found.length === events.length) return { events }
+  return { events, cursor: placeOf(events.at(-1) as EventRecord).join(' ') }
 }
 
 type Place = readonly [receivedAt: number, key: string]
@@ -53,6 +55,6 @@ const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
 
 function readCursor(cursor: string): Place {
   const [, at, key] = /^(\d+) (.+)$/s.exec(cursor) ?? []
-  if (at === undefined || key === undefined) throw wrongCursor()
+  if (key === undefined) throw wrongCursor()
   return [Number(at), key]
 }

@@ -69,17 +69,24 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
   }
 
+  /** Its state for those who ask the inbox: while its end is recorded, it still holds its place. */
+  get shownState(): 'waiting' | 'running' | 'retrying' {
+    const { state } = this
+    if (state === 'recording') return 'running'
+    return state === 'claiming' ? 'waiting' : state
+  }
+
   /** Shows it as an event of the inbox. */
   record(): EventRecord {
     const { key, type, mediaId } = this.accepted.event
-    const { state, retryAt, failedAttempts } = this
+    const { shownState: state, retryAt, failedAttempts } = this
     return {
       ...this.accepted,
       key,
       type,
       mediaId,
-      state: state === 'retrying' ? state : isRunning(state) ? 'running' : 'waiting',
-      attempts: isRunning(state) ? this.number : this.number - 1,
+      state,
+      attempts: state === 'running' ? this.number : this.number - 1,
       completed: this.completed,
       failedAttempts,
       ...(state === 'retrying' && retryAt !== undefined && { dueAt: new Date(retryAt) }),
@@ -106,9 +113,6 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     this.#waiting = undefined
   }
 }
-
-/** `recording`: the handlers are done, and the event still holds its place. */
-const isRunning = (state: Job['state']): boolean => state === 'running' || state === 'recording'
 
 /** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
 export class Jobs<EachJob extends Job = Job> {
@@ -166,14 +170,10 @@ export class Jobs<EachJob extends Job = Job> {
   counts(): Omit<InboxStats, 'deadLetters'> {
     const counts = { waiting: 0, running: 0, retrying: 0 }
     let oldestWaitingAt: Date | undefined
-    for (const { state, accepted } of this) {
-      if (state === 'retrying') counts.retrying++
-      else if (isRunning(state)) counts.running++
-      else {
-        counts.waiting++
-        if (oldestWaitingAt === undefined || accepted.receivedAt < oldestWaitingAt)
-          oldestWaitingAt = accepted.receivedAt
-      }
+    for (const { shownState, accepted } of this) {
+      counts[shownState]++
+      const isOldest = oldestWaitingAt === undefined || accepted.receivedAt < oldestWaitingAt
+      if (shownState === 'waiting' && isOldest) oldestWaitingAt = accepted.receivedAt
     }
     return oldestWaitingAt === undefined ? counts : { ...counts, oldestWaitingAt }
   }

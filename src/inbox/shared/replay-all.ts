@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { checkNumbers, checkUnknown } from '../../internal/check-options.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 
 /** The number of dead letters that are read at a time. */
@@ -62,8 +63,4 @@ async function replayOne(
     }
   }
   return false
-}
-
-const sleep = async (ms: number): Promise<void> => {
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,6 +1,6 @@
 import { later } from '../../internal/timers.ts'
 import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
-import { type CheckedQuery, checkQuery, historyLimit, wrongCursor } from '../shared/event-query.ts'
+import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../shared/event-query.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import { EventSlices, ofKey } from './event-slices.ts'
 import { type RecordRow, readRecord } from './records.ts'
@@ -68,7 +68,7 @@ export class SqliteEventReader {
       const { rows, next } = this.#slices.read(query, after)
       for (const row of rows) {
         const record = readRecord(row, current)
-        if (record === undefined || !matches(record, query)) continue
+        if (record === undefined || !matchesQuery(record, query)) continue
         found.push({ id: row.id, record })
         if (found.length < query.limit) continue
         const isLast = next === undefined && row === rows.at(-1)
@@ -85,11 +85,6 @@ export const toPage = ({ found, ...rest }: PlacedPage): EventPage => ({
   events: found.map(({ record }) => record),
   ...rest,
 })
-
-const matches = ({ state, type, mediaId }: EventRecord, query: CheckedQuery): boolean =>
-  (query.state === undefined || query.state === state) &&
-  (query.type === undefined || query.type === type) &&
-  (query.mediaId === undefined || query.mediaId === mediaId)
 
 /** @throws WebhookError `invalid_option` */
 export function readCursor(cursor: string): number {

@@ -13,11 +13,12 @@ import type {
   ReplayAllOptions,
   ReplayReport,
 } from '../reading.ts'
+import { replayInSteps } from '../shared/replay-in-steps.ts'
 import { readActivity } from './activity.ts'
 import { inTransaction } from './driver.ts'
 import { SqliteEventReader } from './event-reader.ts'
 import { openFile } from './file.ts'
-import { replayInFile } from './file-replay.ts'
+import { fileReplayer } from './file-replay.ts'
 import { SqliteRetries } from './retries.ts'
 
 /** The number of events in the file of an inbox, by state. */
@@ -125,7 +126,7 @@ export function openInboxFile(path: string): InboxFile {
       replay,
       discard: (key) => inOneCommit(() => deadLetters.discard(key)),
       replayAll: (options) =>
-        replayInFile({ slice: (after) => deadLetters.slice(after), replay, inOneCommit }, options),
+        replayInSteps(fileReplayer({ slice: (after) => deadLetters.slice(after), replay, inOneCommit }), options),
     },
     events: {
       states: ['waiting', 'retrying', 'dead', 'handled'],

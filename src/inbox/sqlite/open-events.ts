@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { type CheckedQuery, checkQuery, eventStates } from '../shared/event-query.ts'
+import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../shared/event-query.ts'
 import type { Jobs } from '../shared/jobs.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
@@ -41,19 +41,15 @@ export class OpenEvents implements InboxEvents {
     return this.#inMemory(checked)
   }
 
-  #inMemory({ state, type, mediaId, order, limit, cursor }: CheckedQuery): PlacedPage {
+  #inMemory(query: CheckedQuery): PlacedPage {
+    const { order, limit, cursor } = query
     const sign = order === 'oldest' ? 1 : -1
     const after = cursor === undefined ? undefined : readCursor(cursor)
-    const jobs = [...this.#options.jobs]
-      .filter(({ row, accepted: { event } }) => {
-        if ((type !== undefined && type !== event.type) || (mediaId !== undefined && mediaId !== event.mediaId))
-          return false
-        return after === undefined || sign * (row - after) > 0
-      })
+    const all = [...this.#options.jobs]
+      .filter(({ row }) => after === undefined || sign * (row - after) > 0)
       .sort((a, b) => sign * (a.row - b.row))
-    const all = jobs
       .map((job) => ({ id: job.row, record: job.record() }))
-      .filter(({ record }) => record.state === state)
+      .filter(({ record }) => matchesQuery(record, query))
     const found = all.slice(0, limit)
     return all.length > limit ? { found, cursor: `${found.at(-1)?.id}` } : { found }
   }

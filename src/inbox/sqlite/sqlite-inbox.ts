@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { Closing } from '../../internal/closing.ts'
 import type { Logger } from '../../internal/logger.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -15,7 +15,6 @@ import type {
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
-import { measure } from '../shared/measured.ts'
 import { SqliteActivity } from './activity.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
@@ -146,9 +145,7 @@ export class SqliteInbox implements Inbox {
 
   /** Resolves once a delivery's write is on disk, and says how long that took. */
   #commit<T>(write: () => T): Promise<T> {
-    const measured = this.#measured
-    const add = () => this.#commits.add(write)
-    return measured === undefined ? add() : Promise.resolve(measure(measured, 'commit', add))
+    return measure(this.#measured, 'commit', () => this.#commits.add(write))
   }
 
   #committed(accepted: AcceptedEvent, row: number | undefined, waitUntil: AcceptOptions['waitUntil']): Acceptance {
