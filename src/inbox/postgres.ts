@@ -149,7 +149,7 @@ class PostgresInbox implements Inbox {
   readonly #ownPool: pg.Pool | undefined
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
   readonly #sender = randomUUID()
-  readonly #waiting = () => this.#handling?.waiting() ?? []
+  readonly #claims = () => this.#handling?.claims() ?? {}
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
@@ -160,7 +160,7 @@ class PostgresInbox implements Inbox {
     const stored = () => this.#handling?.wake()
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
-    this.events = new PostgresEvents(this.#database, schema, this.#waiting)
+    this.events = new PostgresEvents(this.#database, schema, this.#claims)
     this.#activity = new PostgresActivity(this.#database, this.#sender, host)
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? this.#ownPool
@@ -204,7 +204,7 @@ class PostgresInbox implements Inbox {
   }
 
   stats(): Promise<InboxStats> {
-    return readStats(this.#database, this.#waiting)
+    return readStats(this.#database, this.#claims())
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {

@@ -5,6 +5,17 @@ import { claimLock, type Owner } from './owner.ts'
 /** The number of a media's first events among which those that another process has are looked for. */
 const depth = 100
 
+/**
+ * What a process knows of the events that it has claimed. It is asked before the database: an event that has started since
+ * is shown as waiting, as it was then, and each event is counted once.
+ */
+export interface OwnClaims {
+  /** The id of the process, as the owner of events. `undefined`: it handles none. */
+  readonly owner?: string | undefined
+  /** The ids of the claimed events that have started. The others wait for a slot or for their media. */
+  readonly started?: readonly string[]
+}
+
 /** The answer to a claim. */
 export interface Claimed {
   /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */

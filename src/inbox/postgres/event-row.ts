@@ -3,6 +3,7 @@ import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../rea
 import { deadRecord } from '../shared/dead-record.ts'
 import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import { reviveEvent } from '../shared/stored.ts'
+import type { OwnClaims } from './claims.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import type { PostgresJob } from './job.ts'
 
@@ -26,7 +27,7 @@ export const columnsOf = {
     json: 'event',
     record: `json_build_object(
       'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000, 'attempts', attempts, 'completed', completed,
-      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'isClaimed', owner IS NOT NULL, 'trace', trace
+      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'owner', owner, 'trace', trace
     )`,
   },
   dead_letter: { id: 'event_id', json: 'dead_letter', record: 'dead_letter' },
@@ -47,7 +48,7 @@ interface UnfinishedRow {
   readonly completed: readonly string[]
   readonly failedAttempts: readonly FailedAttempt[] | null
   readonly dueAt: number | null
-  readonly isClaimed: boolean
+  readonly owner: string | null
   readonly trace: TraceCarrier | null
 }
 
@@ -80,12 +81,12 @@ export function handledRecord(job: PostgresJob, handlers: readonly string[]): Ha
 
 /**
  * Makes the record of an event.
- * @param waiting the ids of the claimed events that wait in this process
+ * @param claims what this process knew of its claims before the row was read
  */
-export function toRecord({ source, place, record }: EventRow, waiting: ReadonlySet<string>): EventRecord {
+export function toRecord({ source, place, record }: EventRow, claims: OwnClaims): EventRecord {
   if (source === 'dead_letter') return deadRecord(toDeadLetter({ place, dead_letter: record, body: null }) as DeadEvent)
   const stored = JSON.parse(record) as UnfinishedRow | HandledRow
-  if ('event' in stored) return unfinished(stored, waiting.has(place))
+  if ('event' in stored) return unfinished(stored, isRunning(stored.owner, place, claims))
   const { failedAttempts, receivedAt, endedAt, ...handled } = stored
   return {
     ...handled,
@@ -96,17 +97,19 @@ export function toRecord({ source, place, record }: EventRow, waiting: ReadonlyS
   }
 }
 
-function unfinished(row: UnfinishedRow, isWaiting: boolean): EventRecord {
+const isRunning = (owner: string | null, id: string, claims: OwnClaims): boolean =>
+  owner !== null && (owner !== claims.owner || claims.started?.includes(id) === true)
+
+function unfinished(row: UnfinishedRow, hasStarted: boolean): EventRecord {
   const { key, type, mediaId } = row.event
-  const isRunning = row.isClaimed && !isWaiting
   return {
     key,
     type,
     mediaId,
-    state: row.dueAt !== null ? 'retrying' : isRunning ? 'running' : 'waiting',
+    state: row.dueAt !== null ? 'retrying' : hasStarted ? 'running' : 'waiting',
     event: reviveEvent(row.event),
     receivedAt: new Date(Math.round(row.receivedAt)),
-    attempts: isRunning ? row.attempts + 1 : row.attempts,
+    attempts: hasStarted ? row.attempts + 1 : row.attempts,
     completed: row.completed,
     failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
     ...(row.dueAt !== null && { dueAt: new Date(Math.round(row.dueAt)) }),

@@ -1,5 +1,6 @@
 import type { EventQuery, EventRecord } from '../reading.ts'
 import { type CheckedQuery, matchesQuery } from '../shared/event-query.ts'
+import type { OwnClaims } from './claims.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
 import { hashMedia } from './keys.ts'
 
@@ -86,10 +87,10 @@ export class EventSearch {
     return filters
   }
 
-  /** @param waiting the ids of the claimed events that wait in this process */
-  matchesOf(rows: readonly EventRow[], waiting: ReadonlySet<string>): readonly FoundEvent[] {
+  /** @param claims what this process knew of its claims before the rows were read */
+  matchesOf(rows: readonly EventRow[], claims: OwnClaims): readonly FoundEvent[] {
     return rows
-      .map((row) => ({ place: row.place, record: toRecord(row, waiting) }))
+      .map((row) => ({ place: row.place, record: toRecord(row, claims) }))
       .filter(({ record }) => matchesQuery(record, this.#query))
   }
 }

@@ -1,5 +1,6 @@
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { checkQuery, eventStates, historyLimit, wrongCursor } from '../shared/event-query.ts'
+import type { OwnClaims } from './claims.ts'
 import type { Tables } from './database.ts'
 import { columnsOf, type EventRow, selectOf, tableNames, toRecord } from './event-row.ts'
 import { EventSearch, type FoundEvent, type Statement } from './event-search.ts'
@@ -13,13 +14,13 @@ export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
   readonly #database: Tables
   readonly #channel: string
-  readonly #waiting: () => readonly { readonly id: string }[]
+  readonly #claims: () => OwnClaims
 
-  /** @param waiting lists the claimed events that wait in this process, and have not started */
-  constructor(database: Tables, channel: string, waiting: () => readonly { readonly id: string }[] = () => []) {
+  /** @param claims says what this process knows of its claims. Events that others have claimed are running. */
+  constructor(database: Tables, channel: string, claims: () => OwnClaims = () => ({})) {
     this.#database = database
     this.#channel = channel
-    this.#waiting = waiting
+    this.#claims = claims
   }
 
   async list(query?: EventQuery): Promise<EventPage> {
@@ -31,8 +32,9 @@ export class PostgresEvents implements InboxEvents {
     const deadline = performance.now() + longestScanMs
     for (let after = cursor; ; ) {
       const bound = search.isSliced ? await this.#boundOf(search, after) : undefined
+      const claims = this.#claims()
       const rows = await this.#rows<EventRow>(search.rows(after, bound))
-      found.push(...search.matchesOf(rows, this.#waitingIds()))
+      found.push(...search.matchesOf(rows, claims))
       if (found.length > limit) break
       const end = rows.length > limit ? rows.at(-1)?.place : bound
       if (end === undefined) return { events: recordsOf(found) }
@@ -48,10 +50,6 @@ export class PostgresEvents implements InboxEvents {
     return row?.bound ?? undefined
   }
 
-  #waitingIds(): ReadonlySet<string> {
-    return new Set(this.#waiting().map(({ id }) => id))
-  }
-
   #rows<Row>({ text, values }: Statement): Promise<Row[]> {
     return this.#database.reach(() => this.#database.query<Row>(text, values))
   }
@@ -63,9 +61,9 @@ export class PostgresEvents implements InboxEvents {
         selectOf(table, schema, `${columnsOf[table].id} = (SELECT id FROM ${schema}.key WHERE hash = $1)`),
       )
       .join(' UNION ALL ')
+    const claims = this.#claims()
     const rows = await this.#rows<EventRow>({ text, values: [hashKey(key)] })
-    const waiting = this.#waitingIds()
-    return rows.map((row) => toRecord(row, waiting)).find((record) => record.key === key)
+    return rows.map((row) => toRecord(row, claims)).find((record) => record.key === key)
   }
 
   async retryNow(key: string): Promise<boolean> {

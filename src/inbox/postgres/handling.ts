@@ -5,7 +5,7 @@ import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
-import { claim } from './claims.ts'
+import { claim, type OwnClaims } from './claims.ts'
 import { type Database, isAway } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
@@ -76,9 +76,10 @@ export class PostgresHandling {
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }
 
-  /** The claimed events that wait in this process for a slot or for their media. */
-  waiting(): readonly PostgresJob[] {
-    return [...this.#jobs].filter(({ state }) => state === 'waiting')
+  /** What this process knows of its claims. */
+  claims(): OwnClaims {
+    const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
+    return { owner: this.#owner.id, started: started.map(({ id }) => id) }
   }
 
   has(key: string): boolean {

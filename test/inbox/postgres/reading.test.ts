@@ -1,5 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Tables } from '../../../src/inbox/postgres/database.ts'
+import { PostgresEvents } from '../../../src/inbox/postgres/events.ts'
+import { quoted } from '../../../src/inbox/postgres/schema.ts'
+import { readStats } from '../../../src/inbox/postgres/stats.ts'
 import { type InboxDatabase, openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
 import { signalled } from '../../handlers/fixture.ts'
@@ -58,6 +63,37 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect([await keys('running'), await keys('waiting')]).toEqual([['first'], ['second']])
     expect(await receiver.inbox.stats()).toMatchObject({ running: 1, waiting: 1 })
     done.resolve()
+  })
+
+  test('are counted once each, whether a claim is carried out, answered, or of another process', async () => {
+    const receiver = postgres.receiver({ handles: false }, { eventKey: ({ userId }) => userId as string })
+    await receiver.onAny(() => {}).ready()
+    for (const key of ['first', 'second']) await accept(receiver, 'media', key)
+    const [first] = await postgres.query<{ id: string }>('SELECT id FROM $schema.event ORDER BY id')
+    const owner = randomUUID()
+    const started = [first?.id ?? '']
+    const claimedBy = (by: string, where: string) =>
+      postgres.query(`UPDATE $schema.event SET owner = '${by}' WHERE id ${where} ${first?.id}`)
+    const schema = quoted(postgres.schema)
+    const tables: Tables = {
+      schema,
+      query: async (text, values) => (await postgres.pool.query(text, values)).rows,
+      reach: (step) => step(),
+    }
+    const events = new PostgresEvents(tables, schema, () => ({ owner, started }))
+    const counts = async () => {
+      const { waiting, running } = await readStats(tables, { owner, started })
+      const { events: listed } = await events.list({ order: 'oldest' })
+      return { waiting, running, listed: listed.map(({ state }) => state) }
+    }
+    await claimedBy(owner, '=')
+    const oneWaits = { waiting: 1, running: 1, listed: ['running', 'waiting'] }
+    expect(await counts()).toEqual(oneWaits)
+    // Postgres has carried the claim out, and the process may not have the answer yet.
+    await claimedBy(owner, '<>')
+    expect(await counts()).toEqual(oneWaits)
+    await claimedBy(randomUUID(), '<>')
+    expect(await counts()).toEqual({ waiting: 0, running: 2, listed: ['running', 'running'] })
   })
 
   test('are retried now by whichever process is free, when somebody asks who only looks into the tables', async () => {
