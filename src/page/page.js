@@ -41,6 +41,8 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   const notice = document.getElementById('notice')
   // The notice is shown once, but stays until the reader goes on.
   if (isUpdate) shown.getElementById('notice')?.replaceWith(notice.cloneNode(true))
+  // An update that began meanwhile has read the page before.
+  if (!isUpdate) turns++
   document.title = shown.title
   morphWithFocus(document.body, shown.body, notice, sent)
   // The filter shows what the address says.
@@ -83,8 +85,7 @@ export async function visit(address, { push = true } = {}) {
   // To another page of this one, or to one to sign in.
   if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
   const isElsewhere = url.pathname !== location.pathname
-  // An update that began meanwhile has read the page before.
-  await show(response, { turn: ++turns, before })
+  await show(response, { turn: begun, before })
   if (!push) return
   history.pushState(null, '', url)
   const target = document.getElementById(url.hash.slice(1))

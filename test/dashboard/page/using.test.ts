@@ -41,6 +41,35 @@ describeInBrowser('the page is live', () => {
     await notice(page).getByText('2 dead letters discarded').waitFor()
     expect((await receiver.inbox.stats()).deadLetters).toBe(0)
   })
+
+  test('a question is not replaced by an update that began just before it was shown', async () => {
+    const { receiver } = await failing(2)
+    const page = await openInbox(receiver)
+    // Holds up the answers, once the question is one of them.
+    await page.evaluate(`
+      const { text } = Response.prototype
+      const { dataset } = document.documentElement
+      Response.prototype.text = async function () {
+        const body = await text.call(this)
+        const kind = body.includes('data-still') ? 'question' : 'update'
+        if (kind === 'question' || dataset.question) {
+          dataset[kind] = 'arrived'
+          await new Promise((resolve) => addEventListener(kind, resolve, { once: true }))
+        }
+        return body
+      }
+    `)
+    const arrived = (kind: string) => page.locator(`html[data-${kind}="arrived"]`).waitFor({ state: 'attached' })
+    const release = (kind: string) => page.evaluate(`dispatchEvent(new Event('${kind}'))`)
+    await page.getByRole('button', { name: 'Discard all 2' }).click()
+    await arrived('question')
+    await arrived('update')
+    await release('question')
+    const question = page.getByRole('heading', { name: 'Discard 2 dead letters?' })
+    await question.waitFor()
+    await release('update')
+    expect(await question.isVisible()).toBe(true)
+  })
 })
 
 describeInBrowser('two operators', () => {
