@@ -136,12 +136,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   test('logs why there is no connection, once for each outage', async () => {
     const lines: string[] = []
     const { inbox } = open({ timeoutMs: 500 }, logInto(lines))
-    await inbox.accept(eventOf('one'))
-    // Otherwise its result is on its way to Redis, and BullMQ reports that it was lost.
-    await vi.waitUntil(async () => Object.values(await inbox.stats()).every((count) => count === 0))
+    // No event: Redis could end before it has said that the event is recorded, and BullMQ would report that.
+    await inbox.stats()
     for (let outage = 1; outage <= 2; outage++) {
       await server.stop()
-      await expect(inbox.accept(eventOf('two'))).rejects.toEqual(unavailable)
+      await expect(inbox.accept(eventOf('one'))).rejects.toEqual(unavailable)
       expect(lines.filter((line) => line.includes('ECONNREFUSED')).length).toBe(outage)
       await server.restart()
       await vi.waitUntil(() => lines.filter((line) => line.includes('is restored')).length === outage)
