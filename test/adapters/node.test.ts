@@ -53,6 +53,22 @@ test.each<[string, (request: IncomingMessage) => unknown]>([
   expect(handled).toHaveLength(2)
 })
 
+test.each([
+  ['the end of the request', ['end', 'close']],
+  ['its bytes too', ['data', 'end', 'close']],
+])('lets a middleware listen for %s', async (_, names) => {
+  const { receiver, handled } = watchedReceiver(bytes)
+  const webhooks = nodeHandler(receiver)
+  const heard: string[] = []
+  const target = await open((request, response) => {
+    for (const name of names) request.on(name, () => heard.push(name))
+    return webhooks(request, response)
+  })
+  expect(await post(target, bytes)).toEqual(accepted)
+  await expect.poll(() => heard).toEqual(names)
+  expect(handled).toHaveLength(1)
+})
+
 const part = 'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"type":'
 
 /** Disconnects the sender while `handle` runs. Resolves with the request once `handle` resolves. */

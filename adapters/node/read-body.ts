@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http'
+import type { MaybePromise } from '../../src/index.ts'
+import { Bytes } from '../shared/bytes.ts'
+
+type ReadBody = Uint8Array | 'too_large' | 'incomplete'
+
+/**
+ * Reads the body of a request: without a listener and a promise if Node has all of it, otherwise as it arrives. A body
+ * that came together with its head is there one microtask after the request.
+ */
+export function readBody(request: IncomingMessage, limit: number): MaybePromise<ReadBody> {
+  return isBuffered(request, limit) ? takeBuffered(request) : readStream(request, limit)
+}
+
+function isBuffered(request: IncomingMessage, limit: number): boolean {
+  const { readableLength: length } = request
+  if (length === 0 || length > limit || length !== Number(request.headers['content-length'])) return false
+  // A stream that flows gives its chunks to another reader, one with an encoding counts characters, and what HTTP/2
+  // declares need not be what it sends.
+  const { readableFlowing, readableEncoding, destroyed, httpVersionMajor } = request
+  return readableFlowing !== true && readableEncoding === null && !destroyed && httpVersionMajor === 1
+}
+
+function takeBuffered(request: IncomingMessage): Uint8Array {
+  const bytes: Buffer = request.read()
+  // Nobody else would read to the end of the stream, which comes later.
+  request.resume()
+  return bytes
+}
+
+function readStream(request: IncomingMessage, limit: number): Promise<ReadBody> {
+  return new Promise((resolve) => {
+    if (request.destroyed) return resolve('incomplete')
+    const bytes = new Bytes()
+    const onData = (chunk: Buffer | string) => {
+      // After a middleware called setEncoding, every reader gets strings.
+      const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
+      if (bytes.size + piece.byteLength > limit) finish('too_large')
+      else bytes.add(piece)
+    }
+    const onEnd = () => {
+      // HTTP/2 also ends the stream of a request that was reset.
+      const declared = Number(request.headers['content-length'] ?? bytes.size)
+      finish(request.aborted || bytes.size < declared ? 'incomplete' : bytes.all())
+    }
+    // When the sender disconnects, the stream closes without an end.
+    const onClose = () => finish('incomplete')
+    const finish = (result: ReadBody) => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose).pause()
+      resolve(result)
+    }
+    // Resumed, since a stream that a middleware has paused would stay paused.
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose).resume()
+  })
+}
