@@ -64,7 +64,7 @@ export class SqliteEvents {
     )
     this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at, trace) VALUES (?, ?, ?, ?)')
     this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
-    this.#handled = database.prepare('UPDATE inbox_key SET handled = ? WHERE id = ?')
+    this.#handled = database.prepare('INSERT OR REPLACE INTO inbox_handled (id, record) VALUES (?, ?)')
     this.#postpone = database.prepare(
       `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, starts = 0
        WHERE id = ?`,
@@ -115,8 +115,8 @@ export class SqliteEvents {
 
   /** Removes an event that has been handled, and keeps what is to be known of it. */
   handled(row: number, record: string): void {
-    // A trigger removes the event, unless somebody has removed its key.
-    if (Number(this.#handled.run(record, row).changes) === 0) this.#remove.run(row)
+    // A trigger removes the event.
+    this.#handled.run(row, record)
   }
 
   remove(row: number): void {

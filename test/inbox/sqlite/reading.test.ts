@@ -98,7 +98,7 @@ test('a handled event shows the handlers that completed, and its payload is gone
   await inbox.close()
   const database = openDatabase(path)
   expect(database.prepare('SELECT count(*) AS count FROM inbox_event').get()).toMatchObject({ count: 0 })
-  const { handled } = database.prepare('SELECT handled FROM inbox_key').get() as { handled: string }
+  const { handled } = database.prepare('SELECT record AS handled FROM inbox_handled').get() as { handled: string }
   database.close()
   expect(handled).toContain('media of one')
   expect(handled).not.toMatch(/secret|映画|360p/)

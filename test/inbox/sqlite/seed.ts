@@ -15,13 +15,15 @@ export async function seedHandled(
 ): Promise<void> {
   await started({ path }).inbox.close()
   const database = openDatabase(path)
-  const insert = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media, handled) VALUES (?, ?, ?, ?)')
+  const remember = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?)')
+  const insert = database.prepare('INSERT INTO inbox_handled (id, record) VALUES (?, ?)')
   inTransaction(database, () => {
     for (let index = 0; index < count; index++) {
       const { event, receivedAt } = eventOf(`key ${index}`)
       const job = new Job({ event: { ...event, ...eventAt(index) } as typeof event, receivedAt })
       const { mediaId } = job.accepted.event
-      insert.run(hashKey(job.key), Date.now(), hashMedia(mediaId), writeHandled(job, ['a']))
+      const { lastInsertRowid } = remember.run(hashKey(job.key), Date.now(), hashMedia(mediaId))
+      insert.run(lastInsertRowid, writeHandled(job, ['a']))
     }
   })
   database.close()
