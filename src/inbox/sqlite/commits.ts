@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
+import type { SqliteEventBatch } from './event-batch.ts'
 import type { SqliteOwner } from './owner.ts'
 
 /** How long a write waits while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
@@ -26,6 +27,14 @@ export interface CommitReports {
   onLost(error: WebhookError): void
 }
 
+/** The parts of the file that commits use. */
+export interface CommittedFile {
+  readonly database: SqliteDatabase
+  readonly owner: SqliteOwner
+  /** What the writes of a commit leave for its end. */
+  readonly events: Pick<SqliteEventBatch, 'begin' | 'flush'>
+}
+
 /** Commits writes. */
 export type Commits = Pick<GroupCommit, 'add' | 'isOwner'>
 
@@ -37,14 +46,16 @@ export type Commits = Pick<GroupCommit, 'add' | 'isOwner'>
 export class GroupCommit {
   readonly #database: SqliteDatabase
   readonly #owner: SqliteOwner
+  readonly #batch: Pick<SqliteEventBatch, 'begin' | 'flush'>
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
   #rejection: WebhookError | undefined
 
-  constructor(database: SqliteDatabase, owner: SqliteOwner, reports: CommitReports) {
+  constructor({ database, owner, events }: CommittedFile, reports: CommitReports) {
     this.#database = database
     this.#owner = owner
+    this.#batch = events
     this.#reports = reports
   }
 
@@ -91,7 +102,9 @@ export class GroupCommit {
     try {
       inTransaction(this.#database, () => {
         this.#owner.check()
+        this.#batch.begin()
         for (const write of writes) write.run()
+        this.#batch.flush()
       })
     } catch (error) {
       return this.#failed(writes, error)

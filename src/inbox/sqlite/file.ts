@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 import { SqliteDeadLetters } from './dead-letters.ts'
 import { inTransaction, openDatabase, type SqliteDatabase } from './driver.ts'
+import { SqliteEventBatch } from './event-batch.ts'
 import { SqliteEvents } from './events.ts'
 import { hashKey } from './hash.ts'
 import { lock, unlock } from './lock.ts'
@@ -24,6 +25,7 @@ export interface SqliteFile extends SqliteTables {
 
 /** The file of an inbox that this process handles. */
 export interface OwnedFile extends SqliteFile {
+  readonly events: SqliteEventBatch
   readonly owner: SqliteOwner
 }
 
@@ -39,7 +41,8 @@ export function openFile(path: string): SqliteFile {
       adjust(database)
       checkVersion(database)
       upgrade(database)
-      return { ...tables(database), path, database, close }
+      const events = new SqliteEvents(database, hashKey)
+      return { events, deadLetters: new SqliteDeadLetters(database, events), path, database, close }
     })
   })
 }
@@ -82,7 +85,9 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
       attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       close()
     }
-    return { ...tables(database), path, database, owner, close: checkpointAndClose }
+    const events = new SqliteEventBatch(database, hashKey)
+    const deadLetters = new SqliteDeadLetters(database, events)
+    return { events, deadLetters, path, database, owner, close: checkpointAndClose }
   })
 }
 
@@ -94,11 +99,6 @@ function adjust(database: SqliteDatabase): void {
   // pages that change often are copied from the log less often.
   database.exec('PRAGMA cache_size = -65536')
   database.exec('PRAGMA wal_autocheckpoint = 4000')
-}
-
-function tables(database: SqliteDatabase): SqliteTables {
-  const events = new SqliteEvents(database, hashKey)
-  return { events, deadLetters: new SqliteDeadLetters(database, events) }
 }
 
 function closedOnError<T>(close: () => void, open: () => T): T {

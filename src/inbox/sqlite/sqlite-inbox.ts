@@ -18,6 +18,7 @@ import { Jobs } from '../shared/jobs.ts'
 import { SqliteActivity } from './activity.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
+import type { AcceptingEvent } from './event-batch.ts'
 import { type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { SqliteJob } from './job.ts'
@@ -66,7 +67,7 @@ export class SqliteInbox implements Inbox {
     this.#logger = logger
     this.#measured = measured
     this.#file = file
-    this.#commits = new GroupCommit(database, owner, {
+    this.#commits = new GroupCommit(file, {
       // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
       onFailed: () => this.#upkeep.suspect(),
       onLost: (error) => this.#lose(error),
@@ -136,11 +137,17 @@ export class SqliteInbox implements Inbox {
     if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
     const { events } = this.#file
-    const written = events.write(accepted)
+    const accepting: AcceptingEvent = events.write(accepted)
     this.#pending++
-    return this.#commit(() => events.accept(written))
-      .then((row) => this.#committed(accepted, row, waitUntil))
-      .finally(() => this.#pending--)
+    const stored = () => {
+      this.#pending--
+      return this.#committed(accepted, accepting.row, waitUntil)
+    }
+    const failed = (error: unknown) => {
+      this.#pending--
+      throw error
+    }
+    return this.#commit(() => events.acceptLater(accepting)).then(stored, failed)
   }
 
   /** Resolves once a delivery's write is on disk, and says how long that took. */

@@ -1,0 +1,122 @@
+import type { SqliteDatabase, SqliteStatement } from './driver.ts'
+import { SqliteEvents, type WrittenEvent } from './events.ts'
+
+/** The numbers of rows that a statement writes at once. A prepared statement has as many as it was prepared for. */
+const sizes = [64, 8, 1]
+
+/** A statement that writes several rows. */
+class RowsStatement {
+  readonly #statements: readonly SqliteStatement[]
+
+  /** @param sql makes the SQL for some rows */
+  constructor(database: SqliteDatabase, row: string, sql: (rows: string) => string) {
+    this.#statements = sizes.map((size) => database.prepare(sql(Array(size).fill(row).join())))
+  }
+
+  /** Writes all rows, some at a time. `wrote` is called with each part. */
+  run<Row>(
+    rows: readonly Row[],
+    parameters: (row: Row) => readonly unknown[],
+    wrote: (rows: readonly Row[], result: ReturnType<SqliteStatement['run']>) => void = () => {},
+  ): void {
+    let start = 0
+    for (const [index, statement] of this.#statements.entries()) {
+      const size = sizes[index] as number
+      for (; rows.length - start >= size; start += size) {
+        const part = rows.slice(start, start + size)
+        wrote(part, statement.run(...part.flatMap(parameters)))
+      }
+    }
+  }
+}
+
+/** An event that a commit accepts. */
+export interface AcceptingEvent extends WrittenEvent {
+  /** Its row, once it is in the tables; `undefined` if its key was seen before. */
+  row?: number | undefined
+}
+
+/**
+ * The tables of the events, and what a commit writes to them for many events at once: 64 rows in one statement take
+ * 3.3 µs of CPU less for an event than a statement for each, of 21 µs.
+ */
+export class SqliteEventBatch extends SqliteEvents {
+  readonly #rememberRows: RowsStatement
+  readonly #insertRows: RowsStatement
+  readonly #handledRows: RowsStatement
+  readonly #rowOf: SqliteStatement
+  #accepting: AcceptingEvent[] = []
+  #ended: (readonly [row: number, record: string])[] = []
+
+  constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
+    super(database, hashKey)
+    this.#rememberRows = new RowsStatement(
+      database,
+      '(?, ?, ?)',
+      (rows) => `INSERT INTO inbox_key (hash, accepted_at, media) VALUES ${rows} ON CONFLICT DO NOTHING`,
+    )
+    this.#insertRows = new RowsStatement(
+      database,
+      '(?, ?, ?, ?)',
+      (rows) => `INSERT INTO inbox_event (id, event, received_at, trace) VALUES ${rows}`,
+    )
+    this.#handledRows = new RowsStatement(
+      database,
+      '(?, ?)',
+      (rows) => `INSERT OR REPLACE INTO inbox_handled (id, record) VALUES ${rows}`,
+    )
+    this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash = ?')
+  }
+
+  /** Forgets what a transaction was to write that has been undone. */
+  begin(): void {
+    this.#accepting = []
+    this.#ended = []
+  }
+
+  /** Stores an event at the end of the transaction. */
+  acceptLater(accepting: AcceptingEvent): void {
+    accepting.row = undefined
+    this.#accepting.push(accepting)
+  }
+
+  /** Records at the end of the transaction that an event has been handled, after what its handlers write in it. */
+  override handled(row: number, record: string): void {
+    this.#ended.push([row, record])
+  }
+
+  /** Writes what the transaction has to write. The last part of it. */
+  flush(): void {
+    if (this.#accepting.length > 0) this.#acceptAll()
+    if (this.#ended.length > 0) this.#handledRows.run(this.#ended, (ended) => ended)
+  }
+
+  #acceptAll(): void {
+    const now = Date.now()
+    const accepted: AcceptingEvent[] = []
+    this.#rememberRows.run(
+      this.#accepting,
+      ({ keyHash, media }) => [keyHash, now, media],
+      (events, { changes, lastInsertRowid }) => {
+        // The new rows are the last ones, in the order of the events.
+        const before = Number(lastInsertRowid) - Number(changes)
+        if (Number(changes) === events.length)
+          for (const [index, event] of events.entries()) event.row = before + index + 1
+        else if (Number(changes) > 0) this.#findNew(events, before)
+        for (const event of events) if (event.row !== undefined) accepted.push(event)
+      },
+    )
+    this.#insertRows.run(accepted, ({ row, event, receivedAt, trace }) => [row, event, receivedAt, trace])
+  }
+
+  /** Finds the rows of events of which some were seen before: theirs are not behind the rows that there were before. */
+  #findNew(events: readonly AcceptingEvent[], before: number): void {
+    const taken = new Set<number>()
+    for (const event of events) {
+      const { id } = this.#rowOf.get(event.keyHash) as { id: number }
+      if (id <= before || taken.has(id)) continue
+      taken.add(id)
+      event.row = id
+    }
+  }
+}
