@@ -61,8 +61,12 @@ export class SqliteDeadLetters {
     return row && toDeadLetter(row)
   }
 
+  #hashes(key: string): [string, string] {
+    return [this.#events.hashKey(key), this.#events.earlierHash(key)]
+  }
+
   #row(key: string): DeadLetterRow | undefined {
-    return (this.#statements.get.get(this.#events.hashKey(key)) as DeadLetterRow | undefined) ?? undefined
+    return (this.#statements.get.get(...this.#hashes(key)) as DeadLetterRow | undefined) ?? undefined
   }
 
   /** Puts an event back among the waiting ones, and returns its row. `undefined`: no event has that key. */
@@ -77,7 +81,7 @@ export class SqliteDeadLetters {
 
   /** Marks an unreadable delivery for the process that handles the file, since no other can parse it. */
   mark(key: string): boolean {
-    return Number(this.#statements.mark.run(1, this.#events.hashKey(key)).changes) > 0
+    return Number(this.#statements.mark.run(1, ...this.#hashes(key)).changes) > 0
   }
 
   /** Lists the unreadable deliveries that were marked for replay. */
@@ -86,11 +90,11 @@ export class SqliteDeadLetters {
   }
 
   unmark(key: string): void {
-    this.#statements.mark.run(0, this.#events.hashKey(key))
+    this.#statements.mark.run(0, ...this.#hashes(key))
   }
 
   discard(key: string): boolean {
-    return Number(this.#statements.remove.run(this.#events.hashKey(key)).changes) > 0
+    return Number(this.#statements.remove.run(...this.#hashes(key)).changes) > 0
   }
 
   /** `true` where there may be too many, so that {@link trim} has to be called. */
@@ -122,9 +126,9 @@ const prepare = (database: SqliteDatabase) => {
     list: statement('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
     all: statement('SELECT event_id, dead_letter, body FROM inbox_dead_letter ORDER BY id'),
     slice: statement('SELECT * FROM inbox_dead_letter WHERE id > ? ORDER BY id LIMIT 100'),
-    get: statement('SELECT * FROM inbox_dead_letter WHERE hash = ?'),
-    remove: statement('DELETE FROM inbox_dead_letter WHERE hash = ?'),
-    mark: statement('UPDATE inbox_dead_letter SET replay = ? WHERE hash = ?'),
+    get: statement('SELECT * FROM inbox_dead_letter WHERE hash IN (?, ?)'),
+    remove: statement('DELETE FROM inbox_dead_letter WHERE hash IN (?, ?)'),
+    mark: statement('UPDATE inbox_dead_letter SET replay = ? WHERE hash IN (?, ?)'),
     marked: statement('SELECT * FROM inbox_dead_letter WHERE replay = 1'),
     events: beyond('IS NOT NULL'),
     unreadable: beyond('IS NULL'),

@@ -48,8 +48,8 @@ export class SqliteEventBatch extends SqliteEvents {
   #accepting: AcceptingEvent[] = []
   #ended: (readonly [row: number, record: string])[] = []
 
-  constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
-    super(database, hashKey)
+  constructor(...[database, ...hashes]: ConstructorParameters<typeof SqliteEvents>) {
+    super(database, ...hashes)
     this.#rememberRows = new RowsStatement(
       database,
       '(?, ?, ?)',
@@ -95,7 +95,7 @@ export class SqliteEventBatch extends SqliteEvents {
     const now = Date.now()
     const accepted: AcceptingEvent[] = []
     this.#rememberRows.run(
-      this.#accepting,
+      this.#accepting.filter((event) => !this.wasSeenEarlier(event)),
       ({ keyHash, media }) => [keyHash, now, media],
       (events, { changes, lastInsertRowid }) => {
         // The new rows are the last ones, in the order of the events.

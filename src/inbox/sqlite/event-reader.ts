@@ -23,6 +23,8 @@ export interface PlacedPage {
 export interface EventReaderOptions {
   readonly database: SqliteDatabase
   readonly hashKey: (key: string) => string
+  /** Makes the form in which earlier releases stored a key, if it was another. */
+  readonly earlierHash?: (key: string) => string
   /** Returns an event of this process, whose state the tables do not have. */
   readonly current: (key: string) => EventRecord | undefined
   /** @throws WebhookError when the tables cannot be read any more */
@@ -38,13 +40,13 @@ export class SqliteEventReader {
   constructor(options: EventReaderOptions) {
     this.#options = options
     this.#slices = new EventSlices(options.database)
-    this.#byKey = options.database.prepare(`${ofKey} k.hash = ?`)
+    this.#byKey = options.database.prepare(`${ofKey} k.hash IN (?, ?)`)
   }
 
   get(key: string): EventRecord | undefined {
-    const { hashKey, current, checkOpen } = this.#options
+    const { hashKey, earlierHash = hashKey, current, checkOpen } = this.#options
     checkOpen()
-    const row = this.#byKey.get(hashKey(key)) as RecordRow | undefined
+    const row = this.#byKey.get(hashKey(key), earlierHash(key)) as RecordRow | undefined
     return row && readRecord(row, current)
   }
 

@@ -6,6 +6,7 @@ import type { EarlierAttempts } from '../shared/jobs.ts'
 import { reviveEvent } from '../shared/stored.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import { hashMedia } from './media-hash.ts'
+import { timeMark } from './time-mark.ts'
 
 /** An event in the file that has not been handled. */
 export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
@@ -33,6 +34,8 @@ export interface EventRow {
 /** An event in the form in which the tables store it. */
 export interface WrittenEvent {
   readonly keyHash: string
+  /** The form of its key in which an earlier release may have stored it. */
+  readonly earlierHash: string | undefined
   readonly media: number
   readonly event: string
   readonly receivedAt: number
@@ -43,6 +46,10 @@ export interface WrittenEvent {
 export class SqliteEvents {
   /** Makes the form in which the tables know a key. */
   readonly hashKey: (key: string) => string
+  /** Makes the form in which earlier releases stored a key. Whoever looks a key up looks for both. */
+  readonly earlierHash: (key: string) => string
+  readonly #hasEarlier: boolean
+  readonly #known: SqliteStatement
   readonly #remember: SqliteStatement
   readonly #insert: SqliteStatement
   readonly #remove: SqliteStatement
@@ -57,8 +64,13 @@ export class SqliteEvents {
   readonly #ids: SqliteStatement
   readonly #get: SqliteStatement
 
-  constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
+  constructor(database: SqliteDatabase, hashKey: (key: string) => string, earlierHash = hashKey) {
     this.hashKey = hashKey
+    this.earlierHash = earlierHash
+    this.#hasEarlier =
+      earlierHash !== hashKey &&
+      database.prepare('SELECT 1 FROM inbox_key WHERE hash < ? LIMIT 1').all(timeMark).length > 0
+    this.#known = database.prepare('SELECT 1 FROM inbox_key WHERE hash = ?')
     this.#remember = database.prepare(
       'INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     )
@@ -84,8 +96,11 @@ export class SqliteEvents {
 
   /** Prepares an event, before the transaction that stores it. */
   write({ event, receivedAt, trace }: AcceptedEvent): WrittenEvent {
+    const keyHash = this.hashKey(event.key)
+    const earlierHash = this.#hasEarlier ? this.earlierHash(event.key) : keyHash
     return {
-      keyHash: this.hashKey(event.key),
+      keyHash,
+      earlierHash: earlierHash === keyHash ? undefined : earlierHash,
       media: hashMedia(event.mediaId),
       event: JSON.stringify(event),
       receivedAt: receivedAt.getTime(),
@@ -95,11 +110,17 @@ export class SqliteEvents {
 
   /** Stores an event and returns its row; `undefined` if its key was seen before. */
   accept(written: WrittenEvent): number | undefined {
+    if (this.wasSeenEarlier(written)) return undefined
     const { changes, lastInsertRowid } = this.#remember.run(written.keyHash, Date.now(), written.media)
     if (Number(changes) === 0) return undefined
     const row = Number(lastInsertRowid)
     this.#insert.run(row, written.event, written.receivedAt, written.trace)
     return row
+  }
+
+  /** Says whether an earlier release has stored the key of an event, in the form that differs from that of today. */
+  wasSeenEarlier({ earlierHash }: WrittenEvent): boolean {
+    return earlierHash !== undefined && this.#known.all(earlierHash).length > 0
   }
 
   /** Puts an event back that was a dead letter. */

@@ -5,7 +5,7 @@ import { SqliteDeadLetters } from './dead-letters.ts'
 import { inTransaction, openDatabase, type SqliteDatabase } from './driver.ts'
 import { SqliteEventBatch } from './event-batch.ts'
 import { SqliteEvents } from './events.ts'
-import { hashKey } from './hash.ts'
+import { hashKey, hashWithoutTime } from './hash.ts'
 import { lock, unlock } from './lock.ts'
 import { SqliteOwner } from './owner.ts'
 import { checkVersion, makeTables, upgrade } from './schema.ts'
@@ -41,7 +41,7 @@ export function openFile(path: string): SqliteFile {
       adjust(database)
       checkVersion(database)
       upgrade(database)
-      const events = new SqliteEvents(database, hashKey)
+      const events = new SqliteEvents(database, hashKey, hashWithoutTime)
       return { events, deadLetters: new SqliteDeadLetters(database, events), path, database, close }
     })
   })
@@ -85,7 +85,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
       attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       close()
     }
-    const events = new SqliteEventBatch(database, hashKey)
+    const events = new SqliteEventBatch(database, hashKey, hashWithoutTime)
     const deadLetters = new SqliteDeadLetters(database, events)
     return { events, deadLetters, path, database, owner, close: checkpointAndClose }
   })
@@ -95,8 +95,8 @@ function adjust(database: SqliteDatabase): void {
   // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
   database.exec('PRAGMA synchronous = FULL')
   database.exec('PRAGMA fullfsync = ON')
-  // Hashes come in no order, so each commit touches pages all over the index of keys. 64 MiB of it stay in memory, and
-  // pages that change often are copied from the log less often.
+  // Keys without a time have hashes in no order, so each commit touches pages all over their index. 64 MiB of it stay in
+  // memory, and pages that change often are copied from the log less often.
   database.exec('PRAGMA cache_size = -65536')
   database.exec('PRAGMA wal_autocheckpoint = 4000')
 }

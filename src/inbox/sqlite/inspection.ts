@@ -113,7 +113,8 @@ export function openInboxFile(path: string): InboxFile {
       isInCommit = false
     }
   }
-  const reader = new SqliteEventReader({ database, hashKey: events.hashKey, current: () => undefined, checkOpen })
+  const { hashKey, earlierHash } = events
+  const reader = new SqliteEventReader({ database, hashKey, earlierHash, current: () => undefined, checkOpen })
   const retries = new SqliteRetries(database, events)
   const activitySince = readActivity(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))

@@ -2,13 +2,10 @@ import { WebhookError } from '../../errors.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../shared/event-query.ts'
 import type { Jobs } from '../shared/jobs.ts'
-import type { SqliteDatabase } from './driver.ts'
-import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
+import { type EventReaderOptions, type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
 import type { SqliteJob } from './job.ts'
 
-export interface OpenEventsOptions {
-  readonly database: SqliteDatabase
-  readonly hashKey: (key: string) => string
+export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
   readonly jobs: Jobs<SqliteJob>
   /** Starts the next attempt of a job. `false`: it does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
@@ -23,9 +20,9 @@ export class OpenEvents implements InboxEvents {
 
   constructor(options: OpenEventsOptions) {
     this.#options = options
-    const { database, hashKey, jobs } = options
+    const { jobs } = options
     const current = (key: string) => jobs.get(key)?.record()
-    this.#reader = new SqliteEventReader({ database, hashKey, current, checkOpen: () => this.#checkOpen() })
+    this.#reader = new SqliteEventReader({ ...options, current, checkOpen: () => this.#checkOpen() })
   }
 
   async list(query?: EventQuery): Promise<EventPage> {

@@ -13,7 +13,7 @@ export class SqliteRetries {
 
   constructor(database: SqliteDatabase, events: SqliteEvents) {
     this.#events = events
-    this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash = ?')
+    this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash IN (?, ?)')
     this.#ask = database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING')
     this.#asked = database.prepare('SELECT id FROM inbox_retry')
     this.#forget = database.prepare('DELETE FROM inbox_retry WHERE id = ?')
@@ -21,7 +21,9 @@ export class SqliteRetries {
 
   /** Asks the process that handles the file for the next attempt of an event. Part of a transaction. */
   ask(key: string): boolean {
-    const found = this.#rowOf.get(this.#events.hashKey(key)) as { id: number } | undefined
+    const found = this.#rowOf.get(this.#events.hashKey(key), this.#events.earlierHash(key)) as
+      | { id: number }
+      | undefined
     if (!found || !this.#events.makeDue(found.id)) return false
     this.#ask.run(found.id)
     return true

@@ -95,6 +95,7 @@ export class SqliteInbox implements Inbox {
     this.events = new OpenEvents({
       database,
       hashKey: events.hashKey,
+      earlierHash: events.earlierHash,
       jobs: this.#jobs,
       retryNow: (job) => this.#retryNow(job),
     })

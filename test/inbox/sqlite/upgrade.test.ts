@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
+import { hashWithoutTime } from '../../../src/inbox/sqlite/hash.ts'
 import { openInboxFile, type SqliteDatabase } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
@@ -48,7 +48,7 @@ function earlierRelease(database: SqliteDatabase) {
   )
   const accept = (key: string): number => {
     const { event, receivedAt } = eventOf(key, 'media')
-    const row = Number(remember.run(hashKey(key), Date.now()).lastInsertRowid)
+    const row = Number(remember.run(hashWithoutTime(key), Date.now()).lastInsertRowid)
     insert.run(row, JSON.stringify(event), receivedAt.getTime())
     return row
   }
@@ -61,7 +61,7 @@ function earlierRelease(database: SqliteDatabase) {
       remove.run(row)
       const { event, receivedAt } = eventOf(key, 'media')
       const deadLetter = { event, receivedAt, key, attempts: 5, failures, diedAt: new Date(), completed: ['a'] }
-      bury.run(hashKey(key), row, JSON.stringify(deadLetter), null)
+      bury.run(hashWithoutTime(key), row, JSON.stringify(deadLetter), null)
     },
     rows: () => database.prepare('SELECT * FROM inbox_event').all() as Record<string, unknown>[],
   }
@@ -105,6 +105,34 @@ describe('the file of an earlier release', () => {
     replayed.finish()
     await until(async () => (await inbox.events?.get('dead'))?.state === 'handled')
     expect(story(await inbox.history?.('media'))).toEqual(['dead: handled', 'retrying: retrying', 'waiting: handled'])
+  })
+
+  test('has its keys where they have a time, which this release stores in another form', async () => {
+    const { path, release } = await earlierFile()
+    const keyOf = (name: string) => JSON.stringify([name, '2026-03-01T12:00:00Z'])
+    for (const state of ['handled', 'dead', 'retrying'] as const) release[state](keyOf(state))
+    const { inbox, calls } = started({ path })
+    ;(await calls.next()).finish()
+    for (const state of ['handled', 'dead', 'retrying'])
+      expect(await inbox.accept(eventOf(keyOf(state), 'media'))).toBe('duplicate')
+    expect(await inbox.accept(eventOf(keyOf('new'), 'media'))).toBe('accepted')
+    ;(await calls.next()).finish()
+    expect(await inbox.accept(eventOf(keyOf('new'), 'media'))).toBe('duplicate')
+    const [retrying, dead] = [keyOf('retrying'), keyOf('dead')]
+    expect(await inbox.events?.get(retrying)).toMatchObject({ key: retrying, state: 'retrying' })
+    expect(await inbox.deadLetters.get(dead)).toMatchObject({ key: dead })
+    const file = openInboxFile(path)
+    onTestFinished(() => file.close())
+    expect(file.events.retryNow(retrying)).toBe(true)
+    const retried = await calls.next()
+    expect(retried.event.key).toBe(retrying)
+    retried.finish()
+    expect(file.deadLetters.replay(dead)).toBe(true)
+    const replayed = await calls.next()
+    expect(replayed.event.key).toBe(dead)
+    replayed.finish()
+    await until(async () => (await inbox.events?.get(dead))?.state === 'handled')
+    expect(await inbox.deadLetters.get(dead)).toBe(undefined)
   })
 
   test('can be looked into while that release has it open, which goes on with it', async () => {
