@@ -12,10 +12,16 @@ export function acknowledge(
 ): void {
   const { status, headers, body } = acknowledgement
   if (response.headersSent || response.destroyed) return
-  if (!isStillSending(acknowledgement, request)) response.writeHead(status, headers).end(body)
-  else {
+  if (isStillSending(acknowledgement, request)) {
     response.writeHead(status, { ...headers, connection: 'close' }).write(body)
     endAfterBody(request, response)
+  } else {
+    // `end(body)` would write two pieces, the second of them empty: one piece costs 2 % less CPU per delivery. The
+    // responses of some test libraries have no `cork`.
+    response.cork?.()
+    response.writeHead(status, headers).write(body)
+    response.uncork?.()
+    response.end()
   }
 }
 
