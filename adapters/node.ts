@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
-import { readBody } from './node/read-body.ts'
+import { type RequestEnd, readBody } from './node/read-body.ts'
 import { acknowledge } from './shared/acknowledge.ts'
 import { keptBytes, type ParsedRequest } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
@@ -30,7 +30,7 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
     // For a body that came with the head: it can be read without waiting, which costs 7 % less CPU. A stream that flows
     // would give it to others meanwhile.
     if (request.readableFlowing !== true) await undefined
-    acknowledge(await receiver.receive(toDelivery(http1Request)), http1Request, http1Response)
+    acknowledge(await receiver.receive(deliveryOf(http1Request, 'if-heard')), http1Request, http1Response)
   }
 }
 
@@ -46,8 +46,13 @@ type RoutedRequest = IncomingMessage & ParsedRequest & { readonly originalUrl?: 
  * ```
  */
 export function toDelivery(request: IncomingMessage): Delivery {
-  const { method = '', originalUrl, url = '' } = request as RoutedRequest
-  return { method, url: originalUrl ?? url, headers: new RawHeaders(request), body: bodyOf(request) }
+  // A framework may wait for the end of the request later, as @hono/node-server does.
+  return deliveryOf(request, 'always')
+}
+
+function deliveryOf(request: RoutedRequest, end: RequestEnd): Delivery {
+  const { method = '', originalUrl, url = '' } = request
+  return { method, url: originalUrl ?? url, headers: new RawHeaders(request), body: bodyOf(request, end) }
 }
 
 /** The header fields as received: `request.headers` would drop the second of two Authorization fields. */
@@ -71,10 +76,10 @@ class RawHeaders implements DeliveryHeaders {
   }
 }
 
-function bodyOf(request: RoutedRequest): Delivery['body'] {
+function bodyOf(request: RoutedRequest, end: RequestEnd): Delivery['body'] {
   const bytes = keptBytes(request)
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   const wasRead = request.readableDidRead || request.readableEnded
-  return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readBody(request, limit)
+  return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readBody(request, limit, end)
 }
