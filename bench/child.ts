@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 /** A child process that answers questions, one at a time. */
 export interface Child {
+  readonly pid: number | undefined
   /** Sends a question. Rejects when the process ends before it answers. */
   ask<Answer>(question: unknown): Promise<Answer>
   stop(): Promise<void>
@@ -33,18 +34,25 @@ export interface ChildOptions {
   readonly args?: readonly string[]
   /** Flags of Node. */
   readonly flags?: readonly string[]
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** Starts a script, pinned to one core where that is possible. */
-export function startChild(script: URL, { core: role, args: scriptArgs = [], flags = [] }: ChildOptions): Child {
+export function startChild(script: URL, options: ChildOptions): Child {
+  const { core: role, args: scriptArgs = [], flags = [], env } = options
   const register = new URL('./register.mjs', import.meta.url).href
   const node = [process.execPath, ...profiling, ...flags, '--import', register, fileURLToPath(script), ...scriptArgs]
   const core = role === 'any' ? undefined : cores[role === 'measured' ? 0 : 1]
   const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', `${core}`, ...node]
-  const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, ...env },
+  })
   const ended = once(child, 'exit')
 
   return {
+    pid: child.pid,
     async ask<Answer>(question: unknown) {
       const gone = ended.then(([code]) => {
         throw new Error(`${[basename(script.pathname), ...scriptArgs].join(' ')} ended with ${code} before it answered`)
@@ -66,4 +74,14 @@ export function startChild(script: URL, { core: role, args: scriptArgs = [], fla
 export function answerWith<Question>(answer: (question: Question) => Promise<unknown>): void {
   process.on('message', async (question) => process.send?.(await answer(question as Question)))
   process.on('disconnect', () => process.exit())
+}
+
+/** Starts a child for some work, and stops it. */
+export async function withChild<Result>(script: URL, options: ChildOptions, work: (child: Child) => Promise<Result>) {
+  const child = startChild(script, options)
+  try {
+    return await work(child)
+  } finally {
+    await child.stop()
+  }
 }

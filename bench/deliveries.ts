@@ -6,6 +6,9 @@ export const secret = 'c2VjcmV0LW9mLXRoZS1iZW5jaG1hcms='
 /** The signature headers that a contender expects: ours, GitHub's or those of Standard Webhooks. */
 export type Scheme = 'x-signature' | 'github' | 'standard-webhooks'
 
+/** A new event, one that was accepted before, or one that somebody else has signed. */
+export type Kind = 'new' | 'duplicate' | 'forged'
+
 export interface SignedDelivery {
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
@@ -20,9 +23,9 @@ const uuid = (number: number) => `7d9f0c52-6a1e-4c83-9b57-${number.toString(16).
 export const numberOf = (mediaId: string) => Number.parseInt(mediaId.slice(24), 16)
 
 /** Makes a flat payload as the service writes it. Each number is a different event. */
-function bodyOf(number: number): Buffer {
+function bodyOf(number: number, type: string): Buffer {
   const payload = {
-    type: 'encoding.finished',
+    type,
     emitted_at: new Date(firstEmission + number).toISOString(),
     media_id: uuid(number),
     qualities: '360p,480p,720p,1080p',
@@ -50,10 +53,25 @@ const signatureHeaders: Record<Scheme, (body: Buffer, number: number) => Record<
 }
 
 /** Makes the signed delivery of a number. */
-export function signedDelivery(number: number, scheme: Scheme = 'x-signature'): SignedDelivery {
-  const body = bodyOf(number)
+export function signedDelivery(
+  number: number,
+  scheme: Scheme = 'x-signature',
+  type = 'encoding.finished',
+): SignedDelivery {
+  const body = bodyOf(number, type)
   return { body, headers: { 'content-type': 'application/json', ...signatureHeaders[scheme](body, number) } }
 }
+
+/** Makes deliveries of a kind. Duplicates are those of the first numbers. */
+export function deliveriesOf(kind: Kind, first: number, count: number, scheme?: Scheme): SignedDelivery[] {
+  const start = kind === 'new' ? first : 0
+  return Array.from({ length: count }, (_, index) => {
+    const delivery = signedDelivery(start + index, scheme)
+    return kind === 'forged' ? { ...delivery, headers: { ...delivery.headers, ...forgedSignature } } : delivery
+  })
+}
+
+const forgedSignature = { 'x-signature': createHmac('sha256', 'of another').update('body').digest('hex') }
 
 /** Makes the delivery that an adapter passes to the receiver, with its body read. */
 export function toDelivery({ body, headers }: SignedDelivery) {

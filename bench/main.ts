@@ -1,73 +1,74 @@
-import { execSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { check } from './check.ts'
 import { cores } from './child.ts'
-import { contenders } from './contenders/index.ts'
-import { measureDurable, printDurable } from './durable.ts'
-import { measureHeap, printHeap } from './heap.ts'
-import { measureInProcess, printInProcess } from './in-process.ts'
-import { measureHttp, printHttp } from './rounds.ts'
-import { measureSlowHandlers, printSlowHandlers } from './slow-handlers.ts'
-import { printTargets, type Results } from './targets.ts'
+import { groups } from './contenders/index.ts'
+import { countsInstructions } from './instructions.ts'
+import { buildWorkingTree } from './package.ts'
+import { measureGrowth } from './parts/growth.ts'
+import { measureHttp, measureRepeatsOverHttp, stopLoad } from './parts/http.ts'
+import { measureInProcess } from './parts/in-process.ts'
+import { measureLatency } from './parts/latency.ts'
+import { measureMemory } from './parts/memory.ts'
+import { measurePauses } from './parts/pauses.ts'
+import { measureRecovery, measureSqlite } from './parts/sqlite.ts'
+import { machine } from './report.ts'
 
-const parts = ['in-process', 'heap', 'slow-handlers', 'durable']
+/** What can be measured, in `rounds` rounds. Where the disk or other processes disturb it little, fewer are enough. */
+const parts: Readonly<Record<string, (rounds: number) => Promise<void>>> = {
+  http: (rounds) => measureHttp(rounds, () => true),
+  duplicates: measureRepeatsOverHttp,
+  'in-process': measureInProcess,
+  sqlite: measureSqlite,
+  recovery: measureRecovery,
+  latency: (rounds) => measureLatency(Math.min(rounds, 3)),
+  pauses: (rounds) => measurePauses(Math.min(rounds, 3)),
+  memory: measureMemory,
+  growth: (rounds) => measureGrowth(Math.min(rounds, 2)),
+}
+
 const usage = `npm run bench -- [options]
 
-  --rounds <n>     rounds of every contender, 5 by default
-  --seconds <n>    seconds of load in a round over HTTP, 3 by default
-  --only <text>    only the measurements with this text in their name, and their baselines; can be repeated:
-                   ${[...contenders.map(({ name }) => name), ...parts].join(', ')}
-  --json <file>    write the results as JSON too
+Prints tables in Markdown, as docs/performance.md has them.
+
+  --only <text>    only what has this text in its name; can be repeated:
+                   ${Object.keys(parts).join(', ')},
+                   or a server, with those that it is compared with:
+                   ${groups
+                     .flat()
+                     .map(({ name }) => name)
+                     .join(' | ')}
+  --rounds <n>     rounds of each comparison, 5 by default
+  --check          compares the working tree with the last commit, and exits 1 if it is more than 5 % slower
 `
 
 const { values: flags } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '3' },
     only: { type: 'string', multiple: true, default: [''] },
-    json: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    check: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 
-function positive(text: string): number {
-  const value = Number(text)
-  if (!(value > 0)) throw new Error(`${text} is not a positive number`)
-  return value
-}
-
 async function main(): Promise<void> {
-  const rounds = positive(flags.rounds)
-  const seconds = positive(flags.seconds)
-  const wanted = (name: string) => flags.only.some((text) => name.includes(text))
-  const chosen = contenders.filter(({ name }) => wanted(name))
-  const baselines = new Set(chosen.map(({ baseline }) => baseline))
-  const http = contenders.filter((contender) => chosen.includes(contender) || baselines.has(contender.name))
-  if (http.length === 0 && !parts.some(wanted)) throw new Error(`Nothing is named ${flags.only.join(' or ')}`)
-
-  execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
-  const pinning = cores.length === 2 ? `measured on core ${cores[0]}, loaded from core ${cores[1]}` : 'not pinned'
-  console.log(`node ${process.version}, ${pinning}, ${rounds} rounds of ${seconds} s`)
-
-  const results: Results = {
-    http: http.length > 0 ? await measureHttp(http, rounds, seconds) : [],
-    inProcess: wanted('in-process') ? await measureInProcess(rounds) : undefined,
-    heap: wanted('heap') ? await measureHeap() : undefined,
-    slowHandlers: wanted('slow-handlers') ? await measureSlowHandlers() : undefined,
-    durable: wanted('durable') ? await measureDurable(rounds) : undefined,
-  }
-
-  if (results.http.length > 0) printHttp(results.http)
-  if (results.inProcess) printInProcess(results.inProcess)
-  if (results.heap) printHeap(results.heap)
-  if (results.slowHandlers) printSlowHandlers(results.slowHandlers)
-  if (results.durable) printDurable(results.durable)
-  printTargets(results)
-  if (flags.json !== undefined) {
-    const run = { node: process.version, pinning, rounds, seconds, ...results }
-    await writeFile(flags.json, `${JSON.stringify(run, null, 2)}\n`)
-  }
+  const rounds = Number(flags.rounds)
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds ${flags.rounds} is not a whole number from 1`)
+  const wanted = (name: string) => flags.only.some((text) => name.toLowerCase().includes(text.toLowerCase()))
+  const chosen = Object.keys(parts).filter(wanted)
+  const servers = groups.flat().filter(({ name }) => wanted(name))
+  if (chosen.length + servers.length === 0) throw new Error(`Nothing is named ${flags.only.join(' or ')}`)
+  process.env['BENCH_PACKAGE'] = buildWorkingTree()
+  const pinning = cores.length === 2 ? 'the server on one core and the load on another' : 'processes not pinned'
+  const counting = countsInstructions ? '' : ', instructions cannot be counted here'
+  console.log(`${machine()}; ${pinning}; ${rounds} rounds${counting}`)
+  if (!chosen.includes('http')) await measureHttp(rounds, wanted)
+  for (const name of chosen) await parts[name]?.(rounds)
 }
 
-if (flags.help) console.log(usage)
-else await main()
+try {
+  if (flags.help) console.log(usage)
+  else if (flags.check) process.exitCode = (await check()) ? 0 : 1
+  else await main()
+} finally {
+  await stopLoad()
+}

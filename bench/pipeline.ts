@@ -37,12 +37,16 @@ function parse(body: Buffer): Payload | undefined {
   }
 }
 
+/** Makes the key by which an event is known again. */
+export const keyOf = (payload: Payload) =>
+  `${payload.type}|${payload.media_id}|${payload.emitted_at}|${payload.qualities}|${payload.status}`
+
 /** Verifies, parses, validates and deduplicates. A returned payload is new: pass it to {@link run}. */
 export function take(body: Buffer, signature: string | undefined): Taken {
   if (!isSigned(body, signature)) return 'unauthorized'
   const payload = parse(body)
   if (!payload) return 'malformed'
-  const key = `${payload.type}|${payload.media_id}|${payload.emitted_at}|${payload.qualities}|${payload.status}`
+  const key = keyOf(payload)
   if (seen.get(key)) return 'duplicate'
   seen.set(key, true)
   return payload
@@ -50,6 +54,14 @@ export function take(body: Buffer, signature: string | undefined): Taken {
 
 /** The status of the answer. */
 export const statusOf = (taken: Taken) => (taken === 'unauthorized' ? 401 : taken === 'malformed' ? 400 : 200)
+
+/** The JSON of the answer, as the receiver of the package answers. */
+export function answerOf(taken: Taken) {
+  if (typeof taken === 'object') return { status: 'accepted' }
+  if (taken === 'duplicate') return { status: 'duplicate' }
+  const message = taken === 'unauthorized' ? 'the signature does not match' : 'the body is no event'
+  return { status: 'error', code: taken, message }
+}
 
 /** Passes a new event to the handler. Call it after the answer. */
 export function run(taken: Taken): void {

@@ -1,3 +1,5 @@
+import { cpus } from 'node:os'
+
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -16,17 +18,19 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: Math.min(...values), max: Math.max(...values) }
 }
 
+export const median = (values: readonly number[]): number => spread(values).median
+
 export const number = (value: number, digits = 0) =>
   value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
-/** Prints a table. The first column is aligned left, the others right. */
+/** Prints a table as Markdown, under a heading. */
 export function printTable(title: string, head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)))
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
-      .join('  ')
-  console.log(
-    ['', title, '', line(head), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(line)].join('\n'),
-  )
+  const line = (cells: readonly string[]) => `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
+  console.log(['', `### ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n'))
+}
+
+/** Names the machine: absolute numbers hold only there. */
+export function machine(): string {
+  const [{ model = 'unknown' } = {}, ...others] = cpus()
+  return `${model}, ${others.length + 1} cores, Node ${process.version.slice(1)}`
 }

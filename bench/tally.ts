@@ -1,4 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { numberOf } from './deliveries.ts'
+
+/** The time that every handler takes, in ms. */
+export const handlerMs = Number(process.env['BENCH_HANDLER_MS'] ?? 0)
 
 const runs = new Uint8Array(16_000_000)
 let calls = 0
@@ -16,6 +20,7 @@ export async function handle(mediaId: string): Promise<void> {
   if (runs[number] === 0) events++
   runs[number] = 1
   calls++
+  if (handlerMs > 0) await pause(handlerMs)
 }
 
 export const tally = (): Tally => ({ calls, events })
@@ -23,6 +28,6 @@ export const tally = (): Tally => ({ calls, events })
 /** Waits until `expected` handlers have run, or for `patienceMs` at most. */
 export async function tallyOf(expected: number, patienceMs = 30_000): Promise<Tally> {
   const deadline = Date.now() + patienceMs
-  while (calls < expected && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (calls < expected && Date.now() < deadline) await pause(1)
   return tally()
 }

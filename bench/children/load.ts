@@ -1,139 +1,123 @@
 import { answerWith } from '../child.ts'
-import { openConnection, requestOf } from '../connection.ts'
-import { type Scheme, signedDelivery } from '../deliveries.ts'
+import { type Connection, openConnection, requestOf } from '../connection.ts'
+import { deliveriesOf, type Kind, type Scheme } from '../deliveries.ts'
+
+/** Deliveries to send to a server. The first is one that no question before has named. */
+interface Sent {
+  readonly port: number
+  readonly first: number
+  readonly scheme?: Scheme | undefined
+}
 
 export type LoadQuestion =
-  | { readonly ask: 'flood'; readonly port: number; readonly scheme: Scheme; readonly seconds: number }
-  | { readonly ask: 'pace'; readonly port: number; readonly perSecond: number; readonly seconds: number }
+  /** Sends as many as the server can take. */
+  | (Sent & { readonly ask: 'flood'; readonly kind: Kind; readonly deliveries: number })
+  /** Sends them at a fixed rate. */
+  | (Sent & { readonly ask: 'pace'; readonly perSecond: number; readonly seconds: number })
 
-/** The result of sending as many deliveries as the server can take. */
 export interface Flood {
-  /** The number of deliveries, warm-up included. */
-  readonly sent: number
   /** The number of deliveries answered 2xx. */
   readonly acknowledged: number
   readonly perSecond: number
-  /** The share of the time in which the load was busy. Near 1, the load is the bottleneck, not the server. */
-  readonly loadShare: number
 }
 
-/** The result of sending at a fixed rate. Latencies are milliseconds to each acknowledgement. */
 export interface Pace {
-  readonly sent: number
   readonly acknowledged: number
+  /** Milliseconds from the moment at which each delivery was due until its acknowledgement. */
   readonly latencies: readonly number[]
 }
 
-const connections = 32
-const warmUpDeliveries = 15_000
+const floodConnections = 32
+const paceConnections = 256
 
-const requests = (first: number, count: number, scheme: Scheme) =>
-  Array.from({ length: count }, (_, index) => requestOf(signedDelivery(first + index, scheme)))
+/** Requests are made before the clock starts, and only once: every server gets the same. */
+const made = new Map<string, readonly Buffer[]>()
 
-/** Sends requests over all connections, one at a time on each, until none is left or the time is over. */
-async function send(port: number, queue: readonly Buffer[], seconds: number) {
-  const open = await Promise.all(Array.from({ length: connections }, () => openConnection(port)))
-  const start = performance.now()
-  const end = start + seconds * 1_000
+function requestsOf(kind: Kind, { first, scheme }: Sent, count: number): readonly Buffer[] {
+  const id = [kind, first, count, scheme].join()
+  const requests = made.get(id) ?? deliveriesOf(kind, first, count, scheme).map(requestOf)
+  if (made.size > 16) made.clear()
+  made.set(id, requests)
+  return requests
+}
+
+const connect = (port: number, count: number) => Promise.all(Array.from({ length: count }, () => openConnection(port)))
+
+/** Sends the requests over all connections, one at a time on each. Rejects when the server closes one of them. */
+async function flood(port: number, requests: readonly Buffer[]): Promise<Flood> {
+  const connections = await connect(port, floodConnections)
+  const stop = stayAwake()
   let sent = 0
   let acknowledged = 0
-  const idle = stayAwake(() => sent)
+  const sendAll = (connection: Connection) =>
+    new Promise<void>((resolve, reject) => {
+      const next = () => {
+        const request = requests[sent]
+        if (request === undefined) return resolve()
+        sent++
+        connection.send(request, answered)
+      }
+      const answered = (status: number) => {
+        if (status === 0) return reject(new Error('the server closed a connection'))
+        if (status >= 200 && status < 300) acknowledged++
+        next()
+      }
+      next()
+    })
+  const startedAt = performance.now()
+  await Promise.all(connections.map(sendAll))
+  const perSecond = (requests.length / (performance.now() - startedAt)) * 1_000
+  stop()
+  for (const connection of connections) connection.close()
+  return { acknowledged, perSecond }
+}
 
-  await Promise.all(
-    open.map(
-      (connection) =>
-        new Promise<void>((resolve) => {
-          const next = () => {
-            const request = performance.now() < end ? queue[sent] : undefined
-            if (!request) return resolve()
-            sent++
-            connection.send(request, answered)
-          }
-          const answered = (status: number) => {
-            if (status >= 200 && status < 300) acknowledged++
-            if (status === 0) resolve()
-            else next()
-          }
-          next()
-        }),
-    ),
-  )
-  const elapsed = performance.now() - start
-  const loadShare = 1 - idle() / elapsed
-  for (const connection of open) connection.close()
-  return { sent, acknowledged, perSecond: (sent / elapsed) * 1_000, loadShare }
+/** Keeps the event loop from sleeping: to wake the load would cost the server time. */
+function stayAwake(): () => void {
+  let next = setImmediate(function turn() {
+    next = setImmediate(turn)
+  })
+  return () => clearImmediate(next)
 }
 
 /**
- * Keeps the event loop from sleeping, because waking the load would cost the server time.
- * @returns a function that stops it and returns the idle time: milliseconds of turns in which `progress` did not change
+ * Sends each request when it is due. If no connection is free it is sent late, and its latency still counts from when it
+ * was due: a slow server does not slow down the measure.
  */
-function stayAwake(progress: () => number): () => number {
-  let idle = 0
-  let before = progress()
-  let turnedAt = performance.now()
-  const turn = () => {
-    const now = performance.now()
-    if (progress() === before) idle += now - turnedAt
-    before = progress()
-    turnedAt = now
-    next = setImmediate(turn)
-  }
-  let next = setImmediate(turn)
-  return () => {
-    clearImmediate(next)
-    return idle
-  }
-}
-
-async function flood(port: number, scheme: Scheme, seconds: number): Promise<Flood> {
-  const warmUp = await send(port, requests(0, warmUpDeliveries, scheme), Number.POSITIVE_INFINITY)
-  // More than the warm-up needs, since the server gets faster. The round ends early when none is left.
-  const enough = Math.ceil(warmUp.perSecond * seconds * 1.5)
-  const round = await send(port, requests(warmUp.sent, enough, scheme), seconds)
-  return {
-    ...round,
-    sent: warmUp.sent + round.sent,
-    acknowledged: warmUp.acknowledged + round.acknowledged,
-  }
-}
-
-async function pace(port: number, perSecond: number, seconds: number): Promise<Pace> {
-  const queue = requests(0, perSecond * seconds, 'x-signature')
-  // One connection for each delivery of a second, so that a late answer does not delay the next delivery.
-  const idle = await Promise.all(Array.from({ length: perSecond }, () => openConnection(port)))
+async function pace(port: number, requests: readonly Buffer[], perSecond: number): Promise<Pace> {
+  const idle = await connect(port, paceConnections)
   const latencies: number[] = []
   let sent = 0
   let acknowledged = 0
+  const startedAt = performance.now()
+  const dueAt = (index: number) => startedAt + (index / perSecond) * 1_000
 
+  const send = (connection: Connection, request: Buffer) => {
+    const due = dueAt(sent++)
+    connection.send(request, (status) => {
+      latencies.push(performance.now() - due)
+      if (status === 200) acknowledged++
+      idle.push(connection)
+    })
+  }
   await new Promise<void>((resolve) => {
-    const start = performance.now()
-    const timer = setInterval(() => {
-      const due = Math.min(queue.length, Math.floor(((performance.now() - start) / 1_000) * perSecond))
-      while (sent < due) deliver()
-    }, 1)
-    const deliver = () => {
-      const request = queue[sent]
-      const connection = idle.shift()
-      if (!request || !connection) throw new Error('The server is too slow for a steady load')
-      sent++
-      const sentAt = performance.now()
-      connection.send(request, (status) => {
-        latencies.push(performance.now() - sentAt)
-        if (status === 200) acknowledged++
-        idle.push(connection)
-        if (latencies.length < queue.length) return
-        clearInterval(timer)
-        resolve()
-      })
+    const turn = () => {
+      if (latencies.length === requests.length) return resolve()
+      while (idle.length > 0 && sent < requests.length && dueAt(sent) <= performance.now()) {
+        send(idle.pop() as Connection, requests[sent] as Buffer)
+      }
+      setImmediate(turn)
     }
+    turn()
   })
   for (const connection of idle) connection.close()
-  return { sent, acknowledged, latencies }
+  return { acknowledged, latencies }
 }
 
-answerWith<LoadQuestion>((question) =>
-  question.ask === 'flood'
-    ? flood(question.port, question.scheme, question.seconds)
-    : pace(question.port, question.perSecond, question.seconds),
-)
+answerWith<LoadQuestion>((question) => {
+  if (question.ask === 'flood') {
+    return flood(question.port, requestsOf(question.kind, question, question.deliveries))
+  }
+  const { port, perSecond, seconds } = question
+  return pace(port, requestsOf('new', question, Math.floor(perSecond * seconds)), perSecond)
+})

@@ -1,53 +1,40 @@
-import Libsql from 'libsql'
-import type { Handle } from '../../src/inbox/inbox.ts'
 import { answerWith } from '../child.ts'
-import { hostOf } from '../host.ts'
-import { sqliteInbox, temporaryFile } from '../ours.ts'
+import { signedDelivery, toDelivery } from '../deliveries.ts'
+import { receiver, sqliteInbox } from '../ours.ts'
+import { tallyOf } from '../tally.ts'
 
-/** The number of events in the file. */
-export interface RecoveryQuestion {
-  readonly finished: number
-  readonly waiting: number
-}
+export type RecoveryQuestion =
+  /** Leaves a file as a crash leaves it. */
+  | { readonly ask: 'fill'; readonly path: string; readonly finished: number; readonly waiting: number }
+  /** Opens it, and gives the ms until the first event is handled. */
+  | { readonly ask: 'recover'; readonly path: string }
 
-/** Writes the events straight into the tables, which takes seconds instead of minutes. */
-function fill(path: string, { finished, waiting }: RecoveryQuestion): void {
-  const database = new Libsql(path)
-  const series = (count: number) =>
-    `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series LIMIT ${count})`
-  database.exec('PRAGMA synchronous = OFF')
-  database.exec(
-    `INSERT INTO inbox_key (hash, accepted_at) ${series(finished + waiting)} SELECT hex(randomblob(11)), ${Date.now()} FROM series`,
-  )
-  const event = (key: string) =>
-    `'{"type":"encoding.finished","key":"' || ${key} || '","format":"flat","mediaId":"' || ${key} || '",` +
-    `"qualities":["360p","720p"],"status":"done","test":false,"payload":{"type":"encoding.finished"}}'`
-  database.exec(
-    `INSERT INTO inbox_event (id, event, received_at) ${series(waiting)}
-     SELECT ${finished} + n, ${event('n')}, ${Date.now()} FROM series`,
-  )
-  database.close()
-}
-
-/** Calls back for each event, and handles it. */
-const handledAt =
-  (onEvent: () => void): Handle =>
-  async () => {
-    onEvent()
-    return { status: 'done' }
+async function fill({ path, finished, waiting }: Extract<RecoveryQuestion, { ask: 'fill' }>): Promise<void> {
+  const ours = receiver({ inbox: sqliteInbox({ path, maxWaiting: 2 * waiting }) })
+  ours.on('encoding.started', () => new Promise(() => {}))
+  let taken = 0
+  const takeUntil = (end: number, type: string) => {
+    const call = async () => {
+      while (taken < end) await ours.receive(toDelivery(signedDelivery(taken++, 'x-signature', type)))
+    }
+    return Promise.all(Array.from({ length: 256 }, call))
   }
-
-/** Measures the milliseconds from opening the file until the first of its events is handled. */
-async function recover(question: RecoveryQuestion): Promise<number> {
-  const path = temporaryFile()
-  // Creates the tables.
-  await sqliteInbox({ path })
-    .open(hostOf(handledAt(() => {})))
-    .close()
-  fill(path, question)
-  const start = performance.now()
-  await new Promise<void>((resolve) => sqliteInbox({ path }).open(hostOf(handledAt(resolve))))
-  return performance.now() - start
+  await takeUntil(finished, 'encoding.finished')
+  await tallyOf(finished)
+  await takeUntil(finished + waiting, 'encoding.started')
 }
 
-answerWith<RecoveryQuestion>(recover)
+async function recover(path: string): Promise<number> {
+  const startedAt = performance.now()
+  const ours = receiver({ inbox: sqliteInbox({ path }) })
+  await new Promise<void>((resolve) => {
+    ours.on('encoding.started', () => resolve())
+  })
+  return performance.now() - startedAt
+}
+
+answerWith<RecoveryQuestion>(async (question) => {
+  if (question.ask === 'recover') return recover(question.path)
+  await fill(question)
+  return 'filled'
+})

@@ -1,30 +1,29 @@
 import { answerWith } from '../child.ts'
-import { contenders, postgresOverExpress, slowHandlers } from '../contenders/index.ts'
+import { contenderOf } from '../contenders/index.ts'
 import { listen } from '../contenders/listen.ts'
+import { beginCost } from '../cpu.ts'
+import type { Cost } from '../measure.ts'
 import { type Tally, tallyOf } from '../tally.ts'
 
-export type ServerQuestion = { readonly ask: 'port' } | { readonly ask: 'work'; readonly expected: number }
+export type ServerQuestion =
+  | { readonly ask: 'port' }
+  /** Begins to measure, once so many events have been handled. */
+  | { readonly ask: 'begin'; readonly handled: number }
+  /** Gives the cost since then, once so many events have been handled. */
+  | { readonly ask: 'work'; readonly deliveries: number; readonly handled: number }
 
-/** The work of the server since the question for its port. */
+/** The work of the server since it began to measure. */
 export interface Work extends Tally {
-  /** Microseconds of CPU, handlers included. */
-  readonly cpu: number
+  readonly cost: Cost
 }
 
-const contender = [...contenders, postgresOverExpress, slowHandlers].find(({ name }) => name === process.argv[2])
-if (!contender) throw new Error(`No contender is named ${process.argv[2]}`)
-const port = await listen(await contender.server())
-
-let cpuBefore = process.cpuUsage()
-
-async function work(expected: number): Promise<Work> {
-  const tally = await tallyOf(expected)
-  const { user, system } = process.cpuUsage(cpuBefore)
-  return { ...tally, cpu: user + system }
-}
+const port = await listen(await contenderOf(process.argv[2] ?? '').server())
+let costOf = beginCost()
 
 answerWith<ServerQuestion>(async (question) => {
-  if (question.ask === 'work') return work(question.expected)
-  cpuBefore = process.cpuUsage()
-  return port
+  if (question.ask === 'port') return port
+  const tally = await tallyOf(question.handled)
+  if (question.ask === 'work') return { ...tally, cost: costOf(question.deliveries) } satisfies Work
+  costOf = beginCost()
+  return 'begun'
 })

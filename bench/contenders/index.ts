@@ -1,93 +1,90 @@
 import type { Server } from 'node:http'
 import type { Scheme } from '../deliveries.ts'
 
+/** A server that takes deliveries, ours or another one. */
 export interface Contender {
   readonly name: string
-  /** The steps that it performs for a delivery. */
-  readonly does: string
-  readonly scheme: Scheme
-  /** The name of the contender that it is compared with. */
-  readonly baseline?: string
-  /** `true` when it calls the handler for each event. */
-  readonly handles: boolean
+  /** The names of those that it is compared with. */
+  readonly beside?: readonly string[]
+  /** @defaultValue 'x-signature' */
+  readonly scheme?: Scheme
   /** Makes the server. It imports only its own modules, so that its process holds nothing else. */
   server(): Promise<Server>
 }
 
-const bare = { does: 'body', scheme: 'x-signature', handles: false } as const
-const whole = { does: 'body, HMAC, schema, dedup, handler', scheme: 'x-signature', handles: true } as const
-const durable = { ...whole, does: 'body, HMAC, schema, dedup, disk, handler' } as const
-const peer = { does: 'body, HMAC, handler', baseline: 'hand-written/node', handles: true } as const
+const byHand = () => import('./hand-written.ts')
+const ours = () => import('./ours.ts')
+const peers = () => import('./peers.ts')
 
-// Each stands next to its baseline, so that both meet the same conditions on a shared machine.
-export const contenders: readonly Contender[] = [
-  { ...bare, name: 'bare/node', server: async () => (await import('./bare.ts')).node() },
-  {
-    ...peer,
-    name: '@octokit/webhooks',
-    scheme: 'github',
-    server: async () => (await import('./peers.ts')).octokit(),
-  },
-  {
-    ...peer,
-    name: 'standardwebhooks',
-    scheme: 'standard-webhooks',
-    server: async () => (await import('./peers.ts')).standardWebhooks(),
-  },
-  { ...whole, name: 'hand-written/node', server: async () => (await import('./hand-written.ts')).node() },
-  {
-    ...whole,
-    name: 'ours/node',
-    baseline: 'hand-written/node',
-    server: async () => (await import('./ours.ts')).node(),
-  },
-  { ...bare, name: 'bare/express', server: async () => (await import('./bare.ts')).onExpress() },
-  { ...whole, name: 'hand-written/express', server: async () => (await import('./hand-written.ts')).onExpress() },
-  {
-    ...whole,
-    name: 'ours/express',
-    baseline: 'hand-written/express',
-    server: async () => (await import('./ours.ts')).onExpress(),
-  },
-  {
-    ...durable,
-    name: 'sqlite/express',
-    baseline: 'ours/express',
-    server: async () => (await import('./ours.ts')).onExpressDurably(),
-  },
-  {
-    ...whole,
-    name: 'ours/node-before-express',
-    baseline: 'hand-written/express',
-    server: async () => (await import('./ours.ts')).beforeExpress(),
-  },
-  { ...bare, name: 'bare/hono', server: async () => (await import('./bare.ts')).onHono() },
-  { ...whole, name: 'hand-written/hono', server: async () => (await import('./hand-written.ts')).onHono() },
-  {
-    ...whole,
-    name: 'ours/hono',
-    baseline: 'hand-written/hono',
-    server: async () => (await import('./ours.ts')).onHono(),
-  },
-  {
-    ...durable,
-    name: 'sqlite/hono',
-    baseline: 'ours/hono',
-    server: async () => (await import('./ours.ts')).onHonoDurably(),
-  },
+/** Each group is measured in turns. */
+export const groups: readonly (readonly Contender[])[] = [
+  [
+    { name: 'node:http, by hand', server: async () => (await byHand()).onNode() },
+    { name: 'node:http, by hand, no body', server: async () => (await byHand()).onNodeWithoutBody() },
+    {
+      name: 'node:http, `nodeHandler`',
+      beside: ['node:http, by hand', 'node:http, by hand, no body'],
+      server: async () => (await ours()).onNode(),
+    },
+    {
+      name: 'node:http, `@octokit/webhooks`',
+      beside: ['node:http, by hand'],
+      scheme: 'github',
+      server: async () => (await peers()).octokit(),
+    },
+    {
+      name: 'node:http, `standardwebhooks`',
+      beside: ['node:http, by hand'],
+      scheme: 'standard-webhooks',
+      server: async () => (await peers()).standardWebhooks(),
+    },
+  ],
+  [
+    { name: 'Express, by hand', server: async () => (await byHand()).onExpress() },
+    { name: 'Express, by hand, lean', server: async () => (await byHand()).onLeanExpress() },
+    { name: 'Express, by hand, lean, no body', server: async () => (await byHand()).onLeanExpressWithoutBody() },
+    {
+      name: 'Express, `expressHandler`',
+      beside: ['Express, by hand', 'Express, by hand, lean', 'Express, by hand, lean, no body'],
+      server: async () => (await ours()).onExpress(),
+    },
+    {
+      name: 'Express, `expressHandler`, SQLite',
+      beside: ['Express, `expressHandler`'],
+      server: async () => (await ours()).onExpressDurably(),
+    },
+    { name: 'before Express, by hand', server: async () => (await byHand()).beforeExpress() },
+    {
+      name: 'before Express, `nodeHandler`',
+      beside: ['before Express, by hand', 'Express, by hand'],
+      server: async () => (await ours()).beforeExpress(),
+    },
+  ],
+  [
+    { name: 'Hono, by hand', server: async () => (await byHand()).onHono() },
+    { name: 'Hono, by hand, no body', server: async () => (await byHand()).onHonoWithoutBody() },
+    {
+      name: 'Hono, `honoHandler`',
+      beside: ['Hono, by hand', 'Hono, by hand, no body'],
+      server: async () => (await ours()).onHono(),
+    },
+    {
+      name: 'Hono, `honoHandler`, SQLite',
+      beside: ['Hono, `honoHandler`'],
+      server: async () => (await ours()).onHonoDurably(),
+    },
+  ],
 ]
 
-/** A server with a Postgres inbox. It is not part of the rounds: it needs the URL of a database in `BENCH_POSTGRES`. */
+/** A server with a Postgres inbox. It is in no group: it needs the URL of a database in `BENCH_POSTGRES`. */
 export const postgresOverExpress: Contender = {
-  ...durable,
-  name: 'postgres/express',
-  baseline: 'ours/express',
-  server: async () => (await import('./ours.ts')).onExpressInPostgres(),
+  name: 'Express, `expressHandler`, Postgres',
+  beside: ['Express, `expressHandler`'],
+  server: async () => (await ours()).onExpressInPostgres(),
 }
 
-/** A server whose handlers take 5 s. It is not part of the rounds. */
-export const slowHandlers: Contender = {
-  ...whole,
-  name: 'ours/node, slow handlers',
-  server: async () => (await import('./ours.ts')).slowNode(),
+export function contenderOf(name: string): Contender {
+  const contender = [...groups.flat(), postgresOverExpress].find((each) => each.name === name)
+  if (!contender) throw new Error(`No contender is named ${name}`)
+  return contender
 }

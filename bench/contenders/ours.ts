@@ -1,33 +1,12 @@
 import { createServer } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import { Hono } from 'hono'
 import type { Receiver } from '../../src/index.ts'
 import { path } from '../deliveries.ts'
-import {
-  durableReceiver,
-  expressHandler,
-  honoHandler,
-  nodeHandler,
-  postgresReceiver,
-  receiver,
-  receiverWith,
-} from '../ours.ts'
-import { handle } from '../tally.ts'
+import { durableReceiver, expressHandler, honoHandler, nodeHandler, postgresReceiver, receiver } from '../ours.ts'
 
-export const node = () => createServer(nodeHandler(receiver()))
-
-/** Makes a server whose handlers take 5 s. */
-export const slowNode = () =>
-  createServer(
-    nodeHandler(
-      receiverWith(async (event) => {
-        await handle(event.mediaId)
-        await pause(5_000)
-      }),
-    ),
-  )
+export const onNode = () => createServer(nodeHandler(receiver()))
 
 export const onExpress = () => expressServer(receiver())
 export const onExpressDurably = () => expressServer(durableReceiver())

@@ -1,8 +1,9 @@
-import { execSync } from 'node:child_process'
 import type { QueueSettings } from '../children/queue.ts'
-import { contenders, postgresOverExpress } from '../contenders/index.ts'
+import { contenderOf, postgresOverExpress } from '../contenders/index.ts'
+import { inTurns, printCosts } from '../measure.ts'
+import { buildWorkingTree } from '../package.ts'
+import { overHttp, stopLoad } from '../parts/http.ts'
 import { number, printTable, spread } from '../report.ts'
-import { measureHttp, printHttp } from '../rounds.ts'
 import { type Bench, type QueueProcess, withProcesses } from './bench.ts'
 import { type QueueName, queueNames } from './queues.ts'
 
@@ -62,12 +63,13 @@ export const measureAccepting = (bench: Bench): Promise<void> =>
     },
   })
 
-/** Measures the deliveries per second over Express, against the memory inbox. It builds the package first. */
+/** Measures a delivery over Express, against the memory inbox. It builds the package first. */
 export async function measureOverExpress(bench: Bench): Promise<void> {
-  execSync('npm run build', { stdio: ['ignore', 'ignore', 'inherit'] })
+  process.env['BENCH_PACKAGE'] = buildWorkingTree()
   process.env['BENCH_POSTGRES'] = (await bench.newQueue()).settings.postgres
-  const memory = contenders.filter(({ name }) => name === postgresOverExpress.baseline)
-  printHttp(await measureHttp([...memory, postgresOverExpress], bench.rounds, bench.seconds))
+  const measured = [contenderOf('Express, `expressHandler`'), postgresOverExpress].map(overHttp)
+  printCosts('A delivery over Express', measured, await inTurns(measured, bench.rounds))
+  await stopLoad()
 }
 
 /** Measures the events that a process stores and handles per second, with empty handlers or a transaction each. */
