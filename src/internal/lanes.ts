@@ -26,7 +26,7 @@ const maxStartsPerTurn = 256
  */
 export class Lanes<Job extends LaneJob> {
   readonly #concurrency: number
-  readonly #run: (job: Job) => Promise<void>
+  readonly #run: (job: Job, ended: () => void) => void
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
   /**
@@ -39,8 +39,8 @@ export class Lanes<Job extends LaneJob> {
   #scheduled = false
   #runs = 0
 
-  /** @param run never rejects */
-  constructor(concurrency: number, run: (job: Job) => Promise<void>) {
+  /** @param run starts a job, and calls `ended` once it has ended */
+  constructor(concurrency: number, run: (job: Job, ended: () => void) => void) {
     this.#concurrency = concurrency
     this.#run = run
   }
@@ -107,7 +107,7 @@ export class Lanes<Job extends LaneJob> {
   #start(job: Job): void {
     const run = ++this.#runs
     job.run = run
-    void this.#run(job).then(() => {
+    this.#run(job, () => {
       if (job.run === run) this.#end(job)
     })
   }

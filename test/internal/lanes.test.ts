@@ -13,13 +13,17 @@ class Job implements LaneJob {
   }
 }
 
+/** Makes lanes whose jobs end with a promise. */
+const lanesOf = (concurrency: number, run: (job: Job) => Promise<void>) =>
+  new Lanes<Job>(concurrency, (job, ended) => void run(job).then(ended))
+
 /** Makes lanes whose jobs run until the test ends them. */
 function controlledLanes(concurrency: number) {
   const started: string[] = []
   const ends = new Map<string, () => void>()
-  const lanes = new Lanes<Job>(concurrency, ({ name }) => {
+  const lanes = new Lanes<Job>(concurrency, ({ name }, ended) => {
     started.push(name)
-    return new Promise((resolve) => ends.set(name, resolve))
+    ends.set(name, ended)
   })
   const end = async (name: string) => {
     ends.get(name)?.()
@@ -84,7 +88,7 @@ describe('lanes', () => {
 
   test('give the event loop a turn between jobs that never wait', async () => {
     let ran = 0
-    const lanes = new Lanes<Job>(16, async () => {
+    const lanes = lanesOf(16, async () => {
       ran++
     })
     for (let i = 0; i < 10_000; i++) lanes.add(new Job(`lane-${i % 100}`))
@@ -115,7 +119,7 @@ describe('lanes', () => {
 
   test('run every job in the order of its lane, whatever is added and ended in between', async () => {
     const ranByLane = new Map<string, number[]>()
-    const lanes = new Lanes<Job>(3, async ({ lane, name }) => {
+    const lanes = lanesOf(3, async ({ lane, name }) => {
       if (Number(name) % 3 === 0) await nextTurn()
       ranByLane.set(lane, [...(ranByLane.get(lane) ?? []), Number(name)])
     })
@@ -160,7 +164,7 @@ describe('lanes', () => {
       ['one lane', () => 'one'],
     ])('that has ended, with %s', async (_, laneOf) => {
       let ran = 0
-      const lanes = new Lanes<Job>(16, async () => void ran++)
+      const lanes = lanesOf(16, async () => void ran++)
       const left = addJobs(lanes, 3_000, laneOf)
       while (ran < 3_000) await nextTurn()
       // The engine may still refer to the last of them.
@@ -169,7 +173,7 @@ describe('lanes', () => {
 
     test('of a backlog that has ended, while the rest still waits', async () => {
       let ran = 0
-      const lanes = new Lanes<Job>(1, async () => {
+      const lanes = lanesOf(1, async () => {
         if (++ran > 3_000) await new Promise(() => {})
       })
       const left = addJobs(lanes, 4_000, String)

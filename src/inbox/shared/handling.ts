@@ -57,7 +57,7 @@ export class Handling<EachJob extends Job> {
     this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger
-    this.#lanes = new Lanes(concurrency, (job) => this.#run(job))
+    this.#lanes = new Lanes(concurrency, (job, ended) => this.#run(job, ended))
   }
 
   get running(): number {
@@ -119,24 +119,29 @@ export class Handling<EachJob extends Job> {
     this.#lanes.schedule()
   }
 
-  #run(job: EachJob): Promise<void> {
-    if (job.hasEnded) return Promise.resolve()
+  #run(job: EachJob, ended: () => void): void {
+    if (job.hasEnded) return ended()
     // Its own request is over, and it runs in this one.
     if (requestsEndWork && job.aliveUntil <= performance.now()) job.aliveUntil = performance.now() + requestLifeMs
     job.state = 'running'
     const started = this.#ledger.start?.(job)
-    if (started === undefined) return this.#attempt(job)
-    return started.then((dead) => (dead === undefined ? this.#attempt(job) : this.#finished(job, dead)))
+    if (started === undefined) return this.#attempt(job, ended)
+    void started.then((dead) => {
+      if (dead === undefined) return this.#attempt(job, ended)
+      this.#finished(job, dead)
+      ended()
+    })
   }
 
-  #attempt(job: EachJob): Promise<void> {
+  #attempt(job: EachJob, ended: () => void): void {
     // The inbox may have given up on it in the meantime.
-    if (job.hasEnded) return Promise.resolve()
+    if (job.hasEnded) return ended()
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { number } = job
-    return this.#handle(job.accepted, job).then((result) => {
+    void this.#handle(job.accepted, job).then((result) => {
       // A run that was given up can still end, when the next attempt has the event.
       if (job.number === number) this.#finished(job, result)
+      ended()
     })
   }
 
