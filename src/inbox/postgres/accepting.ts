@@ -23,6 +23,8 @@ class PendingEvent implements Timed {
   readonly accepted: AcceptedEvent
   readonly hash: string
   readonly stored: Promise<boolean>
+  earlier: Timed | undefined
+  later: Timed | undefined
   hasEnded = false
   problem: unknown
   #resolve!: (isNew: boolean) => void
