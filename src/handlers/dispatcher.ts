@@ -48,7 +48,10 @@ export function createDispatcher(options: DispatcherOptions): Handle {
       if (completed.includes(name)) continue
       const run = new HandlerRun(accepted, attempt, name, logger)
       run.span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
-      const failure = await run.finish(handler, deadlines)
+      deadlines.add(run)
+      const finishing = run.finish(handler)
+      const failure = isPromise(finishing) ? await finishing : finishing
+      deadlines.remove(run)
       if (failure === undefined || run.hasCommitted) {
         if (failure) reportFailure(options, run, failure.error)
         else reporter.run('handled', run)

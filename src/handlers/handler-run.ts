@@ -1,12 +1,17 @@
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox/inbox.ts'
-import type { Deadlines, Timed } from '../internal/deadlines.ts'
+import type { Timed } from '../internal/deadlines.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 import type { RunSpan } from './reports.ts'
+
+/** What a handler has thrown, which can be anything. */
+interface Failure {
+  readonly error: unknown
+}
 
 /** One run of one handler. */
 export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
@@ -15,13 +20,15 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
   hasCommitted = false
   readonly startedAt = performance.now()
+  earlier: Timed | undefined
+  later: Timed | undefined
   readonly context: HandlerContext
   /** Absent if nobody traces. */
   span: RunSpan | undefined
   readonly #attempt: Attempt
   readonly #logger: Logger
   #signal: AbortSignal | undefined
-  #giveUp: ((error: Error) => void) | undefined
+  #giveUp: ((error: unknown) => void) | undefined
   /** `undefined` until there is one; `null` once it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
 
@@ -45,32 +52,46 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   }
 
   /**
-   * Calls the handler and waits until it and its transaction end, or its time is up. Returns the failure, if it failed.
+   * Calls the handler and waits until it and its transaction end, or its time is up. Returns the failure, if it failed. It
+   * returns a promise, which never rejects, only if there is something to wait for.
    */
-  async finish(handler: Handler<never, never>, deadlines: Deadlines): Promise<{ readonly error: unknown } | undefined> {
-    deadlines.add(this)
+  finish(handler: Handler<never, never>): MaybePromise<Failure | undefined> {
     try {
       const call = () => handler(this.event as never, this.context as never)
       const result = this.span === undefined ? call() : this.span.within(call)
-      if (isPromise(result)) {
-        await new Promise((resolve, reject) => {
-          this.#giveUp = reject
-          // A thenable can resolve with another thenable, which may never settle.
-          Promise.resolve(result).then(resolve, reject)
-        })
-      }
-      // The handler may have returned without awaiting it. When its time is up, it is rolled back.
-      if (this.#transaction) await this.#transaction
+      // A thenable can resolve with another thenable, which may never settle.
+      return isPromise(result) ? this.#settled(Promise.resolve(result)) : this.#ended()
     } catch (error) {
-      if (this.#transaction) {
-        this.abort(new WebhookError('handler_failed', 'a handler failed'))
-        // Waits until it is rolled back, or committed if it is too late.
-        await this.#transaction.catch(() => {})
-      }
-      return { error }
-    } finally {
-      this.#transaction ??= null
-      deadlines.remove(this)
+      return this.#ended({ error })
+    }
+  }
+
+  // One promise for the handler, its time limit and its transaction: a promise for each costs a delivery 5 % more CPU.
+  #settled(result: Promise<unknown>): Promise<Failure | undefined> {
+    let resolve!: (failure: MaybePromise<Failure | undefined>) => void
+    const settled = new Promise<Failure | undefined>((settle) => {
+      resolve = settle
+    })
+    this.#giveUp = (error) => resolve(this.#ended({ error }))
+    result.then(() => resolve(this.#ended()), this.#giveUp)
+    return settled
+  }
+
+  /** The handler has ended, but it may not have awaited its transaction. */
+  #ended(failure?: Failure): MaybePromise<Failure | undefined> {
+    if (this.#transaction) return this.#afterTransaction(this.#transaction, failure)
+    this.#transaction = null
+    return failure
+  }
+
+  async #afterTransaction(transaction: Promise<unknown>, failure?: Failure): Promise<Failure | undefined> {
+    // It is rolled back, or committed if it is too late. If the handler's time is up meanwhile, it is rolled back too.
+    if (failure !== undefined) this.abort(new WebhookError('handler_failed', 'a handler failed'))
+    try {
+      await transaction
+      return failure
+    } catch (error) {
+      return failure ?? { error }
     }
   }
 
