@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { lruStore } from '../idempotency/lru.ts'
+import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
@@ -62,10 +62,10 @@ export interface MemoryInboxOptions {
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
-  const { store = lruStore(), leaseMs = 5_000, concurrency = 16, ...rest } = options
+  const { store, leaseMs = 5_000, concurrency = 16, ...rest } = options
   const { maxWaiting = 10_000, maxDeadLetters = 1_000, ...unknown } = rest
   checkUnknown('memoryInbox', unknown)
-  if (typeof store?.claims !== 'function')
+  if (store !== undefined && typeof store?.claims !== 'function')
     throw new WebhookError(
       'invalid_option',
       'memoryInbox: store has to come from lruStore(), redisStore() or defineStore()',
@@ -78,10 +78,12 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
     name: 'memoryInbox',
     handlesNow: true,
     storage: 'memory',
-    localKeys: store.isLocal,
+    localKeys: store === undefined || store.isLocal,
     open,
   })
 }
+
+type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
 
 /** On Workers, how long a delivery waits for the claim of another one, in ms. */
 const claimWaitMs = 1_000
@@ -99,7 +101,7 @@ class MemoryInbox implements Inbox {
   readonly #handling: Handling<Job>
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, logger, measured }: InboxHost, options: Required<MemoryInboxOptions>) {
+  constructor({ handle, logger, measured }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#leaseMs = leaseMs
@@ -110,7 +112,7 @@ class MemoryInbox implements Inbox {
       (deadLetter) => this.#replay(deadLetter),
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
-    this.#claims = store.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) })
+    this.#claims = store?.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) }) ?? ownClaims()
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#handling)
@@ -157,7 +159,7 @@ class MemoryInbox implements Inbox {
     if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
     // A claim that is not answered by then has ended with its request, and its lease has run out.
-    job.aliveUntil = performance.now() + this.#leaseMs
+    if (requestsEndWork) job.aliveUntil = performance.now() + this.#leaseMs
     this.#jobs.add(job)
     return job
   }
