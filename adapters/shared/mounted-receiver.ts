@@ -1,4 +1,4 @@
-import { createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
+import { type Acknowledgement, createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
 import { checkReceiver } from './check-receiver.ts'
 import { checkPlatform, type Platform } from './platform.ts'
 
@@ -84,11 +84,11 @@ export class MountedReceiver<Context extends readonly unknown[]> {
 }
 
 /** The answer to a delivery for which no receiver could be made. */
-export const noReceiver = {
+export const noReceiver: Pick<Acknowledgement, 'status' | 'headers' | 'body'> = {
   status: 500,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ status: 'error', code: 'internal', message: 'the receiver failed' }),
-} as const
+}
 
 const onWorkers = (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
 
