@@ -7,18 +7,26 @@ import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
 // garbage that is 5 % of the CPU time of a delivery over node:http. The tests compare the two.
 
 const blockBytes = { sha1: 64, sha256: 64, sha512: 128 } as const
+const digestBytes = { sha1: 20, sha256: 32, sha512: 64 } as const
 
-/** A secret prepared for {@link hmac}: its two pads, each a block long. */
+/** The room for a message behind the inner pad. Longer ones are rare. */
+const messageRoom = 4_096
+
+/**
+ * A secret prepared for {@link hmac}: its two pads, each a block long, and behind them the room for what is hashed with
+ * them. It is written anew for each signature, which takes a third less time than new buffers do.
+ */
 export interface HmacKey {
   readonly algorithm: HashAlgorithm
-  readonly inner: Uint8Array
-  readonly outer: Uint8Array
+  readonly inner: Buffer
+  readonly outer: Buffer
 }
 
 export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array): HmacKey {
   const block = Buffer.alloc(blockBytes[algorithm])
   block.set(secret.byteLength > block.byteLength ? hash(algorithm, secret, 'buffer') : secret)
-  return { algorithm, inner: block.map((byte) => byte ^ 0x36), outer: block.map((byte) => byte ^ 0x5c) }
+  const padded = (pad: number, room: number) => Buffer.concat([block.map((byte) => byte ^ pad), Buffer.alloc(room)])
+  return { algorithm, inner: padded(0x36, messageRoom), outer: padded(0x5c, digestBytes[algorithm]) }
 }
 
 /** Computes the HMAC of `prefix`, in UTF-8, followed by `content`. */
@@ -28,17 +36,16 @@ export function hmac(
   content: Uint8Array,
   encoding: SignatureEncoding,
 ): string {
-  const prefixBytes = Buffer.byteLength(prefix)
-  const message = Buffer.allocUnsafe(inner.byteLength + prefixBytes + content.byteLength)
-  message.set(inner)
-  message.write(prefix, inner.byteLength)
-  message.set(content, inner.byteLength + prefixBytes)
+  const block = blockBytes[algorithm]
+  const start = block + Buffer.byteLength(prefix)
+  const size = start + content.byteLength
+  const message = size <= inner.byteLength ? inner : Buffer.concat([inner.subarray(0, block)], size)
+  if (start > block) message.write(prefix, block)
+  message.set(content, start)
   // In 'binary', which is Latin-1, each byte is a character: the cheapest form of a digest.
-  const digest = hash(algorithm, message, 'binary')
-  const outerMessage = Buffer.allocUnsafe(outer.byteLength + digest.length)
-  outerMessage.set(outer)
-  outerMessage.write(digest, outer.byteLength, 'latin1')
-  return hash(algorithm, outerMessage, encoding)
+  const digest = hash(algorithm, message.subarray(0, size), 'binary')
+  outer.write(digest, block, 'latin1')
+  return hash(algorithm, outer, encoding)
 }
 
 /** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */

@@ -32,7 +32,11 @@ const key = fc.oneof(
   fc.constantFrom(63, 64, 65, 127, 128, 129).map((length) => new Uint8Array(length).fill(7)),
 )
 const prefix = fc.oneof(fc.constant(''), fc.string({ unit: 'binary' }))
-const content = fc.uint8Array({ maxLength: 300 })
+// Lengths around the room that a key keeps for messages.
+const content = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.integer({ min: 4_000, max: 4_200 }).map((length) => new Uint8Array(length).fill(length)),
+)
 
 describe('HMAC', () => {
   test.each(hmacVectors)('matches the published vector: $algorithm, $of', async ({ algorithm, key, data, hmac }) => {
@@ -73,6 +77,18 @@ describe('HMAC', () => {
       }
     },
   )
+
+  test('with one key signs one message after another, whatever their lengths', () => {
+    fc.assert(
+      fc.property(algorithm, key, fc.array(fc.tuple(prefix, content), { minLength: 2 }), (algorithm, key, messages) => {
+        const prepared = node.hmacKey(algorithm, key)
+        for (const [prefix, content] of messages) {
+          const expected = createHmac(algorithm, key).update(utf8.encode(prefix)).update(content).digest('hex')
+          expect(node.hmac(prepared, prefix, content, 'hex')).toBe(expected)
+        }
+      }),
+    )
+  })
 
   test('with WebCrypto has a key that cannot be read', async () => {
     expect((await web.hmacKey('sha256', utf8.encode('key'))()).extractable).toBe(false)
