@@ -3,8 +3,11 @@ import { ChurnMap } from '../internal/churn-map.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
-import { type Timer, unref, within } from '../internal/timers.ts'
+import { later, type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
+
+/** The number of claims that are renewed before the event loop gets a turn: ten thousand at once would block it for 100 ms. */
+const renewedPerTurn = 256
 
 interface Lease {
   readonly owner: string
@@ -172,20 +175,29 @@ export class Leases implements Claims {
 
   #renewLater(): void {
     if (this.#heartbeat !== undefined) return
-    this.#heartbeat = setTimeout(() => this.#renewAll(), this.#leaseMs / 3)
+    this.#heartbeat = setTimeout(() => this.#renewAll(this.#held[Symbol.iterator]()), this.#leaseMs / 3)
     unref(this.#heartbeat)
   }
 
-  #renewAll(): void {
-    this.#heartbeat = undefined
-    for (const [key, lease] of this.#held) {
-      // A key that the store is slow to answer for must not hold up the others.
-      if (this.#renewing.has(key)) continue
-      this.#renewing.add(key)
-      const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
-      void Promise.resolve(answered).finally(() => this.#renewing.delete(key))
+  #renewAll(claims: Iterator<[string, Lease]>): void {
+    for (let left = renewedPerTurn; left > 0; left--) {
+      const { done, value } = claims.next()
+      if (done) {
+        this.#heartbeat = undefined
+        if (this.#held.size > 0) this.#renewLater()
+        return
+      }
+      this.#renewOne(...value)
     }
-    if (this.#held.size > 0) this.#renewLater()
+    later(() => this.#renewAll(claims))
+  }
+
+  #renewOne(key: string, lease: Lease): void {
+    // A key that the store is slow to answer for must not hold up the others.
+    if (this.#renewing.has(key)) return
+    this.#renewing.add(key)
+    const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
+    void Promise.resolve(answered).finally(() => this.#renewing.delete(key))
   }
 
   async #renew(key: string, lease: Lease): Promise<void> {

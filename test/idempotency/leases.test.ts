@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineStore } from '../../src/idempotency/define-store.ts'
 import { lruStore } from '../../src/idempotency/lru.ts'
@@ -51,6 +52,33 @@ describe('the lease of an event', () => {
     for (const key of ['running', 'waiting', 'retrying']) {
       expect(await shared.claim(key, 'b', leaseMs)).toBe('in-progress')
     }
+  })
+
+  test('is renewed with all the others, and the event loop has its turns meanwhile', async () => {
+    const claims = 5_000
+    const perTurn: number[] = []
+    const renewed = new Set<string>()
+    const store = defineStore({
+      claim: () => 'claimed',
+      renew(key) {
+        renewed.add(key)
+        perTurn.push(1 + (perTurn.pop() ?? 0))
+        return true
+      },
+      complete: () => true,
+      release: () => true,
+    })
+    const { inbox } = openInbox(memoryInbox({ store, leaseMs }))
+    for (let i = 0; i < claims; i++) await inbox.accept(eventOf(`${i}`, 'media'))
+    await nextTurn()
+    vi.advanceTimersByTime(leaseMs / 3)
+    while (renewed.size < claims) {
+      perTurn.push(0)
+      await nextTurn()
+    }
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(512)
+    vi.advanceTimersByTime(leaseMs / 3)
+    while (perTurn.reduce((sum, count) => sum + count, 0) < 2 * claims) await nextTurn()
   })
 
   test('is renewed every third of its time, and no longer once the event is done', async () => {
