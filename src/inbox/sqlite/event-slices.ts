@@ -14,7 +14,8 @@ const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.st
 
 /** Reads everything that the tables have of the event of a key. */
 export const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
-  LEFT JOIN inbox_handled h ON h.id = k.id LEFT JOIN inbox_event e ON e.id = k.id LEFT JOIN inbox_dead_letter d ON d.event_id = k.id WHERE`
+  LEFT JOIN inbox_handled h ON h.id = k.id LEFT JOIN inbox_event e ON e.id = k.id
+  LEFT JOIN inbox_dead_letter d ON d.event_id = k.id WHERE`
 
 /** The places where events are found, each in order of acceptance. */
 const places = {

@@ -61,8 +61,8 @@ export const runOf = (id: number): number => Math.floor(id / idsPerRun)
 
 // What earlier releases did not have: the index, what became of handled events, the retries that another process has asked
 // for, and the numbers of each minute. Handled events have a table of their own, which grows at its end only: a key whose
-// row grew would move others, which took 1.5 µs of CPU more for an event, of 18 in SQL. They are forgotten with their keys, also where an
-// earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
+// row grew would move others, which took 1.5 µs of CPU more for an event, of 18 in SQL. They are forgotten with their keys,
+// also where an earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
 const laterTables = `
   CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${runOfId}, media) WHERE media IS NOT NULL;
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
