@@ -16,7 +16,7 @@ export type BodyReader = (limit: number) => MaybePromise<Uint8Array | 'too_large
 export interface ParsedBody {
   /** The parsed JSON; `undefined` when the body was read and nothing of it was left. */
   readonly parsed: unknown
-  /** How to leave the body unread in the framework that the delivery comes from, for the log. */
+  /** The fix, for the log: how to leave the body unread in the framework that the delivery comes from. */
   readonly fix?: string | undefined
 }
 

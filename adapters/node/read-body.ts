@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { MaybePromise } from '../../src/index.ts'
 import { Bytes } from '../shared/bytes.ts'
 
-/** Whether a request whose body was taken from the buffer has to end: in any case, or only for those who listen. */
+/** The requests that have to end after their body was taken from the buffer: all, or only those with a listener. */
 export type RequestEnd = 'always' | 'if-heard'
 
 type ReadBody = Uint8Array | 'too_large' | 'incomplete'

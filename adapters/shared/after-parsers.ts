@@ -1,6 +1,6 @@
 import type { Delivery } from '../../src/index.ts'
 
-/** What body parsers leave on a request: Node's, or that of a framework. */
+/** The members that body parsers leave on a request: Node's, or that of a framework. */
 export interface ParsedRequest {
   readonly rawBody?: unknown
   readonly body?: unknown

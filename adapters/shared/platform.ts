@@ -1,8 +1,8 @@
 import { type Receiver, type ReceiverSetup, WebhookError } from '../../src/index.ts'
 
-/** What a platform does with the processes that it runs functions in. */
+/** The rules of a platform for the processes that it runs functions in. */
 interface PlatformRules {
-  /** What one such process is called there, and several of them. */
+  /** The name of one such process there, and of several of them. */
   readonly instance: string
   readonly instances: string
   /** `true` if nothing runs after an answer. Otherwise `waitUntil` keeps the instance running, for a time. */

@@ -22,7 +22,7 @@ export interface Registration {
 
 /** The result of {@link registerWebhook}. */
 export interface RegistrationReport {
-  /** What was done to the webhook. */
+  /** The action taken on the webhook. */
   readonly action: 'created' | 'updated' | 'unchanged'
   /** The webhook as it is now, in the place where `webhook.create` returns it too. */
   readonly data: { readonly webhook: Webhook }

@@ -14,7 +14,7 @@ import { getRoutes } from './page/routes.tsx'
 import { routeOf } from './route-of.ts'
 import type { Subject } from './subject.ts'
 
-/** How long the inbox may take to answer, in ms. */
+/** The time that the inbox may take to answer, in ms. */
 const patienceMs = 10_000
 
 /** Makes the function that answers the requests of a page: by `getRoutes`, `postRoutes` and the names of the assets. */

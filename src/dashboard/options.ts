@@ -31,7 +31,7 @@ export interface NodeRequest extends AsyncIterable<Uint8Array> {
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean | undefined }
-  /** What a body parser before it has read. */
+  /** The body that a body parser before it has read. */
   readonly body?: unknown
   readonly readableDidRead?: boolean | undefined
 }

@@ -20,7 +20,7 @@ export interface Shown {
   readonly observe?: Receiver['observe']
 }
 
-/** What was done, minute by minute. */
+/** The source of the activity, minute by minute. */
 export interface ActivitySource {
   /** Absent if the inbox has counted what all processes did. */
   readonly ofThisProcessSince?: Date

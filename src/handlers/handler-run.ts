@@ -8,7 +8,7 @@ import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 import type { RunSpan } from './reports.ts'
 
-/** What a handler has thrown, which can be anything. */
+/** An error of a handler, which can be any value. */
 interface Failure {
   readonly error: unknown
 }

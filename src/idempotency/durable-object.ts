@@ -21,7 +21,7 @@ export interface DurableObjectStoreOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may take, repeated tries included, in ms. Keep it below the time that the sender gives a delivery.
+   * The time limit of a step, repeated tries included, in ms. Keep it below the time that the sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number

@@ -24,7 +24,8 @@ export interface RedisStoreOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may take in Redis, a reconnection included, in ms. Keep it below the time that the sender gives a delivery.
+   * The time limit of a step in Redis, a reconnection included, in ms. Keep it below the time that the sender gives a
+   * delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number

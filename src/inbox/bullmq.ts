@@ -52,8 +52,8 @@ export interface BullmqInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * How long an event stays with a process that has stopped answering, in ms. It must be longer than handlers keep the
-   * event loop busy: leases are renewed every third of it.
+   * The time for which an event stays with a process that has stopped answering, in ms. It must be longer than handlers
+   * keep the event loop busy: leases are renewed every third of it.
    * @defaultValue 30_000
    */
   readonly leaseMs?: number
@@ -63,8 +63,8 @@ export interface BullmqInboxOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may wait for a Redis that is disconnected or does not answer, in ms. Keep it below the time that the
-   * sender gives a delivery.
+   * The time for which a step may wait for a Redis that is disconnected or does not answer, in ms. Keep it below the time
+   * that the sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number

@@ -21,8 +21,8 @@ export interface DurableObjectInboxOptions {
    */
   readonly shards?: number
   /**
-   * How long an object may take to store an event, repeated tries included, in ms. After that, the delivery is answered
-   * 503 `unavailable`.
+   * The time in which an object has to store an event, repeated tries included, in ms. After that, the delivery is
+   * answered 503 `unavailable`.
    * @defaultValue 2_500
    */
   readonly timeoutMs?: number

@@ -161,7 +161,7 @@ export interface Inbox extends ReadableInbox {
   close(options?: CloseOptions): Promise<CloseReport>
 }
 
-/** What an inbox hears of the receiver that opened it, to record its activity. */
+/** The reports that an inbox gets from the receiver that opened it, to record its activity. */
 export interface ActivityObserver {
   /** Called after each delivery. `outcome` is `accepted`, `duplicate`, `ignored` or the reason of a rejection. */
   delivery(report: { readonly outcome: string; readonly status: number; readonly durationMs: number }): void
@@ -189,9 +189,9 @@ export interface InboxHost {
 }
 
 /**
- * Where an inbox keeps accepted events: in the process's memory, in a file of its machine, or in a database that other
- * processes reach. `handed-over`: to a queue or an object that also starts their handling, so that this process need not
- * stay alive.
+ * The place where an inbox keeps accepted events: in the process's memory, in a file of its machine, or in a database
+ * that other processes reach. `handed-over`: to a queue or an object that also starts their handling, so that this
+ * process need not stay alive.
  */
 export type InboxStorage = 'memory' | 'file' | 'database' | 'handed-over'
 
@@ -207,8 +207,8 @@ export type MessageResult =
 /** The options of {@link Inbox.handleMessage}. */
 export interface MessageOptions {
   /**
-   * How often the queue has delivered the message, this time included. Each is taken for the first if the queue does not
-   * count.
+   * The number of times that the queue has delivered the message, this time included. Each is taken for the first if the
+   * queue does not count.
    * @defaultValue 1
    */
   readonly attempt?: number | undefined
@@ -223,7 +223,7 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly name: string
   /** `true` if the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
   readonly handlesNow?: boolean
-  /** Where accepted events are kept. Absent if nobody knows. */
+  /** The place where accepted events are kept. Absent if nobody knows. */
   readonly storage?: InboxStorage
   /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
   readonly localKeys?: boolean | undefined

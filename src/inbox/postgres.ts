@@ -67,8 +67,8 @@ export interface PostgresInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * How long events stay with a process that has stopped answering, in ms. It must be longer than handlers keep the event
-   * loop busy: the lease is renewed every third of it.
+   * The time for which events stay with a process that has stopped answering, in ms. It must be longer than handlers keep
+   * the event loop busy: the lease is renewed every third of it.
    * @defaultValue 30_000
    */
   readonly leaseMs?: number
@@ -78,8 +78,8 @@ export interface PostgresInboxOptions {
    */
   readonly ttlMs?: number
   /**
-   * How long a step may wait for a Postgres that is away or does not answer, in ms. Keep it below the time that the sender
-   * gives a delivery.
+   * The time for which a step may wait for a Postgres that is away or does not answer, in ms. Keep it below the time that
+   * the sender gives a delivery.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number

@@ -112,10 +112,10 @@ export interface ReplayAllOptions {
 
 /** The number of dead letters of a replay. */
 export interface ReplayReport {
-  /** Those that match the options. */
+  /** The number of dead letters that match the options. */
   readonly total: number
   readonly replayed: number
-  /** Those that were gone by then, or could not be parsed again. */
+  /** The number of those that were gone by then, or could not be parsed again. */
   readonly kept: number
 }
 
@@ -129,7 +129,10 @@ export interface InboxStats {
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
-  /** When the delivery of the oldest event that waits to start was received. Absent if none waits, or nobody knows. */
+  /**
+   * The time at which the delivery of the oldest event that waits to start was received. Absent if none waits, or nobody
+   * knows.
+   */
   readonly oldestWaitingAt?: Date | undefined
 }
 
@@ -155,9 +158,9 @@ export interface EventRecord {
   readonly completed: readonly string[]
   /** The newest 20 attempts that failed, oldest first. */
   readonly failedAttempts: readonly FailedAttempt[]
-  /** When the next attempt is due. Only while it is `retrying`. */
+  /** The time of the next attempt. Only while it is `retrying`. */
   readonly dueAt?: Date | undefined
-  /** When it was handled, or became a dead letter. */
+  /** The time at which it was handled, or became a dead letter. */
   readonly endedAt?: Date | undefined
   /** The trace of its delivery, if there was one and the inbox still has it. */
   readonly trace?: TraceCarrier | undefined
@@ -210,7 +213,7 @@ export interface InboxEvents {
   retryNow(key: string): MaybePromise<boolean>
 }
 
-/** What a receiver, or all the receivers of an inbox, did in one minute. */
+/** The activity of a receiver, or of all the receivers of an inbox, in one minute. */
 export interface ActivityMinute {
   /** The start of the minute. */
   readonly startedAt: Date

@@ -5,7 +5,7 @@ import { type Timer, unref } from './timers.ts'
 export interface Timed {
   /** The time at which it started, in ms of `performance.now`. */
   readonly startedAt: number
-  /** Those that started before and after it; set by the deadlines. */
+  /** The runs that started before and after it; set by the deadlines. */
   earlier?: Timed | undefined
   later?: Timed | undefined
   /** Called when its time is up. */

@@ -52,7 +52,7 @@ type Answer = {
   readonly error?: { readonly code: WebhookErrorCode; readonly message: string }
 }
 
-/** What is asked of an object. */
+/** A step that an object is asked to carry out. */
 export interface Question {
   /** The name of the object. */
   readonly name: string

@@ -4,7 +4,7 @@ import type { InboxStats } from '../inbox/reading.ts'
 import { within } from '../internal/timers.ts'
 import type { Instruments } from './instruments.ts'
 
-/** How long an export waits for the inbox, in ms. */
+/** The time for which an export waits for the inbox, in ms. */
 const patienceMs = 5_000
 
 type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting'>

@@ -12,7 +12,7 @@ interface MetersOptions {
   readonly meterProvider: MeterProvider | undefined
 }
 
-/** What a provider gives that is none: no SDK is registered. */
+/** The meter of a provider that records nothing: no SDK is registered. */
 const noMeter = createNoopMeter()
 
 /** Records the metrics of a receiver. */

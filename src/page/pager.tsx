@@ -1,5 +1,5 @@
 interface PagerProps {
-  /** What the pages are of, such as `webhooks`. */
+  /** The name of the listed things, such as `webhooks`. */
   readonly of: string
   readonly current: number
   readonly last: number

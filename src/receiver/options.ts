@@ -129,11 +129,11 @@ export interface Receiver<out Additions = unknown> {
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
-  /** What the receiver was made with, for adapters that check it against their platform. */
+  /** The setup of the receiver, for adapters that check it against their platform. */
   readonly setup: ReceiverSetup
 }
 
-/** What a receiver was made with. */
+/** The setup of a receiver: its inbox, the moment of its acknowledgement and its logger. */
 export interface ReceiverSetup {
   readonly inbox: Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
   /** The moment of the acknowledgement. */

@@ -9,7 +9,7 @@ import type { DeliveryReport, Hooks } from './hooks.ts'
 export interface DeliverySpan {
   /** Takes the delivery through its path while the span is the active one, and returns the result. */
   within<Result>(receive: () => Result): Result
-  /** What the inbox stores with the event, so that its handlers belong to the same trace. */
+  /** The trace that the inbox stores with the event, so that its handlers belong to it too. */
   readonly trace: TraceCarrier | undefined
   /** Ends the span. The event is `undefined` if the delivery was rejected before it was parsed. */
   end(report: DeliveryReport, event: MediaEvent | undefined): void

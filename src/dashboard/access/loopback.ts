@@ -1,4 +1,4 @@
-/** What a server knows about the sender of a request, besides the request. */
+/** The sender of a request, as far as a server knows it besides the request. */
 export interface Caller {
   /** The address of the other end of the connection. `undefined`: nobody knows. */
   readonly remoteAddress: string | undefined

@@ -7,7 +7,7 @@ import { type Act, readSelection } from './selection.ts'
 
 type Action = (page: PageState, form: URLSearchParams) => Answer | Response | Promise<Answer | Response>
 
-/** How long the answer to a form waits for its action, in ms. After that it leads to the progress. */
+/** The time for which the answer to a form waits for its action, in ms. After that it leads to the progress. */
 const waitMs = 1_000
 
 /** The actions, by their names in the address. */

@@ -13,7 +13,7 @@ export interface Job {
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
-  /** Those that somebody else has replayed, discarded or retried, or that were handled meanwhile. */
+  /** The number of events that somebody else has replayed, discarded or retried, or that were handled meanwhile. */
   readonly gone: number
   /** The number of those that were left as they are, by reason. */
   readonly kept: ReadonlyMap<string, number>

@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { causeOf, eachDeadLetter } from '../reading/causes.ts'
 
-/** What can be done to events. */
+/** The actions on events. */
 export const acts = ['replay', 'discard', 'retry'] as const
 
 export type Act = (typeof acts)[number]

@@ -4,7 +4,7 @@ import { Foreign } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
 
-/** What happened to an event, in order: its receipt, the attempts that failed, and how it ended. */
+/** The history of an event, in order: its receipt, the attempts that failed, and how it ended. */
 export function Attempts({ page: { now }, record }: { page: PageState; record: EventRecord }) {
   const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt } = record
   return (

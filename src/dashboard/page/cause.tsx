@@ -35,7 +35,7 @@ function Newest({ page, cause: { rows } }: CauseProps) {
   return rows[0] === undefined ? null : <Ago at={rows[0].diedAt} now={page.now} />
 }
 
-/** What went wrong with the newest dead letter of a cause. */
+/** The failures of the newest dead letter of a cause. */
 export const CauseText = ({ cause: { rows, isUnreadable } }: Pick<CauseProps, 'cause'>) => (
   <Failures failures={rows[0]?.failures ?? []} isUnreadable={isUnreadable} />
 )

@@ -20,7 +20,7 @@ const times = [
   ['handling', 'Time from receipt to handled'],
 ] as const
 
-/** What was done in the last hour or day. */
+/** The charts of the activity in the last hour or day. */
 export async function Charts({ page }: { page: PageState }) {
   const { activity } = page.subject
   if (activity === undefined)

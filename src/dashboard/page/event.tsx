@@ -107,7 +107,7 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   )
 }
 
-/** What can be done in the state of the event. */
+/** The actions that the state of the event allows. */
 function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) {
   const hidden = { key: eventKey, back: page.here }
   if (deadLetter !== undefined)
@@ -131,7 +131,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   )
 }
 
-/** Why it is a dead letter, and how many others have the same cause. */
+/** The cause of a dead letter, and the number of others that have it too. */
 function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story'>) {
   if (deadLetter === undefined) return null
   const { id, isUnreadable } = causeOf(deadLetter)

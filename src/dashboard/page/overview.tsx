@@ -14,7 +14,7 @@ import { Rows } from './rows.tsx'
 const shownCauses = 5
 const shownEvents = 5
 
-/** What waits and how old it is, why events are not handled, and what was done lately. */
+/** Shows what waits and how old it is, why events are not handled, and what was done lately. */
 export async function showOverview(page: PageState): Promise<Answer> {
   const { inbox, causes, jobs, isQueue } = page.subject
   const stats = await inbox.stats()
@@ -54,7 +54,7 @@ const oldestOf = async (
 ): Promise<readonly EventRecord[]> =>
   inbox.events?.states.includes(state) ? (await inbox.events.list({ state, order: 'oldest', limit })).events : []
 
-/** What cannot be known here. */
+/** A note about what cannot be known here. */
 function Limits({ page: { subject } }: { page: PageState }) {
   if (subject.isQueue)
     return (

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx'
 import type { Notice } from '../../page/notices.tsx'
 import type { Subject } from '../subject.ts'
 
-/** What the components of a page render. */
+/** The data that the components of a page render. */
 export interface PageState {
   readonly subject: Subject
   /** The name of the page, such as `events`. */

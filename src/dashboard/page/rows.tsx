@@ -13,9 +13,9 @@ export interface Row {
   readonly mediaId: string | undefined
   readonly title: string | undefined
   readonly attempts: number
-  /** When it was received, or became a dead letter. */
+  /** The time at which it was received, or became a dead letter. */
   readonly at: Date
-  /** What went wrong last. */
+  /** The message of its last failure. */
   readonly message: string | undefined
   readonly dueAt?: Date | undefined
 }
@@ -23,7 +23,7 @@ export interface Row {
 interface RowsProps {
   readonly page: PageState
   readonly rows: readonly Row[]
-  /** What the time of a row means, such as `Received`. */
+  /** The meaning of the time of a row, such as `Received`. */
   readonly timeName: string
   /** The states of the events that can be selected. */
   readonly selectable?: readonly EventState[]

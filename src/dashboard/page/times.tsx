@@ -16,7 +16,7 @@ export function age(ms: number): string {
   return rest === 0 ? `${count} ${unit}` : `${count} ${unit} ${rest} ${smaller}`
 }
 
-/** How long ago something was, with the exact time as its tooltip. */
+/** The time that has passed since a moment, with the exact time as its tooltip. */
 export function Ago({ at, now }: { at: Date; now: Date }) {
   const ms = now.getTime() - at.getTime()
   return (

@@ -6,7 +6,7 @@ export const groupedLimit = 10_000
 
 const pageSize = 1_000
 
-/** What a list shows of a dead letter. Payloads are not kept: ten thousand of them can be large. */
+/** The part of a dead letter that a list shows. Payloads are not kept: ten thousand of them can be large. */
 export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' | 'failures'> {
   /** Absent for an unreadable delivery, like the next two. */
   readonly type: string | undefined
@@ -29,7 +29,7 @@ export interface CauseReport {
   readonly causes: readonly Cause[]
   /** The number of dead letters that were grouped. */
   readonly grouped: number
-  /** When the oldest of them became a dead letter. */
+  /** The time at which the oldest of them became a dead letter. */
   readonly oldest: Date | undefined
 }
 

@@ -14,7 +14,7 @@ export const periods = [
   { name: 'day', label: 'Last day', slotMs: 900_000, slots: 96 },
 ] as const satisfies Period[]
 
-/** What was done in a part of a period. */
+/** The activity in a part of a period. */
 export type Slot = ActivityMinute
 
 /** Adds up minutes into the slots of a period, oldest first. Each slot has the end of the one before as its start. */

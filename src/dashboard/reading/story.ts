@@ -2,7 +2,7 @@ import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading
 import { deadRecord } from '../../inbox/shared/dead-record.ts'
 import { type CauseReport, eachDeadLetter, groupedLimit } from './causes.ts'
 
-/** What an inbox knows of a key. */
+/** The data that an inbox has about a key. */
 export interface Story {
   /** Absent for an unreadable delivery. */
   readonly record: EventRecord | undefined
@@ -22,7 +22,7 @@ export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story 
 const recordOf = (deadLetter: DeadLetter): EventRecord | undefined =>
   deadLetter.event && deadRecord({ ...deadLetter, event: deadLetter.event })
 
-/** What an inbox knows of a media. */
+/** The data that an inbox has about a media. */
 export interface MediaStory {
   /** In order of acceptance. */
   readonly records: readonly EventRecord[]

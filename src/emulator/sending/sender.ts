@@ -9,7 +9,7 @@ import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 /** The options of {@link createSender}. */
 export interface SenderOptions {
   /**
-   * When deliveries are retried.
+   * The profile that sets the times of the retries.
    * @defaultValue 'documented'
    */
   readonly profile?: Profile

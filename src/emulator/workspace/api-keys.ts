@@ -25,7 +25,7 @@ export interface ApiKey {
   readonly created_at: string
   readonly updated_at: string
   readonly expired_at: string
-  /** When a request was last made with the key, or `null`. */
+  /** The time of the last request with the key, or `null`. */
   readonly last_requested_at: string | null
 }
 

@@ -25,7 +25,7 @@ export interface Webhook extends Readonly<Record<SubscriptionFlag, boolean>> {
   readonly url: string
   readonly created_at: string
   readonly updated_at: string
-  /** When a delivery was last acknowledged, or `null`. */
+  /** The time at which a delivery was last acknowledged, or `null`. */
   readonly last_triggered_at: string | null
 }
 

@@ -13,7 +13,7 @@ import { writeActivityScript } from './scripts.ts'
 
 const minuteMs = 60_000
 
-/** How long Redis keeps a minute, in ms: an hour longer than it is shown, since clocks differ. */
+/** The time for which Redis keeps a minute, in ms: an hour longer than it is shown, since clocks differ. */
 const ttlMs = activityKeptMs + 3_600_000
 
 /** Records what this process does, and writes it to Redis, where each process has a field of its own for each minute. */

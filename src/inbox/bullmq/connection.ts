@@ -25,7 +25,7 @@ export function connect(connection: string | RedisOptions): Redis {
 
 /** The reconnections of the client, and of those that BullMQ makes of it. */
 class Retries {
-  /** How often in a row the server was a replica, and when it last was. */
+  /** The number of times in a row that the server was a replica, and the time at which it last was. */
   #asReplica = 0
   #foundAt = Number.NEGATIVE_INFINITY
 

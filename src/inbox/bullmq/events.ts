@@ -7,7 +7,7 @@ import { readScript, selectScript } from './reading-scripts.ts'
 /** The number of jobs that one step in Redis looks at, so that it holds up the others for a few ms only. */
 const batchSize = 1_000
 
-/** Where BullMQ keeps the ids of the jobs in each state. */
+/** The place where BullMQ keeps the ids of the jobs in each state. */
 const sets = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'failed' } as const
 
 const states = Object.keys(sets) as (keyof typeof sets)[]

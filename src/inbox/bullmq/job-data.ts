@@ -28,7 +28,7 @@ export interface JobProgress {
   readonly failures?: readonly HandlerFailure[]
   /** The newest attempts that failed. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  /** How often a process had ended that handled the event when it became one. */
+  /** The number of times that a process had ended while it handled the event, when that became a dead letter. */
   readonly stalls?: number
 }
 

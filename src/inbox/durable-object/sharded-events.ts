@@ -4,7 +4,7 @@ import type { PlacedPage, PlacedRecord } from '../sqlite/event-reader.ts'
 import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
 
-/** How far each object has been listed: the cursor for its next page, '' at its start, and null at its end. */
+/** The place reached in the list of each object: the cursor for its next page, '' at its start, and null at its end. */
 type Places = (string | null)[]
 
 /** The events of all objects. */

@@ -11,7 +11,7 @@ export interface Page {
   readonly offset: number
 }
 
-/** What an inbox in an object answers to its Worker. */
+/** The steps that an inbox in an object answers to its Worker. */
 export const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),

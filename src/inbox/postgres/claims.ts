@@ -6,8 +6,8 @@ import { claimLock, type Owner } from './owner.ts'
 const depth = 100
 
 /**
- * What a process knows of the events that it has claimed. It is asked before the database: an event that has started since
- * is shown as waiting, as it was then, and each event is counted once.
+ * The claims of a process, as it knows them itself. It is asked before the database: an event that has started since is
+ * shown as waiting, as it was then, and each event is counted once.
  */
 export interface OwnClaims {
   /** The id of the process, as the owner of events. `undefined`: it handles none. */

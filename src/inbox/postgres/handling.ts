@@ -76,7 +76,7 @@ export class PostgresHandling {
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }
 
-  /** What this process knows of its claims. */
+  /** The claims of this process, as it knows them itself. */
   claims(): OwnClaims {
     const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
     return { owner: this.#owner.id, started: started.map(({ id }) => id) }

@@ -10,7 +10,7 @@ const longestMs = 60_000
 /** The longest wait for a lock, in ms, since the statements of other processes wait behind this one. */
 const lockMs = 300
 
-/** How often the locks are tried, and the pause between two times, in ms. */
+/** The number of times that the locks are tried, and the pause between two tries, in ms. */
 const lockTries = 20
 const pauseMs = 200
 

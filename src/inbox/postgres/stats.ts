@@ -28,6 +28,6 @@ export async function readStats(database: Tables, claims: OwnClaims = {}): Promi
 }
 
 interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt'> {
-  /** When the delivery of the oldest event that waits was received, in ms since the epoch. */
+  /** The time at which the delivery of the oldest event that waits was received, in ms since the epoch. */
   readonly oldest: number | null
 }

@@ -6,10 +6,10 @@ export const durationBounds = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
 ] as const
 
-/** How often activity is written to where an inbox keeps it, in ms. */
+/** The interval at which activity is written to where an inbox keeps it, in ms. */
 export const activityPauseMs = 5_000
 
-/** How long activity is kept, in ms. */
+/** The time for which activity is kept, in ms. */
 export const activityKeptMs = 86_400_000
 
 const minuteMs = 60_000

@@ -39,7 +39,7 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   /** The answer to the claim, while it is pending. */
   claim: Promise<Claim> | undefined
   retryTimer: Timer | undefined
-  /** When its next attempt is due, in ms since the epoch, while it waits for one. */
+  /** The time of its next attempt, in ms since the epoch, while it waits for one. */
   retryAt: number | undefined
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined

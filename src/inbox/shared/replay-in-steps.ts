@@ -6,7 +6,7 @@ import type { DeadLetter, ReplayAllOptions, ReplayReport } from '../reading.ts'
 /** The steps in a second, unless `perSecond` is so high that there are more. */
 const stepsPerSecond = 10
 
-/** How an inbox replays some of its dead letters. */
+/** Replays some of the dead letters of an inbox. */
 export interface Replayer {
   /** The most that it replays in one step. */
   readonly largestStep: number

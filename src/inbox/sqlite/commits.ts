@@ -3,7 +3,7 @@ import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
 import type { SqliteEventBatch } from './event-batch.ts'
 import type { SqliteOwner } from './owner.ts'
 
-/** How long a write waits while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
+/** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
 const patienceMs = 1_800
 
 /** The pause before the lock is tried again, in ms. */
@@ -15,11 +15,11 @@ interface Write {
   run(): void
   committed(): void
   failed(error: unknown): void
-  /** When it gives up on the lock, on the clock of `performance.now()`. Set when it first meets the lock. */
+  /** The time at which it gives up on the lock, on the clock of `performance.now()`. Set when it first meets the lock. */
   deadline: number | undefined
 }
 
-/** What a group commit reports to its inbox. */
+/** The reports of a group commit to its inbox. */
 export interface CommitReports {
   /** Called when a commit failed whose writes may be in the file all the same. */
   onFailed(): void
@@ -31,7 +31,7 @@ export interface CommitReports {
 export interface CommittedFile {
   readonly database: SqliteDatabase
   readonly owner: SqliteOwner
-  /** What the writes of a commit leave for its end. */
+  /** The rows that the writes of a commit leave for its end. */
   readonly events: Pick<SqliteEventBatch, 'begin' | 'flush'>
 }
 

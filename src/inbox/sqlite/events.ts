@@ -13,7 +13,7 @@ export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly row: number
   /** The number of processes that ended while its next attempt was the only one. */
   readonly crashes: number
-  /** When its next attempt is due, in ms from now; 0 or less when it is due. */
+  /** The time until its next attempt, in ms; 0 or less when it is due. */
   readonly dueInMs: number
 }
 

@@ -13,7 +13,7 @@ export class SqliteJob extends Job implements Attempt {
   readonly row: number
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
-  /** When its next attempt is due, in ms of `performance.now`, where it waits for one. */
+  /** The time of its next attempt, in ms of `performance.now`, where it waits for one. */
   dueAt = 0
   readonly #transactions: Transactions
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
-/** How long a check is good for, in ms. Every commit makes one, so an inbox at work rarely needs another. */
+/** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
 const freshMs = 5
 
 /** The process that had the file open before, where it did not close it. */

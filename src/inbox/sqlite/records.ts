@@ -5,7 +5,7 @@ import type { Job } from '../shared/jobs.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import { type EventRow, type StoredEvent, toStoredEvent } from './events.ts'
 
-/** What the tables have of an event. One part of it at most is there. */
+/** The data of an event in the tables. One part of it at most is there. */
 export type RecordRow = Partial<EventRow> & {
   readonly id: number
   readonly handled?: string | null

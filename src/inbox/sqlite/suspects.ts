@@ -2,13 +2,13 @@ import { later, type Timer, unref } from '../../internal/timers.ts'
 import type { SqliteJob } from './job.ts'
 import type { Predecessor } from './owner.ts'
 
-/** How long the events wait where the process before may still run, in ms: it notices meanwhile that it has to stop. */
+/** The delay of the events where the process before may still run, in ms: it notices meanwhile that it has to stop. */
 const handoverMs = 750
 
-/** How long events that are not suspected go first, in ms, when a suspect has already made the process crash. */
+/** The head start of events that are not suspected, in ms, when a suspect has already made the process crash. */
 const headStartMs = 2_000
 
-/** How long in all suspects may keep the others waiting after a first crash, in ms. It doubles with every crash. */
+/** The total time that suspects may keep the others waiting after a first crash, in ms. It doubles with every crash. */
 const firstBudgetMs = 1_000
 const maxBudgetMs = 32_000
 

@@ -1,2 +1,2 @@
-/** What the hashes of keys with a time begin with. Other hashes sort before it, as those of earlier releases do. */
+/** The first character of the hash of a key with a time. Other hashes sort before it, as those of earlier releases do. */
 export const timeMark = '~'

@@ -45,7 +45,7 @@ export interface InboxCheck {
   readonly ordered: boolean
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
-  /** What the inbox has the receiver tell it. */
+  /** The observers that the inbox has given to the receiver. */
   readonly observers: readonly ActivityObserver[]
   expect(value: unknown): Expectation
 }

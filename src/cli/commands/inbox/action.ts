@@ -7,7 +7,7 @@ export interface ActionContext {
   readonly inbox: OpenedInbox
   readonly target: Target
   readonly values: InboxInput['values']
-  /** What follows the name of the action. */
+  /** The words after the name of the action. */
   readonly words: readonly string[]
   readonly screen: Screen
 }
@@ -18,7 +18,7 @@ export interface Action {
   readonly help: readonly [usage: string, what: string]
   /** The flags that it takes. */
   readonly flags: readonly (keyof typeof actionFlags)[]
-  /** What follows the word: one `key` or `id`, or any number of keys. Absent if nothing does. */
+  /** The arguments after the word: one `key` or `id`, or any number of keys. Absent if there are none. */
   readonly takes?: 'key' | 'id' | 'keys'
   /** `true` if it runs until it is interrupted. */
   readonly serves?: true

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { MaybePromise } from '../../../internal/maybe-promise.ts'
 import type { Screen } from '../../shared/screen.ts'
 
-/** What is to be done with dead letters. */
+/** An action on dead letters. */
 interface Settling {
   readonly keys: readonly string[]
   /** Replays or discards dead letters, and returns the keys that one had. */

@@ -25,7 +25,7 @@ const isMissing = (error: unknown, name: string): boolean => {
   return code === 'ERR_MODULE_NOT_FOUND' && `${message}`.includes(`'${name}'`)
 }
 
-/** How to fix errors, by their code or the begin of their message. */
+/** The fixes of errors, by their code or the beginning of their message. */
 const fixes: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED/, 'is the server running, and are the host and the port right?'],
   [/^(ENOTFOUND|EAI_AGAIN)/, 'is the host name right?'],

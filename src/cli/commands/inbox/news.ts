@@ -8,7 +8,7 @@ export interface Failure {
   readonly attempt: FailedAttempt
 }
 
-/** What an inbox has, and what has happened in it since it was last looked at. */
+/** The counts of an inbox, and what has happened in it since it was last looked at. */
 export interface News {
   readonly counts: InboxCounts
   /** In order of time. */
