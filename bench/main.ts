@@ -13,7 +13,7 @@ import { measurePauses } from './parts/pauses.ts'
 import { measureRecovery, measureSqlite } from './parts/sqlite.ts'
 import { machine } from './report.ts'
 
-/** What can be measured, in `rounds` rounds. Where the disk or other processes disturb it little, fewer are enough. */
+/** What can be measured, in `rounds` rounds. Fewer have to do for those that take long. */
 const parts: Readonly<Record<string, (rounds: number) => Promise<void>>> = {
   http: (rounds) => measureHttp(rounds, () => true),
   duplicates: measureRepeatsOverHttp,
@@ -60,11 +60,13 @@ async function main(): Promise<void> {
   process.env['BENCH_PACKAGE'] = buildWorkingTree()
   const pinning = cores.length === 2 ? 'the server on one core and the load on another' : 'processes not pinned'
   const counting = countsInstructions ? '' : ', instructions cannot be counted here'
-  console.log(`${machine()}; ${pinning}; ${rounds} rounds${counting}`)
+  console.log(`${machine()}; ${pinning}; rounds: ${rounds}${counting}`)
   if (!chosen.includes('http')) await measureHttp(rounds, wanted)
   for (const name of chosen) await parts[name]?.(rounds)
 }
 
+// An interrupted run removes its temporary folders too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 try {
   if (flags.help) console.log(usage)
   else if (flags.check) process.exitCode = (await check()) ? 0 : 1

@@ -59,7 +59,7 @@ export function printCosts(title: string, measured: readonly Measured[], samples
   })
   const counts = [...samples.values()].some((costs) => instructionsOf(costs).length > 0)
   const columns = ['µs of CPU, user', 'user and system', ...(counts ? ['instructions'] : []), 'deliveries/s']
-  printTable(title, ['', ...columns, 'per CPU time (spread)', 'beside'], rows)
+  printTable(title, ['', ...columns, '× per CPU time (spread)', 'beside'], rows)
 }
 
 function instructionsOf(costs: readonly Cost[]): string[] {

@@ -45,7 +45,7 @@ export async function measureGrowth(rounds: number): Promise<void> {
       const own = costs[index] ?? []
       const ratio = spread(own.map((cost, round) => cost / (costs[0]?.[round] ?? Number.NaN)))
       const cells = [number(ratio.median, 2), `(${number(ratio.min, 2)} to ${number(ratio.max, 2)})`]
-      rows.push([`${number(size)} ${name}`, number(median(own), 1), index === 0 ? '' : cells.join(' ')])
+      rows.push([`${name}: ${number(size)}`, number(median(own), 1), index === 0 ? '' : cells.join(' ')])
     }
   }
   printTable('The cost as it grows', ['', 'µs of CPU', 'times that of the first'], rows)

@@ -9,16 +9,18 @@ const seconds = 2
 const handlersMs = [0, 20, 5_000]
 const shares = [0.5, 0.9]
 
+const handlersOf = (ms: number) => ({ BENCH_HANDLER_MS: `${ms}` })
+
 /** Measures the deliveries per second that a server takes at most. */
-const fullRate = (contender: Contender): Promise<number> =>
-  withServer(contender, {}, async (port, _server, load) => {
+const fullRate = (contender: Contender, handlerMs: number): Promise<number> =>
+  withServer(contender, handlersOf(handlerMs), async (port, _server, load) => {
     await load({ ask: 'flood', port, kind: 'new', first: 0, deliveries: warmUp })
     return (await load<Flood>({ ask: 'flood', port, kind: 'new', first: warmUp, deliveries: 20_000 })).perSecond
   })
 
 /** Measures the milliseconds to each acknowledgement, at each rate one after the other. */
 function latencies(contender: Contender, handlerMs: number, rates: readonly number[]): Promise<(readonly number[])[]> {
-  return withServer(contender, { BENCH_HANDLER_MS: `${handlerMs}` }, async (port, _server, load) => {
+  return withServer(contender, handlersOf(handlerMs), async (port, _server, load) => {
     await load({ ask: 'flood', port, kind: 'new', first: 0, deliveries: warmUp })
     const measured: (readonly number[])[] = []
     let first = warmUp
@@ -32,34 +34,44 @@ function latencies(contender: Contender, handlerMs: number, rates: readonly numb
   })
 }
 
+interface Sample {
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+}
+
 /** Prints the time to the acknowledgement at half and at 90 % of the rate that the slower one can take. */
 export async function measureLatency(rounds: number): Promise<void> {
-  const samples = new Map<string, { readonly p50: number; readonly p99: number }[]>()
-  const full: number[] = []
+  const samples = new Map<string, Sample[]>()
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? contenders : contenders.toReversed()
-    const rate = Math.min(await fullRate(order[0] as Contender), await fullRate(order[1] as Contender))
-    full.push(rate)
-    const rates = shares.map((share) => Math.round(share * rate))
     for (const handlerMs of handlersMs) {
+      const full: number[] = []
+      for (const contender of order) full.push(await fullRate(contender, handlerMs))
+      const rates = shares.map((share) => Math.round(share * Math.min(...full)))
       for (const contender of order) {
         for (const [index, values] of (await latencies(contender, handlerMs, rates)).entries()) {
           const id = [handlerMs, shares[index], contender.name].join()
-          const sample = { p50: percentile(values, 0.5), p99: percentile(values, 0.99) }
-          samples.set(id, [...(samples.get(id) ?? []), sample])
+          const [p50, p99] = [percentile(values, 0.5), percentile(values, 0.99)]
+          samples.set(id, [...(samples.get(id) ?? []), { perSecond: rates[index] ?? Number.NaN, p50, p99 }])
         }
       }
     }
   }
+  printLatency(samples)
+}
+
+function printLatency(samples: ReadonlyMap<string, readonly Sample[]>): void {
   const rows = handlersMs.flatMap((handlerMs) =>
     shares.map((share) => {
-      const cells = contenders.flatMap(({ name }) => {
-        const own = samples.get([handlerMs, share, name].join()) ?? []
-        return (['p50', 'p99'] as const).map((field) => number(median(own.map((sample) => sample[field])), 1))
-      })
-      return [`${number(share * 100)} %, handlers of ${number(handlerMs)} ms`, ...cells]
+      const own = contenders.map(({ name }) => samples.get([handlerMs, share, name].join()) ?? [])
+      const medianOf = (of: readonly Sample[], field: keyof Sample, digits = 1) =>
+        number(median(of.map((sample) => sample[field])), digits)
+      const rate = `${number(share * 100)} %: ${medianOf(own[0] ?? [], 'perSecond', 0)}/s`
+      const cells = own.flatMap((of) => [medianOf(of, 'p50'), medianOf(of, 'p99')])
+      return [`handlers of ${number(handlerMs)} ms, ${rate}`, ...cells]
     }),
   )
   const head = contenders.flatMap(({ name }) => [`${name}: p50`, 'p99'])
-  printTable(`Milliseconds to the acknowledgement; 100 % is ${number(median(full))} deliveries/s`, ['', ...head], rows)
+  printTable('Milliseconds to the acknowledgement, at shares of the highest rate', ['', ...head], rows)
 }
