@@ -1,4 +1,5 @@
 import * as z from 'zod/mini'
+import { $ZodObjectJIT } from 'zod/v4/core'
 import { WebhookError } from '../errors.ts'
 import type { JsonObject } from '../internal/json.ts'
 import { eventTypes } from './catalogue.ts'
@@ -34,7 +35,7 @@ const common = {
 
 /** An object that zod compiles, where code may be made from strings: checking a payload takes a third of the time. */
 const compiled = <Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape> =>
-  new z.core.$ZodObjectJIT({ type: 'object', shape }) as z.core.$ZodObject<Shape>
+  new $ZodObjectJIT({ type: 'object', shape }) as z.core.$ZodObject<Shape>
 
 const flat = compiled({ type: required, media_id: required, ...common })
 
