@@ -5,6 +5,7 @@ import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/i
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
+import { withoutStack } from '../internal/without-stack.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
 
 // The steps of a delivery's path, in the order in which the receiver takes them.
@@ -107,7 +108,7 @@ function eventIdOf(verification: Verification): string | undefined {
 }
 
 const unauthorized = (cause: unknown): WebhookError =>
-  new WebhookError('unauthorized', 'the delivery could not be verified', { cause })
+  withoutStack(() => new WebhookError('unauthorized', 'the delivery could not be verified', { cause }))
 
 /**
  * Gives the inbox a delivery that was verified but could not be parsed, if the inbox keeps such deliveries.
