@@ -41,6 +41,7 @@ function underLoad(path: string) {
     }
   })
   return {
+    inbox,
     accepted,
     handled,
     async stop() {
@@ -61,8 +62,8 @@ function unfinishedIn(path: string): Set<string> {
 test('a copy that VACUUM INTO makes under load is an inbox with each event that was accepted before, or its key', async () => {
   const path = await freshPath()
   const copy = await freshPath()
-  const { accepted, handled, stop } = underLoad(path)
-  await until(async () => accepted.length > 500)
+  const { inbox, accepted, handled, stop } = underLoad(path)
+  await until(async () => accepted.length > 500 && (await inbox.stats()).retrying > 100)
   const before = [...accepted]
   const { ended } = await startProgram('backup', [path, copy])
   await ended
