@@ -10,6 +10,10 @@ import type { Verification, Verifier } from '../verify/verifier.ts'
 
 // The steps of a delivery's path, in the order in which the receiver takes them.
 
+/** Makes the error of a delivery that anyone can send. */
+const rejected = (...parameters: ConstructorParameters<typeof WebhookError>): WebhookError =>
+  withoutStack(() => new WebhookError(...parameters))
+
 // `application/json` and `application/…+json`, with or without parameters such as a charset.
 const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
 
@@ -18,16 +22,16 @@ const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
  * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
  */
 export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {
-  if (method !== 'POST') throw new WebhookError('method_not_allowed', 'the method has to be POST')
+  if (method !== 'POST') throw rejected('method_not_allowed', 'the method has to be POST')
   const type = headers.get('content-type')
   if (type && !jsonType.test(type)) {
-    throw new WebhookError('unsupported_media_type', 'the content type has to be application/json')
+    throw rejected('unsupported_media_type', 'the content type has to be application/json')
   }
   // A parser that consumed the body has also decoded it, and has applied its own limit to the bytes on the wire.
   if (typeof body !== 'function') return
   const encoding = headers.get('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') {
-    throw new WebhookError('unsupported_media_type', 'the body has to be sent without a content encoding')
+    throw rejected('unsupported_media_type', 'the body has to be sent without a content encoding')
   }
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
 }
@@ -69,7 +73,7 @@ function checkBody(
 }
 
 const tooLarge = (maxBodyBytes: number): WebhookError =>
-  new WebhookError('too_large', `the body is larger than ${maxBodyBytes} bytes`)
+  rejected('too_large', `the body is larger than ${maxBodyBytes} bytes`)
 
 const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need: string): WebhookError =>
   new WebhookError('body_consumed', 'a body parser ran before the receiver', {
@@ -108,7 +112,7 @@ function eventIdOf(verification: Verification): string | undefined {
 }
 
 const unauthorized = (cause: unknown): WebhookError =>
-  withoutStack(() => new WebhookError('unauthorized', 'the delivery could not be verified', { cause }))
+  rejected('unauthorized', 'the delivery could not be verified', { cause })
 
 /**
  * Gives the inbox a delivery that was verified but could not be parsed, if the inbox keeps such deliveries.
