@@ -1,5 +1,5 @@
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
-import { SqliteEvents, type WrittenEvent } from './events.ts'
+import { insertOf, SqliteEvents, type WrittenEvent } from './events.ts'
 
 /** The numbers of rows that a statement writes at once. A prepared statement has as many as it was prepared for. */
 const sizes = [64, 8, 1]
@@ -8,9 +8,8 @@ const sizes = [64, 8, 1]
 class RowsStatement {
   readonly #statements: readonly SqliteStatement[]
 
-  /** @param sql makes the SQL for some rows */
-  constructor(database: SqliteDatabase, row: string, sql: (rows: string) => string) {
-    this.#statements = sizes.map((size) => database.prepare(sql(Array(size).fill(row).join())))
+  constructor(database: SqliteDatabase, what: Parameters<typeof insertOf>[0]) {
+    this.#statements = sizes.map((size) => database.prepare(insertOf(what, size)))
   }
 
   /** Writes all rows, some at a time. `wrote` is called with each part. */
@@ -50,21 +49,9 @@ export class SqliteEventBatch extends SqliteEvents {
 
   constructor(...[database, ...hashes]: ConstructorParameters<typeof SqliteEvents>) {
     super(database, ...hashes)
-    this.#rememberRows = new RowsStatement(
-      database,
-      '(?, ?, ?)',
-      (rows) => `INSERT INTO inbox_key (hash, accepted_at, media) VALUES ${rows} ON CONFLICT DO NOTHING`,
-    )
-    this.#insertRows = new RowsStatement(
-      database,
-      '(?, ?, ?, ?)',
-      (rows) => `INSERT INTO inbox_event (id, event, received_at, trace) VALUES ${rows}`,
-    )
-    this.#handledRows = new RowsStatement(
-      database,
-      '(?, ?)',
-      (rows) => `INSERT OR REPLACE INTO inbox_handled (id, record) VALUES ${rows}`,
-    )
+    this.#rememberRows = new RowsStatement(database, 'key')
+    this.#insertRows = new RowsStatement(database, 'event')
+    this.#handledRows = new RowsStatement(database, 'handled')
     this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash = ?')
   }
 

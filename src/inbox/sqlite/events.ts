@@ -42,6 +42,19 @@ export interface WrittenEvent {
   readonly trace: string | null
 }
 
+/** The inserts for which there are statements of several rows too. */
+const inserts = {
+  key: { into: 'INSERT INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)', end: 'ON CONFLICT DO NOTHING' },
+  event: { into: 'INSERT INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)', end: '' },
+  handled: { into: 'INSERT OR REPLACE INTO inbox_handled (id, record)', row: '(?, ?)', end: '' },
+} as const
+
+/** Makes the SQL that inserts rows. */
+export function insertOf(what: keyof typeof inserts, rows = 1): string {
+  const { into, row, end } = inserts[what]
+  return `${into} VALUES ${Array(rows).fill(row).join()} ${end}`
+}
+
 /** The tables of the remembered keys and of the waiting events. Each method is part of a transaction. */
 export class SqliteEvents {
   /** Makes the form in which the tables know a key. */
@@ -71,12 +84,10 @@ export class SqliteEvents {
       earlierHash !== hashKey &&
       database.prepare('SELECT 1 FROM inbox_key WHERE hash < ? LIMIT 1').all(timeMark).length > 0
     this.#known = database.prepare('SELECT 1 FROM inbox_key WHERE hash = ?')
-    this.#remember = database.prepare(
-      'INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-    )
-    this.#insert = database.prepare('INSERT INTO inbox_event (id, event, received_at, trace) VALUES (?, ?, ?, ?)')
+    this.#remember = database.prepare(insertOf('key'))
+    this.#insert = database.prepare(insertOf('event'))
     this.#remove = database.prepare('DELETE FROM inbox_event WHERE id = ?')
-    this.#handled = database.prepare('INSERT OR REPLACE INTO inbox_handled (id, record) VALUES (?, ?)')
+    this.#handled = database.prepare(insertOf('handled'))
     this.#postpone = database.prepare(
       `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, starts = 0
        WHERE id = ?`,
