@@ -12,15 +12,10 @@ const pauseMs = 500
 /** Replays dead letters one by one, for the inboxes that have no faster way. */
 export async function replayAll(
   deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
-  options: ReplayAllOptions = {},
+  options?: ReplayAllOptions,
 ): Promise<ReplayReport> {
-  const { type, since, perSecond = 100, onProgress, signal, ...unknown } = options
-  checkUnknown('replayAll', unknown)
-  checkNumbers('replayAll', { perSecond })
-  const keys = await keysOf(
-    deadLetters,
-    ({ event, diedAt }) => (type === undefined || event?.type === type) && (since === undefined || diedAt >= since),
-  )
+  const { matches, perSecond, onProgress, signal } = checkReplay(options)
+  const keys = await keysOf(deadLetters, matches)
   const report = { total: keys.length, replayed: 0, kept: 0 }
   const startedAt = performance.now()
   for (const [index, key] of keys.entries()) {
@@ -31,6 +26,15 @@ export async function replayAll(
     onProgress?.({ ...report })
   }
   return report
+}
+
+/** Checks the options of a replay, fills in the defaults, and says which dead letters they choose. */
+export function checkReplay({ type, since, perSecond = 100, onProgress, signal, ...unknown }: ReplayAllOptions = {}) {
+  checkUnknown('replayAll', unknown)
+  checkNumbers('replayAll', { perSecond })
+  const matches = ({ event, diedAt }: DeadLetter) =>
+    (type === undefined || event?.type === type) && (since === undefined || diedAt >= since)
+  return { matches, perSecond, onProgress, signal }
 }
 
 /** Lists the keys of the dead letters that match, oldest first. */

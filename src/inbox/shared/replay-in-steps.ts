@@ -1,7 +1,7 @@
-import { checkNumbers, checkUnknown } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { checkReplay } from './replay-all.ts'
 
 /** The steps in a second, unless `perSecond` is so high that there are more. */
 const stepsPerSecond = 10
@@ -17,13 +17,9 @@ export interface Replayer {
 }
 
 /** Replays dead letters, many in a commit. The default entry has only `replayAll`, which is smaller. */
-export async function replayInSteps(replayer: Replayer, options: ReplayAllOptions = {}): Promise<ReplayReport> {
-  const { type, since, perSecond = 100, onProgress, signal, ...unknown } = options
-  checkUnknown('replayAll', unknown)
-  checkNumbers('replayAll', { perSecond })
-  const keys = await replayer.keys(
-    ({ event, diedAt }) => (type === undefined || event?.type === type) && (since === undefined || diedAt >= since),
-  )
+export async function replayInSteps(replayer: Replayer, options?: ReplayAllOptions): Promise<ReplayReport> {
+  const { matches, perSecond, onProgress, signal } = checkReplay(options)
+  const keys = await replayer.keys(matches)
   const total = keys.length
   const report = { total, replayed: 0, kept: 0 }
   const size = Math.min(replayer.largestStep, Math.ceil(perSecond / stepsPerSecond))
