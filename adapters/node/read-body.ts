@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../../src/index.ts'
+import type { BodyReader } from '../../src/index.ts'
 import { Bytes } from '../shared/bytes.ts'
 
 /** The requests that have to end after their body was taken from the buffer: all, or only those with a listener. */
 export type RequestEnd = 'always' | 'if-heard'
 
-type ReadBody = Uint8Array | 'too_large' | 'incomplete'
+type ReadBody = Awaited<ReturnType<BodyReader>>
 
 /**
  * Reads the body of a request: without a listener and a promise if Node has all of it, otherwise as it arrives. A body
  * that came together with its head is there one microtask after the request.
  */
-export function readBody(request: IncomingMessage, limit: number, end: RequestEnd): MaybePromise<ReadBody> {
+export function readBody(request: IncomingMessage, limit: number, end: RequestEnd): ReturnType<BodyReader> {
   return isBuffered(request, limit) ? takeBuffered(request, end) : readStream(request, limit)
 }
 

@@ -1,4 +1,4 @@
-import type { Delivery } from '../../src/index.ts'
+import type { BodyReader, Delivery } from '../../src/index.ts'
 import { Bytes } from './bytes.ts'
 import { fixInWeb } from './consumed-body.ts'
 
@@ -13,7 +13,7 @@ export function unreadBody(request: Request, fix = fixInWeb): Delivery['body'] {
   return (limit) => readStream(request.body, limit)
 }
 
-async function readStream(stream: Request['body'], limit: number): Promise<Uint8Array | 'too_large' | 'incomplete'> {
+async function readStream(stream: Request['body'], limit: number): Promise<Awaited<ReturnType<BodyReader>>> {
   if (stream === null) return new Uint8Array()
   const reader = stream.getReader()
   const bytes = new Bytes()
