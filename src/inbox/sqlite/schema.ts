@@ -81,14 +81,22 @@ const laterTables = `
   ) WITHOUT ROWID;
 `
 
+/**
+ * The row that has the version. It tells that the keys of all events have their media, without a look at each of them:
+ * earlier releases, which leave the media out, write the version to row 1 whenever they open the file.
+ */
+const rowOfVersion = 2
+
 /** Makes the tables if there are none. Part of a transaction. */
 export function makeTables(database: SqliteDatabase): void {
   database.exec(schema)
   checkVersion(database)
   upgrade(database)
-  addMedia(database)
+  if (database.prepare(`SELECT 1 FROM inbox_schema WHERE rowid = ${rowOfVersion}`).all().length === 0)
+    addMedia(database)
   // Written every time, so that a read-only file is an error now and not at the first event.
-  database.exec(`DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (${schemaVersion})`)
+  database.exec('DELETE FROM inbox_schema')
+  database.exec(`INSERT INTO inbox_schema (rowid, version) VALUES (${rowOfVersion}, ${schemaVersion})`)
 }
 
 /** Adds to the tables what earlier releases did not have. */

@@ -5,6 +5,7 @@ import { hashWithoutTime } from '../../../src/inbox/sqlite/hash.ts'
 import { openInboxFile, type SqliteDatabase } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { freshPath, started } from './fixture.ts'
+import { watched } from './watched.ts'
 
 /** The tables as the releases made them that kept nothing of handled events. */
 const tables = `
@@ -53,6 +54,7 @@ function earlierRelease(database: SqliteDatabase) {
     return row
   }
   return {
+    open: () => database.exec('DELETE FROM inbox_schema; INSERT INTO inbox_schema VALUES (1)'),
     waiting: accept,
     retrying: (key: string) => postpone.run(1, '["a"]', Date.now() + 3_600_000, 3_600_000, accept(key)),
     handled: (key: string) => remove.run(accept(key)),
@@ -153,12 +155,26 @@ describe('the file of an earlier release', () => {
     expect(file.activity(new Date(0))).toEqual([])
   })
 
+  test('has the media of its keys looked for once, and again after that release had it open', async () => {
+    const { path, release } = await earlierFile()
+    const searches = async () => {
+      const { database, ran } = watched(path)
+      await started({ database }).inbox.close()
+      database.close()
+      return ran.filter((sql) => sql.includes('k.media IS NULL')).length
+    }
+    expect([await searches(), await searches()]).toEqual([1, 0])
+    release.open()
+    expect([await searches(), await searches()]).toEqual([1, 0])
+  })
+
   test('is upgraded in place and can be used by that release again, and then by this one', async () => {
     const { path, release } = await earlierFile()
     const first = started({ path })
     ;(await first.calls.next()).finish()
     await until(async () => (await first.inbox.events?.get('waiting'))?.state === 'handled')
     await first.inbox.close()
+    release.open()
     release.handled('handled meanwhile')
     release.dead('dead meanwhile')
     release.waiting('waiting meanwhile')
