@@ -44,9 +44,9 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite/sqlite-inbox.ts',
-    fix: 'this.#file.events.bringForward()',
-    without: '',
+    file: 'src/inbox/sqlite/events.ts',
+    fix: 'const pauseMs = row.delay_ms ?? dueInMs',
+    without: 'const pauseMs = dueInMs',
     finding: /events stay in the inbox/,
   },
   'a crash loop turns innocent events into dead letters': {

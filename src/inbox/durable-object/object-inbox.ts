@@ -92,7 +92,9 @@ export class ObjectInbox implements Inbox {
     events.bringForward()
     takeUp.all()
     this.#alarm.update()
-    this.#ledger.investigate(this.#jobs, concurrency)
+    this.#ledger.investigate(concurrency)
+    for (const job of this.#jobs) this.#ledger.consider(job)
+    this.#ledger.considerNoMore()
   }
 
   /** Synchronous: no other delivery comes in between. */

@@ -15,6 +15,17 @@ export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly crashes: number
   /** The time until its next attempt, in ms; 0 or less when it is due. */
   readonly dueInMs: number
+  /** `true` if the file has a later time: the clock was ahead when it was recorded, and corrected since. */
+  readonly waitsTooLong: boolean
+}
+
+/** The error of an event whose row is there and makes no sense. */
+export class UnreadableEvent extends Error {
+  override readonly name = 'UnreadableEvent'
+
+  constructor(row: number, cause: unknown) {
+    super(`the event in row ${row} cannot be read: ${(cause as Error).message}`, { cause })
+  }
 }
 
 /** An unfinished event as a row of its table. */
@@ -26,6 +37,8 @@ export interface EventRow {
   readonly completed: string
   readonly due_at: number
   readonly starts: number
+  /** The pause before the next attempt. Earlier releases did not record it. */
+  readonly delay_ms?: number | null
   readonly trace: string | null
   /** JSON of the attempts that failed. */
   readonly failed: string | null
@@ -93,7 +106,9 @@ export class SqliteEvents {
        WHERE id = ?`,
     )
     this.#restore = database.prepare('UPDATE inbox_event SET completed = ?, failed = ? WHERE id = ?')
-    this.#bringForward = database.prepare('UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms')
+    this.#bringForward = database.prepare(
+      'UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id BETWEEN ? AND ?',
+    )
     this.#makeDue = database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?')
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
     this.#completed = database.prepare('SELECT completed FROM inbox_event WHERE id = ?')
@@ -101,7 +116,7 @@ export class SqliteEvents {
       `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
          min(CASE WHEN due_at <= ? THEN received_at END) AS oldest FROM inbox_event`,
     )
-    this.#ids = database.prepare('SELECT id FROM inbox_event ORDER BY id')
+    this.#ids = database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?')
     this.#get = database.prepare('SELECT * FROM inbox_event WHERE id = ?')
   }
 
@@ -165,10 +180,10 @@ export class SqliteEvents {
     this.#postpone.run(attempts, all, writeFailed(failedAttempts), at, inMs, row)
   }
 
-  /** Makes no retry wait longer than its pause: the clock may have been ahead when it was recorded, and corrected since. */
-  bringForward(): void {
+  /** Makes no retry of these rows wait longer than its pause. */
+  bringForward(first = 0, last = Number.MAX_SAFE_INTEGER): void {
     const now = Date.now()
-    this.#bringForward.run(now, now)
+    this.#bringForward.run(now, now, first, last)
   }
 
   /** Makes the next attempt of an event due. `false`: it is due, or there is no such event. */
@@ -213,28 +228,38 @@ export class SqliteEvents {
     return oldest === null ? counts : { ...counts, oldestWaitingAt: new Date(oldest) }
   }
 
-  /** Lists the rows of the unfinished events, in order of acceptance. */
-  rows(): number[] {
-    return (this.#ids.all() as { id: number }[]).map(({ id }) => id)
+  /** Lists the rows of the unfinished events, in order of acceptance: the first `limit` after a row, or all. */
+  rows(after = 0, limit = -1): number[] {
+    return (this.#ids.all(after, limit) as { id: number }[]).map(({ id }) => id)
   }
 
+  /** @throws UnreadableEvent */
   get(row: number): StoredEvent | undefined {
     const stored = this.#get.get(row) as EventRow | undefined
-    return stored && toStoredEvent(stored)
+    try {
+      return stored && toStoredEvent(stored)
+    } catch (error) {
+      throw new UnreadableEvent(row, error)
+    }
   }
 }
 
-export const toStoredEvent = (row: EventRow): StoredEvent => ({
-  row: row.id,
-  event: reviveEvent(JSON.parse(row.event)),
-  receivedAt: new Date(row.received_at),
-  attempts: row.attempts,
-  completed: JSON.parse(row.completed),
-  failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
-  crashes: row.starts,
-  dueInMs: row.due_at - Date.now(),
-  ...(row.trace !== null && { trace: JSON.parse(row.trace) }),
-})
+export function toStoredEvent(row: EventRow): StoredEvent {
+  const dueInMs = row.due_at - Date.now()
+  const pauseMs = row.delay_ms ?? dueInMs
+  return {
+    row: row.id,
+    event: reviveEvent(JSON.parse(row.event)),
+    receivedAt: new Date(row.received_at),
+    attempts: row.attempts,
+    completed: JSON.parse(row.completed),
+    failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
+    crashes: row.starts,
+    dueInMs: Math.min(dueInMs, pauseMs),
+    waitsTooLong: dueInMs > pauseMs,
+    ...(row.trace !== null && { trace: JSON.parse(row.trace) }),
+  }
+}
 
 const writeFailed = (attempts: readonly FailedAttempt[] = []): string | null =>
   attempts.length === 0 ? null : JSON.stringify(attempts)

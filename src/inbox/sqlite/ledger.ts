@@ -8,7 +8,7 @@ import type { SqliteTables } from './file.ts'
 import type { SqliteJob } from './job.ts'
 import type { SqliteOwner } from './owner.ts'
 import { writeHandled } from './records.ts'
-import { chooseSuspects, Suspects } from './suspects.ts'
+import { Suspects } from './suspects.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
@@ -44,17 +44,27 @@ export class SqliteLedger implements Ledger<SqliteJob> {
 
   /**
    * Looks for an event that made the process before crash, if it did crash: every attempt waits for its turn, until the
-   * search has ended.
+   * search has ended. Each event that the process left has to be considered.
    */
-  investigate(jobs: Iterable<SqliteJob>, concurrency: number): void {
+  investigate(concurrency: number): void {
     const { predecessor } = this.#file.owner
     if (predecessor === undefined) return
     this.#suspects = new Suspects({
-      suspects: chooseSuspects(jobs, concurrency),
+      concurrency,
       predecessor,
       recordAlone: (job) => this.#recordAlone(job),
       onOver: (cleared) => this.#endInvestigation(cleared),
     })
+  }
+
+  /** Considers an event that the process before left, in order of acceptance. It must not have started yet. */
+  consider(job: SqliteJob): void {
+    this.#suspects?.consider(job)
+  }
+
+  /** Has to be called once all have been considered. */
+  considerNoMore(): void {
+    this.#suspects?.considerNoMore()
   }
 
   /** Ends the search. The attempts that wait for it never start. */

@@ -2,13 +2,23 @@ import { WebhookError } from '../../errors.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../shared/event-query.ts'
 import type { Jobs } from '../shared/jobs.ts'
-import { type EventReaderOptions, type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
+import type { CatchUp } from './catch-up.ts'
+import {
+  type EventReaderOptions,
+  type PlacedPage,
+  type PlacedRecord,
+  readCursor,
+  SqliteEventReader,
+  toPage,
+} from './event-reader.ts'
 import type { SqliteJob } from './job.ts'
 
 export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
   readonly jobs: Jobs<SqliteJob>
   /** Starts the next attempt of a job. `false`: it does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
+  /** The events that are in the tables only, when the inbox has been opened. Absent if there are none. */
+  readonly catchUp?: Pick<CatchUp, 'isOver' | 'takeUpRetry'>
 }
 
 /** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */
@@ -35,20 +45,24 @@ export class OpenEvents implements InboxEvents {
     const { state } = checked
     if (state === undefined || state === 'dead' || state === 'handled') return this.#reader.page(checked)
     this.#checkOpen()
-    return this.#inMemory(checked)
+    return this.#options.catchUp?.isOver === false ? this.#reader.page(checked) : this.#inMemory(checked)
   }
 
   #inMemory(query: CheckedQuery): PlacedPage {
-    const { order, limit, cursor } = query
+    const { state, order, limit, cursor } = query
     const sign = order === 'oldest' ? 1 : -1
     const after = cursor === undefined ? undefined : readCursor(cursor)
-    const all = [...this.#options.jobs]
-      .filter(({ row }) => after === undefined || sign * (row - after) > 0)
+    const jobs = [...this.#options.jobs]
+      .filter(({ row, shownState }) => shownState === state && (after === undefined || sign * (row - after) > 0))
       .sort((a, b) => sign * (a.row - b.row))
-      .map((job) => ({ id: job.row, record: job.record() }))
-      .filter(({ record }) => matchesQuery(record, query))
-    const found = all.slice(0, limit)
-    return all.length > limit ? { found, cursor: `${found.at(-1)?.id}` } : { found }
+    const found: PlacedRecord[] = []
+    for (const job of jobs) {
+      const record = job.record()
+      if (!matchesQuery(record, query)) continue
+      if (found.length === limit) return { found, cursor: `${found.at(-1)?.id}` }
+      found.push({ id: job.row, record })
+    }
+    return { found }
   }
 
   get(key: string): EventRecord | undefined {
@@ -57,7 +71,8 @@ export class OpenEvents implements InboxEvents {
 
   retryNow(key: string): boolean {
     this.#checkOpen()
-    const job = this.#options.jobs.get(key)
+    const { jobs, catchUp } = this.#options
+    const job = jobs.get(key) ?? catchUp?.takeUpRetry(key)
     return job !== undefined && this.#options.retryNow(job)
   }
 

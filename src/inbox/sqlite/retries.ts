@@ -19,13 +19,20 @@ export class SqliteRetries {
     this.#forget = database.prepare('DELETE FROM inbox_retry WHERE id = ?')
   }
 
-  /** Asks the process that handles the file for the next attempt of an event. Part of a transaction. */
-  ask(key: string): boolean {
+  /** Returns the row of an event, finished or not. */
+  rowOf(key: string): number | undefined {
     const found = this.#rowOf.get(this.#events.hashKey(key), this.#events.earlierHash(key)) as
       | { id: number }
+      | null
       | undefined
-    if (!found || !this.#events.makeDue(found.id)) return false
-    this.#ask.run(found.id)
+    return found?.id
+  }
+
+  /** Asks the process that handles the file for the next attempt of an event. Part of a transaction. */
+  ask(key: string): boolean {
+    const row = this.rowOf(key)
+    if (row === undefined || !this.#events.makeDue(row)) return false
+    this.#ask.run(row)
     return true
   }
 

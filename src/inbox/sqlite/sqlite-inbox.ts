@@ -16,6 +16,7 @@ import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteActivity } from './activity.ts'
+import { CatchUp } from './catch-up.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
@@ -26,7 +27,6 @@ import { SqliteLedger } from './ledger.ts'
 import { OpenDeadLetters } from './open-dead-letters.ts'
 import { OpenEvents } from './open-events.ts'
 import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
-import { TakeUp } from './take-up.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { SqliteUpkeep } from './upkeep.ts'
 
@@ -47,12 +47,12 @@ export class SqliteInbox implements Inbox {
   readonly #measured: InboxHost['measured']
   readonly #file: OwnedFile
   readonly #commits: GroupCommit
-  // Waiting events are in memory too; the file is read when it is opened, and when another process has changed it.
+  // Waiting events are in memory too; the file is read after it is opened, and when another process has changed it.
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: SqliteTransactions
   readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
-  readonly #takeUp: TakeUp
+  readonly #catchUp: CatchUp
   readonly #asked: AskedRetriesOptions
   readonly #activity: SqliteActivity
   readonly #upkeep: SqliteUpkeep
@@ -76,7 +76,8 @@ export class SqliteInbox implements Inbox {
     this.#ledger = new SqliteLedger(this.#commits, file, host)
     const { concurrency, maxDeadLetters } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    const takeUp = {
+    const retries = new SqliteRetries(database, events)
+    const catchUp = {
       file,
       jobs: this.#jobs,
       handling: this.#handling,
@@ -84,13 +85,17 @@ export class SqliteInbox implements Inbox {
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       lookAgain: () => this.#upkeep.suspect(),
+      // If this fails, the next process does it.
+      bringForward: (row: number) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
+      ledger: this.#ledger,
+      rowOf: (key: string) => retries.rowOf(key),
     }
-    this.#takeUp = new TakeUp(takeUp)
-    this.#asked = { ...takeUp, commits: this.#commits, retries: new SqliteRetries(database, events) }
+    this.#catchUp = new CatchUp(catchUp)
+    this.#asked = { ...catchUp, commits: this.#commits, retries }
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: (row) => this.#takeUp.replayed(row),
+      onReplayed: (row) => this.#catchUp.replayed(row),
     })
     this.events = new OpenEvents({
       database,
@@ -98,6 +103,7 @@ export class SqliteInbox implements Inbox {
       earlierHash: events.earlierHash,
       jobs: this.#jobs,
       retryNow: (job) => this.#retryNow(job),
+      catchUp: this.#catchUp,
     })
     this.#activity = new SqliteActivity(database, this.#commits, logger)
     this.#upkeep = new SqliteUpkeep({
@@ -117,32 +123,33 @@ export class SqliteInbox implements Inbox {
 
   /** Takes up what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
-    this.#file.events.bringForward()
-    // Their events are due, and are taken up now.
+    // Their events are due, and are taken up in their turn.
     this.#asked.retries.forget(this.#asked.retries.asked())
-    this.#takeUp.all()
+    this.#ledger.investigate(this.#limits.concurrency)
+    this.#catchUp.begin()
     this.deadLetters.replayMarked()
-    this.#ledger.investigate(this.#jobs, this.#limits.concurrency)
   }
 
   /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
   #lookInto(): void {
     if (!this.#commits.isOwner()) return
-    void this.#takeUp.missing()
+    void this.#catchUp.missing()
     this.deadLetters.replayMarked()
     void startAsked(this.#asked)
   }
 
-  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
+  accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
     this.#closing.checkOpen()
     if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
+    const { listing } = this.#catchUp
+    if (listing !== undefined) return listing.then(() => this.accept(accepted, options))
     const { events } = this.#file
     const accepting: AcceptingEvent = events.write(accepted)
     this.#pending++
     const stored = () => {
       this.#pending--
-      return this.#committed(accepted, accepting.row, waitUntil)
+      return this.#committed(accepted, accepting.row, options.waitUntil)
     }
     const failed = (error: unknown) => {
       this.#pending--
@@ -162,12 +169,13 @@ export class SqliteInbox implements Inbox {
     // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
     waitUntil?.(job.ended())
     this.#jobs.add(job)
-    this.#handling.add(job)
+    this.#catchUp.add(job)
     return 'accepted'
   }
 
   #isFull(): boolean {
-    return this.#jobs.size + this.#pending - this.#handling.running >= this.#limits.maxWaiting
+    const unfinished = this.#catchUp.left + this.#jobs.size + this.#pending
+    return unfinished - this.#handling.running >= this.#limits.maxWaiting
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -176,8 +184,10 @@ export class SqliteInbox implements Inbox {
     return this.#commits.add(() => this.#file.deadLetters.addUnreadable(unreadable, digest))
   }
 
-  stats(): InboxStats {
-    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+  stats(): MaybePromise<InboxStats> {
+    const { listing } = this.#catchUp
+    if (listing !== undefined) return listing.then(() => this.stats())
+    return { ...this.#catchUp.counts(), deadLetters: this.deadLetters.size }
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -221,7 +231,7 @@ export class SqliteInbox implements Inbox {
   #lookOnce(): void {
     if (!this.#commits.isOwner()) return
     try {
-      this.#takeUp.all()
+      this.#catchUp.rest()
     } catch {
       // The next process that opens the file finds it.
     }

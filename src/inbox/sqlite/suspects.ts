@@ -13,17 +13,22 @@ const firstBudgetMs = 1_000
 const maxBudgetMs = 32_000
 
 /**
- * Lists the jobs that were running when the process crashed, or may have been: the first of each lane that was due, as many
- * as run at a time, and those that are under suspicion already.
+ * Returns a function that is asked about each event that a process left, in order of acceptance. It says whether the event
+ * was running when that process crashed, or may have been: the first of each lane that was due, as many as run at a time,
+ * and those that are under suspicion already.
  */
-export function chooseSuspects(jobs: Iterable<SqliteJob>, concurrency: number): SqliteJob[] {
-  const first = new Map<string, SqliteJob>()
-  for (const job of jobs) if (job.state === 'waiting' && !first.has(job.lane)) first.set(job.lane, job)
-  return [...first.values()].filter(({ crashes }, index) => index < concurrency || crashes > 0)
+export function suspicion(concurrency: number): (job: SqliteJob) => boolean {
+  const lanes = new Set<string>()
+  return ({ state, lane, crashes }) => {
+    if (state !== 'waiting') return false
+    const mayHaveRun = lanes.size < concurrency && !lanes.has(lane)
+    if (mayHaveRun) lanes.add(lane)
+    return mayHaveRun || crashes > 0
+  }
 }
 
 export interface SuspectsOptions {
-  readonly suspects: readonly SqliteJob[]
+  readonly concurrency: number
   readonly predecessor: Predecessor
   /** Records the one event that is being handled, or that there is none such. */
   readonly recordAlone: (job: SqliteJob | undefined) => Promise<void>
@@ -43,7 +48,10 @@ interface Arrival {
  */
 export class Suspects {
   readonly #options: SuspectsOptions
-  readonly #left: Set<SqliteJob>
+  readonly #isSuspect: (job: SqliteJob) => boolean
+  readonly #left = new Set<SqliteJob>()
+  /** `true` once every event that the process before left has been considered. */
+  #hasAll = false
   /** The jobs that have a slot and wait for their start. */
   #arrivals: Arrival[] = []
   readonly #running = new Set<SqliteJob>()
@@ -56,9 +64,9 @@ export class Suspects {
   #isScheduled = false
 
   constructor(options: SuspectsOptions) {
-    const { suspects, predecessor } = options
+    const { concurrency, predecessor } = options
     this.#options = options
-    this.#left = new Set(suspects)
+    this.#isSuspect = suspicion(concurrency)
     this.#budgetMs = Math.min(firstBudgetMs * 2 ** (predecessor.crashes - 1), maxBudgetMs)
     const begin = () => {
       if (this.#state === 'over') return
@@ -67,6 +75,17 @@ export class Suspects {
     }
     if (predecessor.mayBeAlive) unref(setTimeout(begin, handoverMs))
     else begin()
+  }
+
+  /** Has to be called for each event that the process before left, before it can start, in order of acceptance. */
+  consider(job: SqliteJob): void {
+    if (this.#isSuspect(job)) this.#left.add(job)
+  }
+
+  /** Has to be called once all have been considered. */
+  considerNoMore(): void {
+    this.#hasAll = true
+    this.#schedule()
   }
 
   /** Resolves when the job may start. */
@@ -111,8 +130,10 @@ export class Suspects {
   #decide(): void {
     if (this.#state !== 'searching' || this.#alone !== undefined) return
     for (const job of this.#left) if (job.hasEnded) this.#left.delete(job)
-    if (this.#left.size === 0) return this.#end(true)
+    if (this.#left.size === 0 && this.#hasAll) return this.#end(true)
     const haveAllCrashed = [...this.#left].every(({ crashes }) => crashes > 0)
+    // Those that are still to be considered may have to run before these.
+    if (haveAllCrashed && !this.#hasAll) return this.#start(({ job }) => !this.#left.has(job))
     if (haveAllCrashed && this.#goFirst()) return
     if (this.#running.size > 0) return
     const arrived = this.#arrivals.filter(({ job }) => this.#left.has(job))

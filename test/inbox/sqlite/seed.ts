@@ -1,5 +1,6 @@
 import { Job } from '../../../src/inbox/shared/jobs.ts'
 import { inTransaction, openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { SqliteEvents } from '../../../src/inbox/sqlite/events.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { hashMedia } from '../../../src/inbox/sqlite/media-hash.ts'
 import { writeHandled } from '../../../src/inbox/sqlite/records.ts'
@@ -25,6 +26,20 @@ export async function seedHandled(
       const { lastInsertRowid } = remember.run(hashKey(job.key), Date.now(), hashMedia(mediaId))
       insert.run(lastInsertRowid, writeHandled(job, ['a']))
     }
+  })
+  database.close()
+}
+
+/** Makes a file in which events wait, in this order. */
+export async function seedWaiting(
+  path: string,
+  waiting: readonly { readonly key: string; readonly mediaId?: string }[],
+): Promise<void> {
+  await started({ path }).inbox.close()
+  const database = openDatabase(path)
+  const events = new SqliteEvents(database, hashKey)
+  inTransaction(database, () => {
+    for (const { key, mediaId } of waiting) events.accept(events.write(eventOf(key, mediaId)))
   })
   database.close()
 }

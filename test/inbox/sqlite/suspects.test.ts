@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
-import { chooseSuspects, Suspects } from '../../../src/inbox/sqlite/suspects.ts'
+import { Suspects, suspicion } from '../../../src/inbox/sqlite/suspects.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
 
 beforeEach(() => {
@@ -20,12 +20,12 @@ function jobOf(key: string, crashes = 0, mediaId = key) {
 const [a, b, c, other, another] = ['a', 'b', 'c', 'other', 'another'] as const
 
 /** Begins a search after so many crashes, and lists what it does. */
-function search(suspects: readonly SqliteJob[], crashes = 1, mayBeAlive = false, recordMs = 0) {
+function search(suspects: readonly SqliteJob[], crashes = 1, mayBeAlive = false, recordMs = 0, hasAll = true) {
   const alone: (string | undefined)[] = []
   const over: boolean[] = []
   const started: string[] = []
   const search = new Suspects({
-    suspects,
+    concurrency: 2,
     predecessor: { crashes, mayBeAlive },
     async recordAlone(job) {
       alone.push(job?.key)
@@ -33,7 +33,11 @@ function search(suspects: readonly SqliteJob[], crashes = 1, mayBeAlive = false,
     },
     onOver: (cleared) => void over.push(cleared),
   })
+  for (const job of suspects) search.consider(job)
+  if (hasAll) search.considerNoMore()
   return {
+    consider: (job: SqliteJob) => search.consider(job),
+    considerNoMore: () => search.considerNoMore(),
     alone,
     over,
     enter(...jobs: SqliteJob[]) {
@@ -57,12 +61,12 @@ describe('the suspects of a crash', () => {
     const retrying = jobOf('retrying')
     retrying.state = 'retrying'
     const jobs = [retrying, jobOf(a, 0, 'media'), jobOf('behind a', 0, 'media'), jobOf(b), jobOf(c)]
-    expect(keys(chooseSuspects(jobs, 2))).toEqual([a, b])
-    expect(keys(chooseSuspects(jobs, 9))).toEqual([a, b, c])
+    expect(keys(jobs.filter(suspicion(2)))).toEqual([a, b])
+    expect(keys(jobs.filter(suspicion(9)))).toEqual([a, b, c])
   })
 
   test('are those that were suspects before, too', () => {
-    expect(keys(chooseSuspects([jobOf(a), jobOf(b), jobOf(c, 1)], 1))).toEqual([a, c])
+    expect(keys([jobOf(a), jobOf(b), jobOf(c, 1)].filter(suspicion(1)))).toEqual([a, c])
   })
 })
 
@@ -92,6 +96,41 @@ describe('the search for the event that made a process crash', () => {
     leave(jobOther)
     expect(await started()).toEqual([other, a])
     expect(alone).toEqual([a])
+  })
+
+  test('goes on until every event is considered, and runs a suspect alone that is considered later', async () => {
+    const [jobA, jobB, jobOther, jobAnother] = [jobOf(a), jobOf(b), jobOf(other), jobOf(another)]
+    const { consider, considerNoMore, enter, leave, started, over } = search([jobA], 1, false, 0, false)
+    enter(jobA)
+    await started()
+    leave(jobA)
+    enter(jobOther)
+    expect(await started()).toEqual([a, other])
+    consider(jobB)
+    enter(jobB, jobAnother)
+    expect(await started()).toEqual([a, other])
+    leave(jobOther)
+    expect(await started()).toEqual([a, other, b])
+    leave(jobB)
+    expect(await started()).toEqual([a, other, b, another])
+    expect(over).toEqual([])
+    considerNoMore()
+    await started()
+    expect(over).toEqual([true])
+  })
+
+  test('runs a suspect that has made a process crash once every event is considered: others go first', async () => {
+    const [crashed, fresh, jobOther] = [jobOf(a, 1), jobOf(b), jobOf(other)]
+    const { consider, considerNoMore, enter, leave, started } = search([crashed], 2, false, 0, false)
+    enter(crashed, jobOther)
+    expect(await started(10_000)).toEqual([other])
+    consider(fresh)
+    enter(fresh)
+    considerNoMore()
+    leave(jobOther)
+    expect(await started()).toEqual([other, b])
+    leave(fresh)
+    expect(await started()).toEqual([other, b, a])
   })
 
   test('waits until the process before has noticed that it has to stop, if that may be alive', async () => {

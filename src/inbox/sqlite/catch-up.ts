@@ -1,0 +1,179 @@
+import { sleep } from '../../internal/timers.ts'
+import type { InboxStats } from '../reading.ts'
+import type { SqliteJob } from './job.ts'
+import type { SqliteLedger } from './ledger.ts'
+import { eventsPerTurn, jobsPerTurn, nextTurn, rowsPerTurn, TakeUp, type TakeUpOptions } from './take-up.ts'
+
+/** The pause after the file could not be read, in ms. */
+const pauseMs = 1_000
+
+export interface CatchUpOptions extends TakeUpOptions {
+  readonly ledger: Pick<SqliteLedger, 'consider' | 'considerNoMore'>
+  /** Returns the row of an event. */
+  readonly rowOf: (key: string) => number | undefined
+}
+
+/**
+ * Takes up what an earlier process left, in order of acceptance: the first events when the file is opened, and then some in
+ * each turn of the event loop. What is accepted or replayed meanwhile is in memory, and is handled behind all of that: so
+ * the events of a media keep their order.
+ */
+export class CatchUp extends TakeUp {
+  readonly #options: CatchUpOptions
+  /** The rows of events that are in the file only, as far as they are listed. */
+  readonly #left = new Set<number>()
+  #lastListed = 0
+  #isListed = false
+  #listing: Promise<void> | undefined
+  /** The jobs that are handled once no event is left. */
+  readonly #behind: SqliteJob[] = []
+  #isOver = false
+
+  constructor(options: CatchUpOptions) {
+    super(options)
+    this.#options = options
+  }
+
+  /** `true` once every event is in memory, and has its place in the order. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Present while the number of events in the file is not known. Resolves when it is, or when the file cannot be read. */
+  get listing(): Promise<void> | undefined {
+    return this.#listing
+  }
+
+  /** The number of events that are in the file only. */
+  get left(): number {
+    return this.#left.size
+  }
+
+  /** Takes up the first events. Throws when one of them cannot be read. */
+  begin(): void {
+    this.#listPage()
+    const first = [...this.#left].slice(0, eventsPerTurn)
+    for (const row of first) this.#consider(this.takeUp(row))
+    if (this.#isListed && this.#left.size === 0) return this.#end()
+    const listed = this.#listRest()
+    if (!this.#isListed) this.#listing = listed.catch(() => {})
+    void this.#goOn(listed)
+  }
+
+  #listPage(): void {
+    const { file, jobs } = this.#options
+    const rows = file.events.rows(this.#lastListed, rowsPerTurn)
+    for (const row of rows) this.#left.add(row)
+    this.#lastListed = rows.at(-1) ?? this.#lastListed
+    if (rows.length === rowsPerTurn) return
+    this.#isListed = true
+    // Some were replayed before they were listed.
+    for (const { row } of jobs) this.#left.delete(row)
+  }
+
+  async #listRest(): Promise<void> {
+    try {
+      while (!this.#isListed) {
+        await nextTurn()
+        if (this.#options.hasStopped()) return
+        this.#listPage()
+      }
+    } finally {
+      this.#listing = undefined
+    }
+  }
+
+  /** Takes up the others, and goes on trying while the file cannot be read: later events must not overtake them. */
+  async #goOn(listed: Promise<void>): Promise<void> {
+    const { logger, hasStopped } = this.#options
+    let listing = listed
+    while (!this.#isOver && !hasStopped()) {
+      try {
+        await listing
+        await this.#takeUpLeft()
+      } catch (error) {
+        if (hasStopped()) return
+        logger.error({ err: error, events: this.left }, 'the inbox could not read events that wait in its file yet')
+        await sleep(pauseMs)
+        listing = this.#listRest()
+      }
+    }
+  }
+
+  async #takeUpLeft(): Promise<void> {
+    const { handling, hasStopped } = this.#options
+    let taken = 0
+    for (const row of this.#left) {
+      if (taken++ % eventsPerTurn === 0) await nextTurn()
+      if (hasStopped()) return
+      this.#consider(this.takeUpReadable(row))
+      this.#left.delete(row)
+    }
+    for (const [index, job] of this.#behind.entries()) {
+      if (index % jobsPerTurn === 0) await nextTurn()
+      if (hasStopped()) return
+      handling.add(job)
+    }
+    if (!hasStopped()) this.#end()
+  }
+
+  #consider(job: SqliteJob | undefined): void {
+    if (job !== undefined) this.#options.ledger.consider(job)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#behind.length = 0
+    this.#options.ledger.considerNoMore()
+  }
+
+  protected override takeUp(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {
+    const job = super.takeUp(row, add)
+    this.#left.delete(row)
+    return job
+  }
+
+  override add(job: SqliteJob): void {
+    if (this.#isOver) return super.add(job)
+    job.state = 'waiting'
+    this.#behind.push(job)
+  }
+
+  override async missing(): Promise<void> {
+    if (this.#isOver) return super.missing()
+    this.#options.lookAgain()
+  }
+
+  /** Takes up an event before its turn if it waits for a retry: it has lost its place in the order already. */
+  takeUpRetry(key: string): SqliteJob | undefined {
+    const { file, rowOf } = this.#options
+    const row = this.#isOver ? undefined : rowOf(key)
+    if (row === undefined) return undefined
+    const stored = file.events.get(row)
+    return stored !== undefined && stored.dueInMs > 0 ? this.takeUp(row, (job) => this.add(job)) : undefined
+  }
+
+  /** Takes up every event that is not in memory, at once, except those that cannot be read. */
+  rest(): void {
+    for (const row of this.missingRows()) this.takeUpReadable(row)
+  }
+
+  /** Counts the unfinished events. Those that are in the file only wait, until it is known that one waits for a retry. */
+  counts(): Omit<InboxStats, 'deadLetters'> {
+    const counts = this.#options.jobs.counts()
+    if (this.left === 0) return counts
+    const times = [counts.oldestWaitingAt, this.#oldestLeftAt()].filter((time) => time !== undefined)
+    const [oldestWaitingAt] = times.sort((a, b) => a.getTime() - b.getTime())
+    return { ...counts, waiting: counts.waiting + this.left, ...(oldestWaitingAt && { oldestWaitingAt }) }
+  }
+
+  #oldestLeftAt(): Date | undefined {
+    const [row = 0] = this.#left
+    try {
+      return this.#options.file.events.get(row)?.receivedAt
+    } catch {
+      // It is reported in its turn.
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { openInboxFile, type SqliteInboxOptions } from '../../../src/inbox/sqlite.ts'
+import { eventOf, until } from '../../../src/testing/contract/handling.ts'
+import { crashed, freshPath, started } from './fixture.ts'
+import { seedWaiting } from './seed.ts'
+import { nothing, watched } from './watched.ts'
+
+const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
+const read = 'SELECT * FROM inbox_event'
+
+/** Makes a file in which so many events wait, those of ten media in turns. */
+async function fileOf(count: number): Promise<string> {
+  const path = await freshPath()
+  await seedWaiting(
+    path,
+    keysTo(count).map((key, index) => ({ key, mediaId: `media ${index % 10}` })),
+  )
+  return path
+}
+
+/** Changes the file while no inbox has it open. */
+function change(path: string, sql: string): void {
+  const database = openDatabase(path)
+  database.exec(sql)
+  database.close()
+}
+
+/** Opens an inbox, and notes the keys of the events that it handles, in order. */
+function handling(options: SqliteInboxOptions) {
+  const subject = started(options)
+  const handled: string[] = []
+  const handleAll = async () => {
+    for (;;) {
+      const { event, finish } = await subject.calls.next()
+      handled.push(event.key)
+      finish()
+    }
+  }
+  /** Handles events until so many have been handled, and some time longer. */
+  const until = async (count: number) => {
+    void handleAll().catch(() => {})
+    await expect.poll(() => handled.length).toBe(count)
+    await expect.poll(async () => await subject.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+    return handled
+  }
+  return { ...subject, handled, until }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('a file in which many events wait', () => {
+  test('is opened with the first events only, and the others are taken up a few in each turn of the event loop', async () => {
+    const { database, count } = watched(await fileOf(5_000))
+    const { inbox, calls } = started({ database, maxWaiting: 10_000 })
+    const reads = [count(read)]
+    expect((await calls.next()).event.key).toBe('key 0')
+    while (count(read) < 5_000) {
+      await turn()
+      reads.push(count(read))
+    }
+    const perTurn = reads.map((sum, index) => sum - (reads[index - 1] ?? 0))
+    expect(perTurn[0]).toBe(50)
+    // One turn of the test can see two of the inbox.
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(150)
+    expect(await inbox.stats()).toMatchObject({ waiting: 4_990, running: 10 })
+    expect(count(read)).toBe(5_000)
+  })
+
+  test('has its rows listed some thousand at a time', async () => {
+    const { database } = watched(await fileOf(5_000))
+    const listed: number[] = []
+    const counting = {
+      ...database,
+      prepare(sql: string) {
+        const statement = database.prepare(sql)
+        const all = (...parameters: unknown[]) => {
+          const rows = statement.all(...parameters)
+          if (sql.startsWith('SELECT id FROM inbox_event')) listed.push(rows.length)
+          return rows
+        }
+        return { ...statement, all }
+      },
+    }
+    const { inbox } = started({ database: counting })
+    expect(listed).toEqual([2_000])
+    await inbox.stats()
+    expect(listed).toEqual([2_000, 2_000, 1_000])
+  })
+
+  test('is handled in order, and what is accepted meanwhile behind it', async () => {
+    const { inbox, handled, until } = handling({ path: await fileOf(300) })
+    const early = [0, 3, 9].map((media) => inbox.accept(eventOf(`early ${media}`, `media ${media}`)))
+    expect(await Promise.all(early)).toEqual(['accepted', 'accepted', 'accepted'])
+    await until(303)
+    for (let media = 0; media < 10; media++) {
+      const own = handled.filter((key) => Number(key.split(' ')[1]) % 10 === media)
+      const expected = keysTo(300).filter((_, index) => index % 10 === media)
+      if ([0, 3, 9].includes(media)) expected.push(`early ${media}`)
+      expect(own).toEqual(expected)
+    }
+  })
+
+  test('has duplicates, and handles them once', async () => {
+    const { inbox, until } = handling({ path: await fileOf(300) })
+    expect(await inbox.accept(eventOf('key 299', 'media 9'))).toBe('duplicate')
+    expect(await inbox.accept(eventOf('key 0', 'media 0'))).toBe('duplicate')
+    expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
+  })
+
+  test('counts for the limit of waiting events before it is in memory', async () => {
+    const few = started({ path: await fileOf(300), maxWaiting: 300 })
+    expect(await few.inbox.accept(eventOf('new'))).toBe('overloaded')
+    const many = started({ path: await fileOf(5_000), maxWaiting: 5_000, concurrency: 1 })
+    expect(await many.inbox.accept(eventOf('new'))).toBe('accepted')
+    expect(await many.inbox.accept(eventOf('newer'))).toBe('overloaded')
+  })
+
+  test('is counted, each event once', async () => {
+    const path = await fileOf(300)
+    change(path, `UPDATE inbox_event SET received_at = 1000 * id`)
+    const { inbox, until } = handling({ path, concurrency: 1 })
+    expect(await inbox.stats()).toMatchObject({ waiting: 300, running: 0, oldestWaitingAt: new Date(1_000) })
+    await inbox.accept(eventOf('new'))
+    const { waiting, running } = await inbox.stats()
+    expect(waiting + running).toBe(301)
+    await until(301)
+  })
+
+  test('can be listed', async () => {
+    const path = await fileOf(300)
+    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id > 290`)
+    const { inbox, until } = handling({ path })
+    const keysOf = async (state: 'waiting' | 'retrying') => {
+      const page = await inbox.events?.list({ state, order: 'oldest', limit: 300 })
+      return page?.events.map(({ key }) => key)
+    }
+    expect(await inbox.events?.get('key 299')).toMatchObject({ state: 'retrying', attempts: 1 })
+    const accepted = inbox.accept(eventOf('new'))
+    expect(await keysOf('retrying')).toEqual(keysTo(300).slice(290))
+    expect((await keysOf('waiting'))?.filter((key) => key !== 'new')).toContain('key 289')
+    expect((await inbox.history?.('media 9'))?.at(-1)).toMatchObject({ key: 'key 299', state: 'retrying' })
+    expect(await accepted).toBe('accepted')
+    await until(291)
+  })
+
+  test('keeps its place for what is replayed, which is handled once', async () => {
+    const path = await fileOf(300)
+    const first = started({ path, concurrency: 1 })
+    const call = await first.calls.next()
+    call.finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
+    await expect.poll(async () => (await first.inbox.stats()).deadLetters).toBe(1)
+    await first.inbox.close({ timeoutMs: 0 })
+    const { inbox, handled, until } = handling({ path })
+    expect(await inbox.deadLetters.replay('key 0')).toBe(true)
+    await until(300)
+    expect(handled.filter((key) => key.endsWith('0')).at(-1)).toBe('key 0')
+  })
+
+  test('has retries that can be started before they are taken up, once', async () => {
+    const path = await fileOf(300)
+    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id = 300`)
+    const { inbox, until } = handling({ path })
+    expect(await inbox.events?.retryNow('key 298')).toBe(false)
+    expect(await inbox.events?.retryNow('unknown')).toBe(false)
+    expect(await inbox.events?.retryNow('key 299')).toBe(true)
+    expect(await inbox.events?.retryNow('key 299')).toBe(false)
+    expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
+  })
+
+  test.each([0, 1, 3])('reports each event once when it is closed after %i turns, and loses none', async (turns) => {
+    const path = await fileOf(5_000)
+    const first = started({ path, concurrency: 1 })
+    const accepted = turns === 3 ? [first.inbox.accept(eventOf('new', 'media 0'))] : []
+    await Promise.all(accepted)
+    for (let i = 0; i < turns; i++) await turn()
+    const { unfinished } = await first.inbox.close({ timeoutMs: 0 })
+    const keys = [...keysTo(5_000), ...accepted.map(() => 'new')]
+    expect(unfinished.map(({ event }) => event.key).toSorted()).toEqual(keys.toSorted())
+    const { until } = handling({ path })
+    expect((await until(keys.length)).toSorted()).toEqual(keys.toSorted())
+  })
+
+  test('rejects what waits to be accepted when it is closed', async () => {
+    const { inbox } = started({ path: await fileOf(5_000) })
+    const accepted = inbox.accept(eventOf('new'))
+    await Promise.all([expect(accepted).rejects.toMatchObject({ code: 'closing' }), inbox.close({ timeoutMs: 0 })])
+  })
+
+  test('is handled completely after a crash in the middle', async () => {
+    const path = await fileOf(300)
+    const first = started({ path })
+    expect(await first.inbox.accept(eventOf('new', 'media 0'))).toBe('accepted')
+    const { until } = handling({ path: await crashed(path) })
+    const handled = await until(301)
+    expect(handled.indexOf('new')).toBeGreaterThan(handled.indexOf('key 290'))
+    expect(new Set(handled).size).toBe(301)
+  })
+})
+
+test('an event beyond the first that cannot be read is reported and stays in the file, and the others are handled', async () => {
+  const path = await fileOf(300)
+  change(path, "UPDATE inbox_event SET event = '{' WHERE id = 200")
+  const { inbox, logged, until } = handling({ path })
+  expect((await until(299)).toSorted()).toEqual(keysTo(300).toSpliced(199, 1).toSorted())
+  await inbox.close()
+  const message = 'an event in the file of the inbox cannot be read, and stays there'
+  const reports = logged.filter((line) => line.message === message)
+  expect(reports).toMatchObject([{ details: { row: 200, err: { message: expect.stringMatching(/row 200.*JSON/) } } }])
+  const file = openInboxFile(path)
+  onTestFinished(() => file.close())
+  expect(file.stats()).toMatchObject({ waiting: 1 })
+})
+
+test('while the file cannot be read nothing overtakes the events that wait in it', async () => {
+  const path = await fileOf(300)
+  const { database, failing } = watched(path)
+  const { inbox, lines, handled, until: handledAll } = handling({ database, concurrency: 100 })
+  failing.sql = /^SELECT \* FROM inbox_event/
+  expect(await inbox.accept(eventOf('new', 'media 9'))).toBe('accepted')
+  await until(async () => lines.includes('the inbox could not read events that wait in its file yet'))
+  expect(await inbox.stats()).toMatchObject({ waiting: 291, running: 10 })
+  failing.sql = nothing
+  await handledAll(301)
+  expect(handled.filter((key) => key.endsWith('9')).length).toBe(30)
+  expect(handled.indexOf('new')).toBeGreaterThan(handled.indexOf('key 299'))
+})
