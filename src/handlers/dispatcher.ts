@@ -1,9 +1,9 @@
-import type { Attempt, Handle, HandlingResult } from '../inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, Handle, HandlingResult } from '../inbox/inbox.ts'
 import type { HandlerFailure } from '../inbox/reading.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
-import { HandlerRun } from './handler-run.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { type Failure, HandlerRun, type RunOwner } from './handler-run.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { AttemptReport, RunReporter } from './reports.ts'
 import type { RetrySchedule } from './retry.ts'
@@ -25,51 +25,106 @@ const done: HandlingResult = Object.freeze({ status: 'done' })
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  const { registry, reporter, logger, handlerTimeoutMs, retry, outlivesRequests } = options
-  const deadlines = new Deadlines(handlerTimeoutMs, outlivesRequests)
+  const deadlines = new Deadlines(options.handlerTimeoutMs, options.outlivesRequests)
+  return (accepted, attempt) =>
+    new Promise((resolve) => new Dispatch(options, deadlines, accepted, attempt, resolve).runNext())
+}
 
-  return async (accepted, attempt) => {
-    const { event } = accepted
-    // The delay is random, so it is drawn once for the event, however many of its handlers fail.
-    let retryInMs: number | undefined
-    const handlers = registry.handlersFor(event.type)
-    const failures: HandlerFailure[] = []
-    // Names of handlers that are no longer registered stay: a rollback may register them again.
-    const completed = [...attempt.completed]
-    if (handlers.length === 0) {
-      // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
-      const message = `no handler is registered for ${event.type}`
-      retryInMs = delayAfter(attempt, retry)
-      logger.warn({ type: event.type, retryInMs }, message)
-      failures.push({ handler: 'none', message })
+/**
+ * One attempt at an event, in which the end of each run starts the next. An async function would read better, but its
+ * state and its promises are what the garbage collector copies most: with one, a delivery costs a sixth more CPU on
+ * Node 24, and an event in progress takes 500 bytes more.
+ */
+class Dispatch implements RunOwner {
+  readonly #options: DispatcherOptions
+  readonly #deadlines: Deadlines
+  readonly #accepted: AcceptedEvent
+  readonly #attempt: Attempt
+  readonly #resolve: (result: HandlingResult) => void
+  readonly #handlers: readonly RegisteredHandler[]
+  #next = 0
+  /** Names of handlers that are no longer registered stay: a rollback may register them again. */
+  readonly #completed: string[]
+  readonly #failures: HandlerFailure[] = []
+  /** The pause before the next attempt. It is random, so it is drawn once, however many handlers fail. */
+  #retryInMs: number | undefined
+
+  constructor(
+    options: DispatcherOptions,
+    deadlines: Deadlines,
+    accepted: AcceptedEvent,
+    attempt: Attempt,
+    resolve: (result: HandlingResult) => void,
+  ) {
+    this.#options = options
+    this.#deadlines = deadlines
+    this.#accepted = accepted
+    this.#attempt = attempt
+    this.#resolve = resolve
+    this.#handlers = options.registry.handlersFor(accepted.event.type)
+    this.#completed = [...attempt.completed]
+    if (this.#handlers.length === 0) this.#failWithoutHandler()
+  }
+
+  /** Runs the next handler that has not succeeded yet, or ends the attempt if there is none. */
+  runNext(): void {
+    // The inbox may have taken the event back. The remaining handlers have not failed, and must not start.
+    while (this.#next < this.#handlers.length && !this.#attempt.aborted) {
+      const next = this.#handlers[this.#next++] as RegisteredHandler
+      if (!this.#completed.includes(next.name)) return this.#run(next)
     }
-    for (let i = 0; i < handlers.length; i++) {
-      const { name, handler } = handlers[i] as RegisteredHandler
-      if (completed.includes(name)) continue
-      const run = new HandlerRun(accepted, attempt, name, logger)
-      run.span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
-      deadlines.add(run)
-      const finishing = run.finish(handler)
-      const failure = isPromise(finishing) ? await finishing : finishing
-      deadlines.remove(run)
-      if (failure === undefined || run.hasCommitted) {
-        if (failure) reportFailure(options, run, failure.error)
-        else reporter.run('handled', run)
-        completed.push(name)
-        const persisted = i + 1 < handlers.length ? attempt.succeeded?.(name) : undefined
-        if (isPromise(persisted)) await persisted
-      } else {
-        retryInMs ??= delayAfter(attempt, retry)
-        failures.push({ handler: name, message: errorText(failure.error) })
-        if (attempt.aborted) reporter.run('stopped', run, failure.error)
-        else reportFailure(options, run, failure.error, retryInMs)
-      }
-      // The inbox took the event back. The handlers have not failed, and the remaining ones must not start.
-      if (attempt.aborted) break
-    }
-    const result = resultOf(attempt, completed, failures, retryInMs)
-    reporter.attempt(outcomeOf(result, attempt, retry), accepted, attempt.number)
-    return result
+    this.#end()
+  }
+
+  #run({ name, handler }: RegisteredHandler): void {
+    const { reporter, logger } = this.#options
+    const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
+    run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
+    this.#deadlines.add(run)
+    run.start(handler)
+  }
+
+  ended(run: HandlerRun, failure: Failure | undefined): void {
+    this.#deadlines.remove(run)
+    const hasFailed = failure !== undefined && !run.hasCommitted
+    const recorded = hasFailed ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
+    if (isPromise(recorded)) void recorded.then(() => this.runNext())
+    else this.runNext()
+  }
+
+  #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
+    if (failure !== undefined) reportFailure(this.#options, run, failure.error)
+    else this.#options.reporter.run('handled', run)
+    this.#completed.push(run.handler)
+    if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)
+  }
+
+  #failed(run: HandlerRun, error: unknown): void {
+    const retryInMs = this.#fail(run.handler, errorText(error))
+    if (this.#attempt.aborted) this.#options.reporter.run('stopped', run, error)
+    else reportFailure(this.#options, run, error, retryInMs)
+  }
+
+  /** One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently. */
+  #failWithoutHandler(): void {
+    const { type } = this.#accepted.event
+    const message = `no handler is registered for ${type}`
+    const retryInMs = this.#fail('none', message)
+    this.#options.logger.warn({ type, retryInMs }, message)
+  }
+
+  #fail(handler: string, message: string): number | undefined {
+    this.#failures.push({ handler, message })
+    this.#retryInMs ??= delayAfter(this.#attempt, this.#options.retry)
+    return this.#retryInMs
+  }
+
+  #end(): void {
+    const attempt = this.#attempt
+    const { reporter, retry } = this.#options
+    const result = resultOf(attempt, this.#completed, this.#failures, this.#retryInMs)
+    reporter.attempt(outcomeOf(result, attempt, retry), this.#accepted, attempt.number)
+    this.#resolve(result)
   }
 }
 

@@ -9,8 +9,14 @@ import type { Handler, HandlerContext } from './handler.ts'
 import type { RunSpan } from './reports.ts'
 
 /** An error of a handler, which can be any value. */
-interface Failure {
+export interface Failure {
   readonly error: unknown
+}
+
+/** Gets the end of a run. */
+export interface RunOwner {
+  /** @param failure absent if the handler succeeded */
+  ended(run: HandlerRun, failure: Failure | undefined): void
 }
 
 /** One run of one handler. */
@@ -25,15 +31,23 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   readonly context: HandlerContext
   /** Absent if nobody traces. */
   span: RunSpan | undefined
+  readonly #owner: RunOwner
   readonly #attempt: Attempt
   readonly #logger: Logger
   #signal: AbortSignal | undefined
-  #giveUp: ((error: unknown) => void) | undefined
+  #hasEnded = false
   /** `undefined` until there is one; `null` once it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
 
-  constructor({ event, receivedAt }: AcceptedEvent, attempt: Attempt, handler: string, logger: Logger) {
+  constructor(
+    owner: RunOwner,
+    { event, receivedAt }: AcceptedEvent,
+    attempt: Attempt,
+    handler: string,
+    logger: Logger,
+  ) {
     super()
+    this.#owner = owner
     this.event = event
     this.handler = handler
     this.#attempt = attempt
@@ -51,37 +65,37 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
   }
 
-  /**
-   * Calls the handler and waits until it and its transaction end, or its time is up. Returns the failure, if it failed. It
-   * returns a promise, which never rejects, only if there is something to wait for.
-   */
-  finish(handler: Handler<never, never>): MaybePromise<Failure | undefined> {
+  /** Calls the handler. The owner is told once: when the handler and its transaction have ended, or the time is up. */
+  start(handler: Handler<never, never>): void {
     try {
       const call = () => handler(this.event as never, this.context as never)
       const result = this.span === undefined ? call() : this.span.within(call)
-      // A thenable can resolve with another thenable, which may never settle.
-      return isPromise(result) ? this.#settled(Promise.resolve(result)) : this.#ended()
+      if (isPromise(result)) return this.#waitFor(result)
     } catch (error) {
-      return this.#ended({ error })
+      return this.#end({ error })
     }
+    this.#end()
   }
 
-  // One promise for the handler, its time limit and its transaction: a promise for each costs a delivery 5 % more CPU.
-  #settled(result: Promise<unknown>): Promise<Failure | undefined> {
-    let resolve!: (failure: MaybePromise<Failure | undefined>) => void
-    const settled = new Promise<Failure | undefined>((settle) => {
-      resolve = settle
-    })
-    this.#giveUp = (error) => resolve(this.#ended({ error }))
-    result.then(() => resolve(this.#ended()), this.#giveUp)
-    return settled
+  #waitFor(result: PromiseLike<unknown>): void {
+    // A thenable can resolve with another thenable, which may never settle.
+    void Promise.resolve(result).then(
+      () => this.#end(),
+      (error) => this.#end({ error }),
+    )
   }
 
-  /** The handler has ended, but it may not have awaited its transaction. */
-  #ended(failure?: Failure): MaybePromise<Failure | undefined> {
-    if (this.#transaction) return this.#afterTransaction(this.#transaction, failure)
-    this.#transaction = null
-    return failure
+  #end(failure?: Failure): void {
+    // The handler may end after its time.
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    // The handler has ended, but it may not have awaited its transaction.
+    if (this.#transaction) {
+      void this.#afterTransaction(this.#transaction, failure).then((result) => this.#owner.ended(this, result))
+    } else {
+      this.#transaction = null
+      this.#owner.ended(this, failure)
+    }
   }
 
   async #afterTransaction(transaction: Promise<unknown>, failure?: Failure): Promise<Failure | undefined> {
@@ -117,7 +131,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   expire(): void {
     const error = new WebhookError('timeout', 'the handler did not finish in time')
     this.abort(error)
-    this.#giveUp?.(error)
+    this.#end({ error })
   }
 }
 
