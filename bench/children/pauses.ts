@@ -23,6 +23,9 @@ const limits = { concurrency: 16, maxWaiting: 200_000 }
 let ours: ReturnType<typeof receiver>
 let taken = 0
 
+/** The time in which an opened file is taken up, in ms. */
+const openingMs = 5_000
+
 const take = () => ours.receive(toDelivery(signedDelivery(taken++)))
 
 let longestCollection = 0
@@ -81,6 +84,7 @@ answerWith<PausesQuestion>(async (question) => {
   const stop = watchTurns()
   ours = receiver({ inbox: path === undefined ? memoryInbox(limits) : sqliteInbox({ ...limits, path }) })
   await ours.ready()
-  await pause(1_000)
+  // The events of the file are taken up after it is opened.
+  await pause(openingMs)
   return stop()
 })
