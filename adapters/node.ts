@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Delivery, DeliveryHeaders, Receiver } from '../src/index.ts'
-import { type RequestEnd, readBody } from './node/read-body.ts'
+import { isBuffered, type RequestEnd, readStream, takeBuffered } from './node/read-body.ts'
 import { acknowledge } from './shared/acknowledge.ts'
 import { keptBytes, type ParsedRequest } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
@@ -52,7 +52,8 @@ export function toDelivery(request: IncomingMessage): Delivery {
 
 function deliveryOf(request: RoutedRequest, end: RequestEnd): Delivery {
   const { method = '', originalUrl, url = '' } = request
-  return { method, url: originalUrl ?? url, headers: new RawHeaders(request), body: bodyOf(request, end) }
+  const headers = new RawHeaders(request)
+  return { method, url: originalUrl ?? url, headers, body: bodyOf(request, headers, end) }
 }
 
 /** The header fields as received: `request.headers` would drop the second of two Authorization fields. */
@@ -76,10 +77,11 @@ class RawHeaders implements DeliveryHeaders {
   }
 }
 
-function bodyOf(request: RoutedRequest, end: RequestEnd): Delivery['body'] {
+function bodyOf(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
+  if (isBuffered(request, headers)) return (limit) => takeBuffered(request, limit, end)
   const bytes = keptBytes(request)
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   const wasRead = request.readableDidRead || request.readableEnded
-  return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readBody(request, limit, end)
+  return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readStream(request, limit)
 }

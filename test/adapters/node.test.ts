@@ -4,7 +4,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { nodeHandler } from '../../adapters/node.ts'
+import { nodeHandler, toDelivery } from '../../adapters/node.ts'
+import type { BodyReader } from '../../src/index.ts'
 import { open } from './opened.ts'
 import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
 
@@ -67,6 +68,23 @@ test.each([
   expect(await post(target, bytes)).toEqual(accepted)
   await expect.poll(() => heard).toEqual(names)
   expect(handled).toHaveLength(1)
+})
+
+test.each<[string, string, number, (request: IncomingMessage) => unknown]>([
+  ['longer than the limit', 'too_large', 10, () => {}],
+  ['read by something else meanwhile', 'incomplete', 65_536, (request) => request.read()],
+])('a body that has arrived and is %s is %s', async (_, result, limit, meanwhile) => {
+  const { receiver } = watchedReceiver(bytes)
+  const read: unknown[] = []
+  const target = await open(async (request, response) => {
+    await turn()
+    const body = toDelivery(request).body as BodyReader
+    meanwhile(request)
+    read.push(await body(limit))
+    return nodeHandler(receiver)(request, response)
+  })
+  await post(target, bytes)
+  expect(read).toEqual([result])
 })
 
 const part = 'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"type":'
