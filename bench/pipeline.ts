@@ -21,7 +21,15 @@ type Payload = z.infer<typeof payloadSchema>
 
 export type Taken = 'unauthorized' | 'malformed' | 'duplicate' | Payload
 
-const seen = new LRUCache<string, true>({ max: 100_000, ttl: 24 * 60 * 60 * 1_000 })
+const storeOf = (keys: number) => new LRUCache<string, true>({ max: keys, ttl: 24 * 60 * 60 * 1_000 })
+
+let seen = storeOf(100_000)
+
+/** Begins with a store that is full of other keys. */
+export function remember(keys: readonly string[]): void {
+  seen = storeOf(keys.length)
+  for (const key of keys) seen.set(key, true)
+}
 
 function isSigned(body: Buffer, signature: string | undefined): boolean {
   const expected = createHmac('sha256', secret).update(body).digest()

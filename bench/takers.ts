@@ -17,6 +17,12 @@ export interface Setup {
   readonly media?: number
 }
 
+const otherKeys = (count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const mediaId = index.toString(16).padStart(36, '0')
+    return ['encoding.finished', mediaId, '2026-03-01T12:00:00Z', '360p,720p', 'done'].join('|')
+  })
+
 export const takers = {
   async byHand(): Promise<Take> {
     const { run, take } = await import('./pipeline.ts')
@@ -59,11 +65,16 @@ export const takers = {
     return (delivery) => ours.receive(toDelivery(delivery))
   },
 
+  async byHandWithKeys({ keys = 1 }: Partial<Setup>): Promise<Take> {
+    const { remember, run, take } = await import('./pipeline.ts')
+    remember(otherKeys(keys))
+    return ({ body, headers }) => run(take(body, headers['x-signature']))
+  },
+
   async oursWithKeys({ keys = 1 }: Partial<Setup>): Promise<Take> {
     const { lruStore, memoryInbox, receiver } = await import('./ours.ts')
     const store = lruStore({ max: keys })
-    for (let index = 0; index < keys; index++) {
-      const key = `encoding.finished|${index.toString(16).padStart(36, '0')}|2026-03-01T12:00:00Z|360p,720p|done`
+    for (const key of otherKeys(keys)) {
       store.claim(key, 'earlier', 5_000)
       store.complete(key, 'earlier')
     }

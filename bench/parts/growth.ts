@@ -13,6 +13,11 @@ interface Row {
 const table: readonly Row[] = [
   { name: 'remembered keys', sizes: [1_000, 100_000, 5_000_000], setup: (keys) => ({ taker: 'oursWithKeys', keys }) },
   {
+    name: 'by hand, remembered keys',
+    sizes: [1_000, 100_000, 5_000_000],
+    setup: (keys) => ({ taker: 'byHandWithKeys', keys }),
+  },
+  {
     name: 'handlers, one of them for the event',
     sizes: [1, 10, 100],
     setup: (handlers) => ({ taker: 'oursWithHandlers', handlers }),
@@ -38,7 +43,7 @@ export async function measureGrowth(rounds: number): Promise<void> {
     for (let round = 0; round < (once ? 1 : rounds); round++) {
       const order = sizes.map((size, index) => ({ size, index }))
       for (const { size, index } of round % 2 === 0 ? order : order.toReversed()) {
-        costs[index]?.push((await costInProcess(setup(size), { deliveries: 40_000 })).total)
+        costs[index]?.push((await costInProcess(setup(size), { deliveries: 100_000 })).total)
       }
     }
     for (const [index, size] of sizes.entries()) {
