@@ -101,7 +101,8 @@ function adjust(database: SqliteDatabase): void {
   database.exec('PRAGMA wal_autocheckpoint = 4000')
 }
 
-function closedOnError<T>(close: () => void, open: () => T): T {
+/** Runs `open`, and closes what it has opened if it throws. */
+export function closedOnError<T>(close: () => void, open: () => T): T {
   try {
     return open()
   } catch (error) {

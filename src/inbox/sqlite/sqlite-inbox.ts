@@ -20,7 +20,7 @@ import { CatchUp } from './catch-up.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
-import { type OwnedFile, usable } from './file.ts'
+import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { SqliteJob } from './job.ts'
 import { SqliteLedger } from './ledger.ts'
@@ -115,7 +115,11 @@ export class SqliteInbox implements Inbox {
       logger,
       onChanged: () => this.#lookInto(),
     })
-    usable(file.path, () => this.#takeOver())
+    const giveUp = () => {
+      this.#stop(() => {})
+      file.close()
+    }
+    closedOnError(giveUp, () => usable(file.path, () => this.#takeOver()))
     this.#upkeep.start()
     this.#activity.start()
     host.observe(this.#activity.recorder)

@@ -69,15 +69,27 @@ describe('the file of an inbox', () => {
     expect(() => started({ path: corrupt })).toThrow(withCode('unavailable', /malformed|not a database/))
   })
 
-  test('cannot be opened by a receiver when one of its events cannot be read', async () => {
+  test('cannot be opened by a receiver when its first events cannot all be read, and is handled once they can', async () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
+    await inbox.accept(eventOf('two'))
     await inbox.close({ timeoutMs: 0 })
-    const database = openDatabase(path)
-    database.exec("UPDATE inbox_event SET event = '{'")
-    database.close()
-    expect(() => receiverOver({ path })).toThrow(withCode('unavailable', /JSON/))
+    const change = (sql: string) => {
+      const database = openDatabase(path)
+      database.exec(sql)
+      database.close()
+    }
+    change("UPDATE inbox_event SET event = '{' || event WHERE id = 2")
+    const handled: string[] = []
+    const open = () =>
+      receiverOver({ path }, { handlers: { 'encoding.finished': ({ key }) => void handled.push(key) } })
+    expect(open).toThrow(withCode('unavailable', /JSON/))
+    change('UPDATE inbox_event SET event = substr(event, 2) WHERE id = 2')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(handled).toEqual([])
+    open()
+    await expect.poll(() => handled).toEqual(['one', 'two'])
   })
 
   test('cannot be opened when a newer version made it, and stays as it is', async () => {
