@@ -21,6 +21,8 @@ export interface DispatcherOptions {
 
 const done: HandlingResult = Object.freeze({ status: 'done' })
 
+const none: readonly never[] = Object.freeze([])
+
 /**
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
@@ -44,8 +46,8 @@ class Dispatch implements RunOwner {
   readonly #handlers: readonly RegisteredHandler[]
   #next = 0
   /** Names of handlers that are no longer registered stay: a rollback may register them again. */
-  readonly #completed: string[]
-  readonly #failures: HandlerFailure[] = []
+  #completed: readonly string[]
+  #failures: readonly HandlerFailure[] = none
   /** The pause before the next attempt. It is random, so it is drawn once, however many handlers fail. */
   #retryInMs: number | undefined
 
@@ -62,7 +64,7 @@ class Dispatch implements RunOwner {
     this.#attempt = attempt
     this.#resolve = resolve
     this.#handlers = options.registry.handlersFor(accepted.event.type)
-    this.#completed = [...attempt.completed]
+    this.#completed = attempt.completed
     if (this.#handlers.length === 0) this.#failWithoutHandler()
   }
 
@@ -95,7 +97,7 @@ class Dispatch implements RunOwner {
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
     if (failure !== undefined) reportFailure(this.#options, run, failure.error)
     else this.#options.reporter.run('handled', run)
-    this.#completed.push(run.handler)
+    this.#completed = [...this.#completed, run.handler]
     if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)
   }
 
@@ -114,7 +116,7 @@ class Dispatch implements RunOwner {
   }
 
   #fail(handler: string, message: string): number | undefined {
-    this.#failures.push({ handler, message })
+    this.#failures = [...this.#failures, { handler, message }]
     this.#retryInMs ??= delayAfter(this.#attempt, this.#options.retry)
     return this.#retryInMs
   }

@@ -26,7 +26,7 @@ const maxStartsPerTurn = 256
  */
 export class Lanes<Job extends LaneJob> {
   readonly #concurrency: number
-  readonly #run: (job: Job, ended: () => void) => void
+  readonly #run: (job: Job, run: number) => void
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
   /**
@@ -39,8 +39,8 @@ export class Lanes<Job extends LaneJob> {
   #scheduled = false
   #runs = 0
 
-  /** @param run starts a job, and calls `ended` once it has ended */
-  constructor(concurrency: number, run: (job: Job, ended: () => void) => void) {
+  /** @param run starts a job. {@link ended} has to be called with the number of the run once it has ended */
+  constructor(concurrency: number, run: (job: Job, run: number) => void) {
     this.#concurrency = concurrency
     this.#run = run
   }
@@ -105,11 +105,13 @@ export class Lanes<Job extends LaneJob> {
   }
 
   #start(job: Job): void {
-    const run = ++this.#runs
-    job.run = run
-    this.#run(job, () => {
-      if (job.run === run) this.#end(job)
-    })
+    job.run = ++this.#runs
+    this.#run(job, job.run)
+  }
+
+  /** Ends a run of a job, unless it was given up. */
+  ended(job: Job, run: number): void {
+    if (job.run === run) this.#end(job)
   }
 
   #end(job: Job): void {

@@ -14,16 +14,18 @@ class Job implements LaneJob {
 }
 
 /** Makes lanes whose jobs end with a promise. */
-const lanesOf = (concurrency: number, run: (job: Job) => Promise<void>) =>
-  new Lanes<Job>(concurrency, (job, ended) => void run(job).then(ended))
+function lanesOf(concurrency: number, start: (job: Job) => Promise<void>) {
+  const lanes = new Lanes<Job>(concurrency, (job, run) => void start(job).then(() => lanes.ended(job, run)))
+  return lanes
+}
 
 /** Makes lanes whose jobs run until the test ends them. */
 function controlledLanes(concurrency: number) {
   const started: string[] = []
   const ends = new Map<string, () => void>()
-  const lanes = new Lanes<Job>(concurrency, ({ name }, ended) => {
-    started.push(name)
-    ends.set(name, ended)
+  const lanes = new Lanes<Job>(concurrency, (job, run) => {
+    started.push(job.name)
+    ends.set(job.name, () => lanes.ended(job, run))
   })
   const end = async (name: string) => {
     ends.get(name)?.()

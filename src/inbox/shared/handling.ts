@@ -57,7 +57,7 @@ export class Handling<EachJob extends Job> {
     this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger
-    this.#lanes = new Lanes(concurrency, (job, ended) => this.#run(job, ended))
+    this.#lanes = new Lanes(concurrency, (job, run) => this.#run(job, run))
   }
 
   get running(): number {
@@ -119,29 +119,29 @@ export class Handling<EachJob extends Job> {
     this.#lanes.schedule()
   }
 
-  #run(job: EachJob, ended: () => void): void {
-    if (job.hasEnded) return ended()
+  #run(job: EachJob, run: number): void {
+    if (job.hasEnded) return this.#lanes.ended(job, run)
     // Its own request is over, and it runs in this one.
     if (requestsEndWork && job.aliveUntil <= performance.now()) job.aliveUntil = performance.now() + requestLifeMs
     job.state = 'running'
     const started = this.#ledger.start?.(job)
-    if (started === undefined) return this.#attempt(job, ended)
+    if (started === undefined) return this.#attempt(job, run)
     void started.then((dead) => {
-      if (dead === undefined) return this.#attempt(job, ended)
+      if (dead === undefined) return this.#attempt(job, run)
       this.#finished(job, dead)
-      ended()
+      this.#lanes.ended(job, run)
     })
   }
 
-  #attempt(job: EachJob, ended: () => void): void {
+  #attempt(job: EachJob, run: number): void {
     // The inbox may have given up on it in the meantime.
-    if (job.hasEnded) return ended()
+    if (job.hasEnded) return this.#lanes.ended(job, run)
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { number } = job
     void this.#handle(job.accepted, job).then((result) => {
       // A run that was given up can still end, when the next attempt has the event.
       if (job.number === number) this.#finished(job, result)
-      ended()
+      this.#lanes.ended(job, run)
     })
   }
 
