@@ -5,7 +5,7 @@ import { withServer } from './http.ts'
 
 const contenders = ['node:http, by hand', 'node:http, `nodeHandler`'].map(contenderOf)
 const warmUp = 12_000
-const seconds = 2
+const seconds = 4
 const handlersMs = [0, 20, 5_000]
 const shares = [0.5, 0.9]
 

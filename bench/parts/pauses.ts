@@ -23,7 +23,7 @@ const measureFilled = (path?: string): Promise<Pauses> =>
     return ask<Pauses>({ ask: 'pauses', seconds })
   })
 
-/** Measures the first second of a process that opens the file. */
+/** Measures a process that opens the file, until its events are in memory. */
 const measureOpening = (path: string): Promise<Pauses> => ask((ask) => ask<Pauses>({ ask: 'open', path }))
 
 /** Prints the longest turns of the event loop while 100,000 events wait. */
