@@ -1,12 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { InboxDefinition } from '../../src/index.ts'
 import { answerWith } from '../child.ts'
-import { signedDelivery, toDelivery } from '../deliveries.ts'
+import { type SignedDelivery, signedDelivery, toDelivery } from '../deliveries.ts'
 import { lruStore, memoryInbox, receiver, sqliteInbox, temporaryFile } from '../ours.ts'
+import { run, take } from '../pipeline.ts'
+import type { Take } from '../takers.ts'
+import { tallyOf } from '../tally.ts'
 
-export type MemoryQuestion = 'remembered key' | 'waiting, memory' | 'waiting, SQLite'
+/** Handlers have to take long, for all but the first. */
+export type MemoryQuestion = 'remembered key' | 'waiting, memory' | 'waiting, SQLite' | 'running' | 'running, by hand'
 
 const keys = 1_000_000
-const events = 100_000
 
 function bytes(): number {
   globalThis.gc?.()
@@ -28,27 +32,42 @@ function perKey(): number {
   return retained
 }
 
-/** Measures what an inbox needs for an event that waits. */
-async function perWaiting(durable: boolean): Promise<number> {
-  const limits = { concurrency: 1, maxWaiting: events }
-  const inbox = durable ? sqliteInbox({ ...limits, path: temporaryFile() }) : memoryInbox(limits)
-  const ours = receiver({ inbox })
-  ours.on('encoding.started', () => new Promise(() => {}))
-  const take = async (from: number, to: number) => {
+/** Measures what each of many events needs, beyond the first thousand: the code and the tables of those do not count. */
+async function perEvent(take: Take, settled = async () => {}): Promise<number> {
+  const takeAll = async (from: number, to: number) => {
     for (let index = from; index < to; index++) {
-      await ours.receive(toDelivery(signedDelivery(index, 'x-signature', 'encoding.started')))
+      await take(signedDelivery(index))
       if (index % 100 === 0) await nextTurn()
     }
   }
-  // The code and the tables of the first thousand do not count.
-  await take(0, 1_000)
+  await takeAll(0, 1_000)
   const before = bytes()
-  await Promise.all(Array.from({ length: 33 }, (_, caller) => take((caller + 1) * 3_000, (caller + 2) * 3_000)))
-  const { waiting } = await ours.inbox.stats()
-  if (waiting < 99_000) throw new Error(`${waiting} events wait`)
+  await Promise.all(Array.from({ length: 33 }, (_, caller) => takeAll((caller + 1) * 3_000, (caller + 2) * 3_000)))
+  await settled()
   return (bytes() - before) / 99_000
 }
 
-answerWith<MemoryQuestion>(async (question) =>
-  question === 'remembered key' ? perKey() : perWaiting(question === 'waiting, SQLite'),
-)
+const limits = { concurrency: 1, maxWaiting: 100_000 }
+
+async function perWaiting(inbox: InboxDefinition): Promise<number> {
+  const ours = receiver({ inbox })
+  const retained = await perEvent((delivery) => ours.receive(toDelivery(delivery)))
+  const { waiting } = await ours.inbox.stats()
+  if (waiting < 99_000) throw new Error(`${waiting} events wait`)
+  return retained
+}
+
+const perRunning = (take: Take) =>
+  perEvent(take, async () => {
+    const { calls } = await tallyOf(100_000)
+    if (calls !== 100_000) throw new Error(`${calls} events are being handled`)
+  })
+
+answerWith<MemoryQuestion>((question) => {
+  if (question === 'remembered key') return Promise.resolve(perKey())
+  if (question === 'waiting, memory') return perWaiting(memoryInbox(limits))
+  if (question === 'waiting, SQLite') return perWaiting(sqliteInbox({ ...limits, path: temporaryFile() }))
+  const ours = receiver()
+  const byHand = ({ body, headers }: SignedDelivery) => run(take(body, headers['x-signature']))
+  return perRunning(question === 'running' ? (delivery) => ours.receive(toDelivery(delivery)) : byHand)
+})

@@ -7,11 +7,15 @@ const rows: Readonly<Record<string, MemoryQuestion>> = {
   'a remembered key in `lruStore`, beyond the key itself': 'remembered key',
   'a waiting event in the memory inbox': 'waiting, memory',
   'a waiting event in the SQLite inbox': 'waiting, SQLite',
+  'an event that is being handled': 'running',
+  'an event that is being handled, by hand': 'running, by hand',
 }
 
 const measure = (question: MemoryQuestion) =>
-  withChild(new URL('../children/memory.ts', import.meta.url), { core: 'measured', flags: ['--expose-gc'] }, (child) =>
-    child.ask<number>(question),
+  withChild(
+    new URL('../children/memory.ts', import.meta.url),
+    { core: 'measured', flags: ['--expose-gc'], env: { BENCH_HANDLER_MS: '3600000' } },
+    (child) => child.ask<number>(question),
   )
 
 /** Prints the memory that is retained for each key and for each event. It hardly varies: once is enough. */
