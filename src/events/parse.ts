@@ -107,11 +107,11 @@ function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaE
   return wire.type === 'partial.finished' ? { ...fields, type: wire.type, quality: fields.qualities[0] } : fields
 }
 
-function readQualities(text = ''): readonly string[] {
-  const names = text.split(',').map((name) => name.trim())
-  // `filter` would leave room for twelve more in the array.
-  return names.includes('') ? names.filter((name) => name !== '') : names
-}
+const readQualities = (text = ''): readonly string[] =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
 
 // Requires an offset: a time without one would be read in this machine's time zone.
 const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/

@@ -21,15 +21,19 @@ export interface DispatcherOptions {
 
 const done: HandlingResult = Object.freeze({ status: 'done' })
 
-const none: readonly never[] = Object.freeze([])
+const none: readonly never[] = []
 
 /**
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  const deadlines = new Deadlines(options.handlerTimeoutMs, options.outlivesRequests)
-  return (accepted, attempt) =>
-    new Promise((resolve) => new Dispatch(options, deadlines, accepted, attempt, resolve).runNext())
+  const shared = { ...options, deadlines: new Deadlines(options.handlerTimeoutMs, options.outlivesRequests) }
+  return (accepted, attempt) => new Promise((resolve) => new Dispatch(shared, accepted, attempt, resolve).runNext())
+}
+
+/** What all attempts share. */
+interface Shared extends DispatcherOptions {
+  readonly deadlines: Deadlines
 }
 
 /**
@@ -38,8 +42,7 @@ export function createDispatcher(options: DispatcherOptions): Handle {
  * Node 24, and an event in progress takes 500 bytes more.
  */
 class Dispatch implements RunOwner {
-  readonly #options: DispatcherOptions
-  readonly #deadlines: Deadlines
+  readonly #shared: Shared
   readonly #accepted: AcceptedEvent
   readonly #attempt: Attempt
   readonly #resolve: (result: HandlingResult) => void
@@ -51,21 +54,18 @@ class Dispatch implements RunOwner {
   /** The pause before the next attempt. It is random, so it is drawn once, however many handlers fail. */
   #retryInMs: number | undefined
 
-  constructor(
-    options: DispatcherOptions,
-    deadlines: Deadlines,
-    accepted: AcceptedEvent,
-    attempt: Attempt,
-    resolve: (result: HandlingResult) => void,
-  ) {
-    this.#options = options
-    this.#deadlines = deadlines
+  constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: HandlingResult) => void) {
+    this.#shared = shared
     this.#accepted = accepted
     this.#attempt = attempt
     this.#resolve = resolve
-    this.#handlers = options.registry.handlersFor(accepted.event.type)
+    const { type } = accepted.event
+    this.#handlers = shared.registry.handlersFor(type)
     this.#completed = attempt.completed
-    if (this.#handlers.length === 0) this.#failWithoutHandler()
+    if (this.#handlers.length > 0) return
+    // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
+    const message = `no handler is registered for ${type}`
+    shared.logger.warn({ type, retryInMs: this.#fail('none', message) }, message)
   }
 
   /** Runs the next handler that has not succeeded yet, or ends the attempt if there is none. */
@@ -79,94 +79,63 @@ class Dispatch implements RunOwner {
   }
 
   #run({ name, handler }: RegisteredHandler): void {
-    const { reporter, logger } = this.#options
+    const { reporter, logger, deadlines } = this.#shared
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
-    this.#deadlines.add(run)
+    deadlines.add(run)
     run.start(handler)
   }
 
   ended(run: HandlerRun, failure: Failure | undefined): void {
-    this.#deadlines.remove(run)
-    const hasFailed = failure !== undefined && !run.hasCommitted
-    const recorded = hasFailed ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
+    this.#shared.deadlines.remove(run)
+    const recorded = failure && !run.hasCommitted ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
     if (isPromise(recorded)) void recorded.then(() => this.runNext())
     else this.runNext()
   }
 
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
-    if (failure !== undefined) reportFailure(this.#options, run, failure.error)
-    else this.#options.reporter.run('handled', run)
+    if (failure) reportFailure(this.#shared, run, failure.error)
+    else this.#shared.reporter.run('handled', run)
     this.#completed = [...this.#completed, run.handler]
     if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)
   }
 
   #failed(run: HandlerRun, error: unknown): void {
     const retryInMs = this.#fail(run.handler, errorText(error))
-    if (this.#attempt.aborted) this.#options.reporter.run('stopped', run, error)
-    else reportFailure(this.#options, run, error, retryInMs)
+    if (this.#attempt.aborted) this.#shared.reporter.run('stopped', run, error)
+    else reportFailure(this.#shared, run, error, retryInMs)
   }
 
-  /** One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently. */
-  #failWithoutHandler(): void {
-    const { type } = this.#accepted.event
-    const message = `no handler is registered for ${type}`
-    const retryInMs = this.#fail('none', message)
-    this.#options.logger.warn({ type, retryInMs }, message)
-  }
-
+  /** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
   #fail(handler: string, message: string): number | undefined {
+    const { retry } = this.#shared
+    const { number } = this.#attempt
     this.#failures = [...this.#failures, { handler, message }]
-    this.#retryInMs ??= delayAfter(this.#attempt, this.#options.retry)
+    if (retry !== undefined && number < retry.attempts) this.#retryInMs ??= retry.delayAfter(number)
     return this.#retryInMs
   }
 
   #end(): void {
-    const attempt = this.#attempt
-    const { reporter, retry } = this.#options
-    const result = resultOf(attempt, this.#completed, this.#failures, this.#retryInMs)
-    reporter.attempt(outcomeOf(result, attempt, retry), this.#accepted, attempt.number)
+    const [outcome, result] = this.#result()
+    this.#shared.reporter.attempt(outcome, this.#accepted, this.#attempt.number)
     this.#resolve(result)
+  }
+
+  #result(): [AttemptReport['outcome'], HandlingResult] {
+    const [completed, failures, delayMs] = [this.#completed, this.#failures, this.#retryInMs]
+    if (this.#attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
+    if (failures.length === 0) return ['handled', done]
+    if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures }]
+    return [finalFailure(this.#shared), { status: 'dead', completed, failures }]
   }
 }
 
-function resultOf(
-  { aborted }: Attempt,
-  completed: readonly string[],
-  failures: readonly HandlerFailure[],
-  retryInMs: number | undefined,
-): HandlingResult {
-  if (aborted) return { status: 'retry', delayMs: 0, completed, failures: [] }
-  if (failures.length === 0) return done
-  return retryInMs === undefined
-    ? { status: 'dead', completed, failures }
-    : { status: 'retry', delayMs: retryInMs, completed, failures }
-}
+const finalFailure = ({ retry }: DispatcherOptions) => (retry === undefined ? 'failed' : 'dead-lettered')
 
-function outcomeOf(
-  { status }: HandlingResult,
-  { aborted }: Attempt,
-  retry: RetrySchedule | undefined,
-): AttemptReport['outcome'] {
-  if (aborted) return 'stopped'
-  if (status === 'done') return 'handled'
-  if (status === 'retry') return 'retried'
-  return retry === undefined ? 'failed' : 'dead-lettered'
-}
-
-/** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
-const delayAfter = ({ number }: Attempt, retry: RetrySchedule | undefined): number | undefined =>
-  retry !== undefined && number < retry.attempts ? retry.delayAfter(number) : undefined
-
-function reportFailure(
-  { registry, reporter, retry }: DispatcherOptions,
-  run: HandlerRun,
-  error: unknown,
-  retryInMs?: number,
-): void {
+function reportFailure(options: DispatcherOptions, run: HandlerRun, error: unknown, retryInMs?: number): void {
+  const { registry, reporter } = options
   const { event, handler, context, hasCommitted } = run
-  const final = hasCommitted ? 'handled' : retry === undefined ? 'failed' : 'dead-lettered'
-  const outcome = retryInMs === undefined ? final : 'retried'
+  const outcome = hasCommitted ? 'handled' : retryInMs === undefined ? finalFailure(options) : 'retried'
   reporter.run(outcome, run, error, retryInMs)
   for (const onError of registry.errorHandlers) {
     reporter.guarded('onError', () =>

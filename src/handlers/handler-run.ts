@@ -67,46 +67,33 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
 
   /** Calls the handler. The owner is told once: when the handler and its transaction have ended, or the time is up. */
   start(handler: Handler<never, never>): void {
+    const failed = (error: unknown) => this.#end({ error })
     try {
       const call = () => handler(this.event as never, this.context as never)
       const result = this.span === undefined ? call() : this.span.within(call)
-      if (isPromise(result)) return this.#waitFor(result)
+      // A thenable can resolve with another thenable, which may never settle.
+      if (isPromise(result)) return void Promise.resolve(result).then(() => this.#end(), failed)
     } catch (error) {
-      return this.#end({ error })
+      return failed(error)
     }
     this.#end()
-  }
-
-  #waitFor(result: PromiseLike<unknown>): void {
-    // A thenable can resolve with another thenable, which may never settle.
-    void Promise.resolve(result).then(
-      () => this.#end(),
-      (error) => this.#end({ error }),
-    )
   }
 
   #end(failure?: Failure): void {
     // The handler may end after its time.
     if (this.#hasEnded) return
     this.#hasEnded = true
-    // The handler has ended, but it may not have awaited its transaction.
-    if (this.#transaction) {
-      void this.#afterTransaction(this.#transaction, failure).then((result) => this.#owner.ended(this, result))
-    } else {
+    if (!this.#transaction) {
       this.#transaction = null
-      this.#owner.ended(this, failure)
+      return this.#owner.ended(this, failure)
     }
-  }
-
-  async #afterTransaction(transaction: Promise<unknown>, failure?: Failure): Promise<Failure | undefined> {
-    // It is rolled back, or committed if it is too late. If the handler's time is up meanwhile, it is rolled back too.
-    if (failure !== undefined) this.abort(new WebhookError('handler_failed', 'a handler failed'))
-    try {
-      await transaction
-      return failure
-    } catch (error) {
-      return failure ?? { error }
-    }
+    // The handler did not await its transaction. If it failed, the transaction is rolled back, or committed if it is too
+    // late. If the handler's time is up meanwhile, it is rolled back too.
+    if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
+    void this.#transaction.then(
+      () => this.#owner.ended(this, failure),
+      (error) => this.#owner.ended(this, failure ?? { error }),
+    )
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
