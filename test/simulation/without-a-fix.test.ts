@@ -44,7 +44,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite/events.ts',
+    file: 'src/inbox/sqlite/event-row.ts',
     fix: 'const pauseMs = row.delay_ms ?? dueInMs',
     without: 'const pauseMs = dueInMs',
     finding: /events stay in the inbox/,

@@ -3,7 +3,7 @@ import { deadRecord } from '../shared/dead-record.ts'
 import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import type { Job } from '../shared/jobs.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
-import { type EventRow, type StoredEvent, toStoredEvent } from './events.ts'
+import { type EventRow, type StoredEvent, toStoredEvent } from './event-row.ts'
 
 /** The data of an event in the tables. One part of it at most is there. */
 export type RecordRow = Partial<EventRow> & {

@@ -2,7 +2,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { later } from '../../internal/timers.ts'
 import type { Handling } from '../shared/handling.ts'
 import type { Jobs } from '../shared/jobs.ts'
-import { UnreadableEvent } from './events.ts'
+import { UnreadableEvent } from './event-row.ts'
 import type { SqliteTables } from './file.ts'
 import { SqliteJob, type Transactions } from './job.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { Jobs } from '../../../src/inbox/shared/jobs.ts'
-import { UnreadableEvent } from '../../../src/inbox/sqlite/events.ts'
+import { UnreadableEvent } from '../../../src/inbox/sqlite/event-row.ts'
 import { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
 import { TakeUp } from '../../../src/inbox/sqlite/take-up.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
