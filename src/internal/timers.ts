@@ -5,6 +5,9 @@ export const longestWaitMs = 2_147_483_647
 // setImmediate if the runtime has it: a timer would cost a millisecond.
 export const later: (run: () => void) => unknown = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
 
+/** Resolves in a later turn of the event loop. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => later(resolve))
+
 export type Timer = ReturnType<typeof setTimeout>
 
 /** Waits for a time, or not at all if it is over. */

@@ -94,7 +94,7 @@ export class ObjectInbox implements Inbox {
     this.#alarm.update()
     this.#ledger.investigate(concurrency)
     for (const job of this.#jobs) this.#ledger.consider(job)
-    this.#ledger.considerNoMore()
+    this.#ledger.allConsidered()
   }
 
   /** Synchronous: no other delivery comes in between. */

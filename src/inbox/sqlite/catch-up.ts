@@ -1,14 +1,14 @@
-import { sleep } from '../../internal/timers.ts'
+import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
 import type { SqliteJob } from './job.ts'
 import type { SqliteLedger } from './ledger.ts'
-import { eventsPerTurn, jobsPerTurn, nextTurn, rowsPerTurn, TakeUp, type TakeUpOptions } from './take-up.ts'
+import { eventsPerTurn, jobsPerTurn, rowsPerTurn, TakeUp, type TakeUpOptions } from './take-up.ts'
 
 /** The pause after the file could not be read, in ms. */
 const pauseMs = 1_000
 
 export interface CatchUpOptions extends TakeUpOptions {
-  readonly ledger: Pick<SqliteLedger, 'consider' | 'considerNoMore'>
+  readonly ledger: Pick<SqliteLedger, 'consider' | 'allConsidered'>
   /** Returns the row of an event. */
   readonly rowOf: (key: string) => number | undefined
 }
@@ -18,8 +18,7 @@ export interface CatchUpOptions extends TakeUpOptions {
  * each turn of the event loop. What is accepted or replayed meanwhile is in memory, and is handled behind all of that: so
  * the events of a media keep their order.
  */
-export class CatchUp extends TakeUp {
-  readonly #options: CatchUpOptions
+export class CatchUp extends TakeUp<CatchUpOptions> {
   /** The rows of events that are in the file only, as far as they are listed. */
   readonly #left = new Set<number>()
   #lastListed = 0
@@ -28,11 +27,6 @@ export class CatchUp extends TakeUp {
   /** The jobs that are handled once no event is left. */
   readonly #behind: SqliteJob[] = []
   #isOver = false
-
-  constructor(options: CatchUpOptions) {
-    super(options)
-    this.#options = options
-  }
 
   /** `true` once every event is in memory, and has its place in the order. */
   get isOver(): boolean {
@@ -61,7 +55,7 @@ export class CatchUp extends TakeUp {
   }
 
   #listPage(): void {
-    const { file, jobs } = this.#options
+    const { file, jobs } = this.options
     const rows = file.events.rows(this.#lastListed, rowsPerTurn)
     for (const row of rows) this.#left.add(row)
     this.#lastListed = rows.at(-1) ?? this.#lastListed
@@ -75,7 +69,7 @@ export class CatchUp extends TakeUp {
     try {
       while (!this.#isListed) {
         await nextTurn()
-        if (this.#options.hasStopped()) return
+        if (this.options.hasStopped()) return
         this.#listPage()
       }
     } finally {
@@ -85,7 +79,7 @@ export class CatchUp extends TakeUp {
 
   /** Takes up the others, and goes on trying while the file cannot be read: later events must not overtake them. */
   async #goOn(listed: Promise<void>): Promise<void> {
-    const { logger, hasStopped } = this.#options
+    const { logger, hasStopped } = this.options
     let listing = listed
     while (!this.#isOver && !hasStopped()) {
       try {
@@ -101,7 +95,7 @@ export class CatchUp extends TakeUp {
   }
 
   async #takeUpLeft(): Promise<void> {
-    const { handling, hasStopped } = this.#options
+    const { handling, hasStopped } = this.options
     let taken = 0
     for (const row of this.#left) {
       if (taken++ % eventsPerTurn === 0) await nextTurn()
@@ -118,13 +112,13 @@ export class CatchUp extends TakeUp {
   }
 
   #consider(job: SqliteJob | undefined): void {
-    if (job !== undefined) this.#options.ledger.consider(job)
+    if (job !== undefined) this.options.ledger.consider(job)
   }
 
   #end(): void {
     this.#isOver = true
     this.#behind.length = 0
-    this.#options.ledger.considerNoMore()
+    this.options.ledger.allConsidered()
   }
 
   protected override takeUp(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {
@@ -141,12 +135,12 @@ export class CatchUp extends TakeUp {
 
   override async missing(): Promise<void> {
     if (this.#isOver) return super.missing()
-    this.#options.lookAgain()
+    this.options.lookAgain()
   }
 
   /** Takes up an event before its turn if it waits for a retry: it has lost its place in the order already. */
   takeUpRetry(key: string): SqliteJob | undefined {
-    const { file, rowOf } = this.#options
+    const { file, rowOf } = this.options
     const row = this.#isOver ? undefined : rowOf(key)
     if (row === undefined) return undefined
     const stored = file.events.get(row)
@@ -160,7 +154,7 @@ export class CatchUp extends TakeUp {
 
   /** Counts the unfinished events. Those that are in the file only wait, until it is known that one waits for a retry. */
   counts(): Omit<InboxStats, 'deadLetters'> {
-    const counts = this.#options.jobs.counts()
+    const counts = this.options.jobs.counts()
     if (this.left === 0) return counts
     const times = [counts.oldestWaitingAt, this.#oldestLeftAt()].filter((time) => time !== undefined)
     const [oldestWaitingAt] = times.sort((a, b) => a.getTime() - b.getTime())
@@ -170,7 +164,7 @@ export class CatchUp extends TakeUp {
   #oldestLeftAt(): Date | undefined {
     const [row = 0] = this.#left
     try {
-      return this.#options.file.events.get(row)?.receivedAt
+      return this.options.file.events.get(row)?.receivedAt
     } catch {
       // It is reported in its turn.
       return undefined

@@ -1,4 +1,4 @@
-import { later } from '../../internal/timers.ts'
+import { nextTurn } from '../../internal/timers.ts'
 import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
 import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../shared/event-query.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
@@ -65,7 +65,7 @@ export class SqliteEventReader {
     const found: PlacedRecord[] = []
     let after = query.cursor === undefined ? undefined : readCursor(query.cursor)
     for (let slice = 0; slice < slicesPerPage; slice++) {
-      if (slice > 0) await new Promise<void>((resolve) => later(resolve))
+      if (slice > 0) await nextTurn()
       checkOpen()
       const { rows, next } = this.#slices.read(query, after)
       for (const row of rows) {

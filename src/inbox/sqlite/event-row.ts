@@ -14,7 +14,7 @@ export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly waitsTooLong: boolean
 }
 
-/** The error of an event whose row is there and makes no sense. */
+/** The error of an event whose row cannot be parsed. */
 export class UnreadableEvent extends Error {
   override readonly name = 'UnreadableEvent'
 

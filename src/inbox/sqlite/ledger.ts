@@ -63,8 +63,8 @@ export class SqliteLedger implements Ledger<SqliteJob> {
   }
 
   /** Has to be called once all have been considered. */
-  considerNoMore(): void {
-    this.#suspects?.considerNoMore()
+  allConsidered(): void {
+    this.#suspects?.allConsidered()
   }
 
   /** Ends the search. The attempts that wait for it never start. */

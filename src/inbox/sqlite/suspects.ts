@@ -83,7 +83,7 @@ export class Suspects {
   }
 
   /** Has to be called once all have been considered. */
-  considerNoMore(): void {
+  allConsidered(): void {
     this.#hasAll = true
     this.#schedule()
   }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../internal/logger.ts'
-import { later } from '../../internal/timers.ts'
+import { nextTurn } from '../../internal/timers.ts'
 import type { Handling } from '../shared/handling.ts'
 import type { Jobs } from '../shared/jobs.ts'
 import { UnreadableEvent } from './event-row.ts'
@@ -14,9 +14,6 @@ export const rowsPerTurn = 2_000
 
 /** The number of jobs that are looked at in one turn. */
 export const jobsPerTurn = 5_000
-
-/** Resolves in the next turn of the event loop. */
-export const nextTurn = () => new Promise<void>((resolve) => later(resolve))
 
 /** The parts of the inbox that taking up uses. */
 export interface TakeUpOptions {
@@ -34,13 +31,13 @@ export interface TakeUpOptions {
 }
 
 /** Takes up events of the file that are not in memory: an earlier process left them, or another one replayed them. */
-export class TakeUp {
-  protected readonly options: TakeUpOptions
+export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
+  protected readonly options: Options
   /** The rows of events that cannot be read, which have been reported. */
   readonly #unreadable = new Set<number>()
   #isReading = false
 
-  constructor(options: TakeUpOptions) {
+  constructor(options: Options) {
     this.options = options
   }
 
@@ -103,8 +100,8 @@ export class TakeUp {
   }
 
   /**
-   * Takes up an event, unless its content makes no sense. That is reported once: the event stays in the file, and the others
-   * do not wait for it. Throws when the file cannot be read.
+   * Takes up an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do not
+   * wait for it. Throws when the file cannot be read.
    */
   protected takeUpReadable(row: number): SqliteJob | undefined {
     if (this.#unreadable.has(row)) return undefined

@@ -34,10 +34,10 @@ function search(suspects: readonly SqliteJob[], crashes = 1, mayBeAlive = false,
     onOver: (cleared) => void over.push(cleared),
   })
   for (const job of suspects) search.consider(job)
-  if (hasAll) search.considerNoMore()
+  if (hasAll) search.allConsidered()
   return {
     consider: (job: SqliteJob) => search.consider(job),
-    considerNoMore: () => search.considerNoMore(),
+    allConsidered: () => search.allConsidered(),
     alone,
     over,
     enter(...jobs: SqliteJob[]) {
@@ -100,7 +100,7 @@ describe('the search for the event that made a process crash', () => {
 
   test('goes on until every event is considered, and runs a suspect alone that is considered later', async () => {
     const [jobA, jobB, jobOther, jobAnother] = [jobOf(a), jobOf(b), jobOf(other), jobOf(another)]
-    const { consider, considerNoMore, enter, leave, started, over } = search([jobA], 1, false, 0, false)
+    const { consider, allConsidered, enter, leave, started, over } = search([jobA], 1, false, 0, false)
     enter(jobA)
     await started()
     leave(jobA)
@@ -114,19 +114,19 @@ describe('the search for the event that made a process crash', () => {
     leave(jobB)
     expect(await started()).toEqual([a, other, b, another])
     expect(over).toEqual([])
-    considerNoMore()
+    allConsidered()
     await started()
     expect(over).toEqual([true])
   })
 
   test('runs a suspect that has made a process crash once every event is considered: others go first', async () => {
     const [crashed, fresh, jobOther] = [jobOf(a, 1), jobOf(b), jobOf(other)]
-    const { consider, considerNoMore, enter, leave, started } = search([crashed], 2, false, 0, false)
+    const { consider, allConsidered, enter, leave, started } = search([crashed], 2, false, 0, false)
     enter(crashed, jobOther)
     expect(await started(10_000)).toEqual([other])
     consider(fresh)
     enter(fresh)
-    considerNoMore()
+    allConsidered()
     leave(jobOther)
     expect(await started()).toEqual([other, b])
     leave(fresh)

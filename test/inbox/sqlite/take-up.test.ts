@@ -105,7 +105,7 @@ test('logs that the file cannot be read, and reads it the next time', async () =
   expect(added).toEqual([1, 2])
 })
 
-test('reports an event whose content makes no sense once, and takes up the others', async () => {
+test('reports an event that cannot be parsed once, and takes up the others', async () => {
   const { takeUp, added, get, error, warn } = subject([1, 2])
   const unreadable = new UnreadableEvent(1, new SyntaxError('no JSON'))
   get.mockImplementationOnce(() => {
