@@ -66,9 +66,9 @@ export const takers = {
   },
 
   async byHandWithKeys({ keys = 1 }: Partial<Setup>): Promise<Take> {
-    const { remember, run, take } = await import('./pipeline.ts')
+    const { remember } = await import('./pipeline.ts')
     remember(otherKeys(keys))
-    return ({ body, headers }) => run(take(body, headers['x-signature']))
+    return takers.byHand()
   },
 
   async oursWithKeys({ keys = 1 }: Partial<Setup>): Promise<Take> {

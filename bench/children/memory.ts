@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InboxDefinition } from '../../src/index.ts'
 import { answerWith } from '../child.ts'
-import { type SignedDelivery, signedDelivery, toDelivery } from '../deliveries.ts'
+import { signedDelivery, toDelivery } from '../deliveries.ts'
 import { lruStore, memoryInbox, receiver, sqliteInbox, temporaryFile } from '../ours.ts'
-import { run, take } from '../pipeline.ts'
-import type { Take } from '../takers.ts'
+import { type Take, takers } from '../takers.ts'
 import { tallyOf } from '../tally.ts'
 
 /** Handlers have to take long, for all but the first. */
@@ -63,11 +62,9 @@ const perRunning = (take: Take) =>
     if (calls !== 100_000) throw new Error(`${calls} events are being handled`)
   })
 
-answerWith<MemoryQuestion>((question) => {
-  if (question === 'remembered key') return Promise.resolve(perKey())
+answerWith<MemoryQuestion>(async (question) => {
+  if (question === 'remembered key') return perKey()
   if (question === 'waiting, memory') return perWaiting(memoryInbox(limits))
   if (question === 'waiting, SQLite') return perWaiting(sqliteInbox({ ...limits, path: temporaryFile() }))
-  const ours = receiver()
-  const byHand = ({ body, headers }: SignedDelivery) => run(take(body, headers['x-signature']))
-  return perRunning(question === 'running' ? (delivery) => ours.receive(toDelivery(delivery)) : byHand)
+  return perRunning(await (question === 'running' ? takers.ours() : takers.byHand()))
 })
