@@ -10,11 +10,14 @@ export default {
   ignoreStatic: true,
   incremental: true,
   concurrency: 1,
+  // The tests of an inbox take minutes on a busy machine.
+  dryRunTimeoutMinutes: 30,
   thresholds: { high: 95, low: 90, break: 90 },
   reporters: ['clear-text', 'json'],
   clearTextReporter: { allowEmojis: false, logTests: false, reportTests: false, reportMutants: false, skipFull: true },
   tempDirName: '.mutation',
   ignorePatterns: ['/.ci', '/bench', '/demo', '/dist', '/docs', '/examples'],
-  logLevel: 'warn',
+  // The log of a dry run has the number of tests, and their time.
+  logLevel: process.argv.includes('--dry-run') ? 'info' : 'warn',
   warnings: { slow: false },
 }

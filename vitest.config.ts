@@ -1,44 +1,96 @@
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
-// These run against the package as a user installs it, which is packed and installed once before them.
-const installed = ['test/package/**/*.test.ts', 'test/runtimes/**/*.test.ts', 'test/examples/**/*.test.ts']
+/** What `npm test` leaves to `npm run test:all`. A new test is quick unless it is listed here. */
+const slow = [
+  // Processes that crash, storage that fails, and files that are locked.
+  'test/{inbox,conformance}/**/{crash,crashes,crash-loop,outages,breaks,power-loss,failures,locked,lost-lock}.test.ts',
+  // Redis and Postgres, beyond the contracts and the kills.
+  'test/inbox/{bullmq,postgres}/**/!(kills|transactions).test.ts',
+  'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,opentelemetry/crash}.test.ts',
+  // Every platform as it is deployed.
+  'test/{platforms,queues}/*.test.ts',
+  'test/inbox/durable-object/objects.test.ts',
+  // Many random steps, much load, all defaults, and programs that are started again and again.
+  'test/{inbox/model,emulator/load,emulator/api/model,emulator/sending/outbox-limits}.test.ts',
+  'test/simulation/without-a-fix.test.ts',
+  'test/{docs/defaults,docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
+  'test/conformance/emulated-service.test.ts',
+  // Wrong inboxes, some of which are found by what does not come.
+  'test/contract/wrong-{inboxes,transactions}.test.ts',
+]
 
-// Source is tested without a build.
-const resolve = { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto-node.ts', import.meta.url)) } }
+/** Pages in Chromium. The files of a process share one browser. */
+const pages = ['test/{dashboard,emulator}/page/*.test.ts']
+
+/** Tests of the package as a user installs it, which is built, packed and installed once before them. */
+const installed = ['test/{package,runtimes,examples}/**/*.test.ts']
+
+/** Frameworks that are too large for every `npm ci`, and every inbox on each runtime: one after another. */
+const frameworks = ['test/examples/frameworks/*.test.ts', 'test/runtimes/inboxes.test.ts']
+
+/** Tests that change what the files of a process share: globals, modules, or its one OpenTelemetry SDK. */
+const alone = [
+  'test/opentelemetry/*.test.ts',
+  'test/{verify/web-crypto,adapters/shared/mounted-receiver,support/can-test}.test.ts',
+  // They count the timers of their process, or run all of them.
+  'test/{client/aborting,inbox/shared/replay-all,dashboard/acting/jobs,internal/timers,receiver/closing}.test.ts',
+  'test/{idempotency/leases,idempotency/claims,inbox/memory/timers,adapters/fastify,adapters/close-server}.test.ts',
+  'test/{internal,inbox}/**/workers*.test.ts',
+  'test/simulation/*.test.ts',
+]
+
+/** The folder in which each run leaves a report, for CI to add up. */
+const { TEST_REPORTS: reports } = process.env
 
 export default defineConfig({
   test: {
+    ...(reports !== undefined && {
+      reporters: ['default', 'json'],
+      outputFile: { json: join(reports, `${process.pid}.json`) },
+    }),
     // The tests wait for servers more than they compute, so a machine with two cores runs two files at a time.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      {
-        resolve,
-        test: {
-          name: 'source',
-          include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...installed],
-          // A test that waits for something ends as soon as it has come. On a busy machine that takes longer.
-          setupFiles: 'test/setup.ts',
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-          expect: { poll: { timeout: 10_000 } },
-          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
-        },
-      },
-      {
-        resolve,
-        test: {
-          name: 'installed',
-          include: installed,
-          // They have a run of their own: `npm run test:examples`.
-          exclude: [...configDefaults.exclude, 'test/examples/frameworks/**', 'test/runtimes/inboxes.test.ts'],
-          globalSetup: 'test/package/install.ts',
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-        },
-      },
+      project('quick', {
+        include: ['test/**/*.test.ts'],
+        exclude: [...slow, ...pages, ...installed, ...alone],
+        // Files share their modules, which are loaded once in a process.
+        isolate: false,
+      }),
+      project('alone', { include: alone, exclude: slow }),
+      project('types', {
+        include: [],
+        typecheck: { enabled: true, include: ['test/types/*.test-d.ts'], tsconfig: 'test/types/tsconfig.json' },
+      }),
+      project('slow', { include: slow }),
+      project('pages', { include: pages, isolate: false }),
+      project('installed', { include: installed, exclude: frameworks, globalSetup: 'test/package/install.ts' }),
+      project('frameworks', { include: frameworks, globalSetup: 'test/package/install.ts', fileParallelism: false }),
     ],
   },
 })
+
+function project(
+  name: string,
+  { exclude = [], ...options }: TestProjectInlineConfiguration['test'] & object,
+): TestProjectInlineConfiguration {
+  return {
+    // Source is tested without a build.
+    resolve: { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto-node.ts', import.meta.url)) } },
+    test: {
+      name,
+      exclude: [...configDefaults.exclude, ...exclude],
+      setupFiles: 'test/support/setup.ts',
+      // A test ends as soon as it has what it waits for. These limits end one that hangs, on a busy machine too.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      expect: { poll: { timeout: 60_000 } },
+      // CI makes a second try, and names the test: its machine can stall for longer than any wait.
+      retry: reports === undefined ? 0 : 1,
+      ...options,
+    },
+  }
+}

@@ -5,10 +5,16 @@ import { unlisted } from './survivors.ts'
 
 // Mutates the source, and runs the tests that have to notice: all groups, or those that are named.
 //   npm run mutation -- core sqlite --concurrency 2 --mutate src/verify/secrets.ts
+// With --dry-run, it runs the tests without mutants, as each run does first.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { concurrency: { type: 'string' }, mutate: { type: 'string', multiple: true }, static: { type: 'boolean' } },
+  options: {
+    concurrency: { type: 'string' },
+    mutate: { type: 'string', multiple: true },
+    static: { type: 'boolean' },
+    'dry-run': { type: 'boolean' },
+  },
 })
 
 const names = Object.keys(groups) as GroupName[]
@@ -25,9 +31,11 @@ for (const name of wanted.length > 0 ? wanted : names) {
     mutate: values.mutate ?? [...groups[name].mutate],
     incrementalFile: `.mutation/${name}.json`,
     jsonReporter: { fileName: `.mutation/${name}-report.json` },
+    ...(values['dry-run'] && { dryRunOnly: true }),
     ...(values.static && { ignoreStatic: false }),
     ...(values.concurrency !== undefined && { concurrency: Number(values.concurrency) }),
   }).runMutationTest()
+  if (values['dry-run']) continue
   const minutes = (performance.now() - started) / 60_000
   const strangers = unlisted(mutants)
   console.log(`${name}: ${mutants.length} mutants in ${minutes.toFixed(1)} min, ${strangers.length} survive unlisted`)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Acknowledgement } from '../../src/index.ts'
-import { seeded } from '../seeded.ts'
+import { seeded } from '../support/seeded.ts'
 import { type FuzzedDelivery, fuzzedDelivery } from './fuzz/deliveries.ts'
 import { type FuzzedReceiver, openReceivers } from './fuzz/receivers.ts'
 import type { Part } from './part.ts'

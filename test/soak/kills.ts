@@ -1,12 +1,12 @@
-import { killRun as killOverRedis } from '../inbox/bullmq/kill-run.ts'
+import { killRun as killOverRedis } from '../inbox/bullmq/kill/run.ts'
 import { killRun as killOverObjects } from '../inbox/durable-object/kill/run.ts'
 import { type KillReport, reportText } from '../inbox/kill/judge.ts'
+import { faultsOf, postgresText } from '../inbox/postgres/kill/report.ts'
 import { killRun as killOverPostgres } from '../inbox/postgres/kill/run.ts'
 import { killRun as killOverFile } from '../inbox/sqlite/kill/run.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
-import { faultsOf, postgresText } from './kills/postgres-report.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 import type { Part } from './part.ts'
 
 /** The reasons for a failure that are printed. */

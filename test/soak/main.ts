@@ -27,7 +27,7 @@ const { values, positionals } = parseArgs({
     inboxes: { type: 'string', default: 'memory,sqlite,bullmq,postgres' },
     bodies: { type: 'string', default: '200000' },
     from: { type: 'string', default: '0' },
-    seeds: { type: 'string', default: '200' },
+    seeds: { type: 'string', default: '500' },
     seed: { type: 'string', default: `${Math.floor(Math.random() * 1_000_000)}` },
     'without-transaction': { type: 'boolean', default: false },
   },

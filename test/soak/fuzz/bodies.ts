@@ -1,6 +1,6 @@
 import { eventTypes } from '../../../src/index.ts'
 import { encodePayload, type Payload, samplePayload } from '../../../src/testing/index.ts'
-import { oneOf } from '../../seeded.ts'
+import { oneOf } from '../../support/seeded.ts'
 
 type Random = () => number
 

@@ -1,5 +1,5 @@
 import type { Delivery } from '../../../src/index.ts'
-import { oneOf } from '../../seeded.ts'
+import { oneOf } from '../../support/seeded.ts'
 import { fuzzedBody } from './bodies.ts'
 
 type Random = () => number

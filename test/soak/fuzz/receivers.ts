@@ -16,9 +16,9 @@ import {
   unverified,
   urlToken,
 } from '../../../src/index.ts'
-import { silent } from '../../conformance/subject.ts'
-import { PostgresServer } from '../../postgres/postgres-server.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { silent } from '../../support/silent.ts'
 
 /** Longer than a busy machine holds up a server, in ms: a body has to be answered, however slow that is. */
 const timeoutMs = 60_000

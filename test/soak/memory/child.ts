@@ -5,8 +5,8 @@ import { postgresInbox } from '../../../src/inbox/postgres.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, lruStore, memoryInbox, unverified } from '../../../src/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../../src/testing/index.ts'
-import { silent } from '../../conformance/subject.ts'
-import { seeded } from '../../seeded.ts'
+import { seeded } from '../../support/seeded.ts'
+import { silent } from '../../support/silent.ts'
 import type { FromMeasured, MeasuredInbox, MemoryTask } from './sample.ts'
 
 // Delivers to its own receiver at a steady rate, and measures itself. In process: what grows is the receiver's, and not

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { PostgresServer } from '../../postgres/postgres-server.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
 import type { MeasuredInbox } from './sample.ts'
 
 /** The storage of an inbox. */
