@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest'
+import {
+  anyOf,
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  type MediaEvent,
+  type Receiver,
+  type ReceiverOptions,
+  standardWebhooks,
+  urlToken,
+  type Verifier,
+} from '../../src/index.ts'
+import {
+  deliver,
+  type Signer,
+  signWithBasicAuth,
+  signWithHeaderToken,
+  signWithHmac,
+  signWithStandardWebhooks,
+  signWithUrlToken,
+} from '../../src/testing/index.ts'
+import { until } from '../support/inbox.ts'
+
+const secret = 'url-token-4b81'
+export const url = `/webhooks/media?token=${secret}`
+export const genuine: Partial<ReceiverOptions> = { verify: urlToken({ secret }) }
+/** A payload whose media id is of the wrong type for this version. */
+export const future =
+  '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"A title", "emitted_at":"2026-03-01T12:00:00Z"}'
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+/** Runs something as a later version of this package would, which can parse `future`. */
+export async function upgraded<T>(run: () => Promise<T>): Promise<T> {
+  const parse = JSON.parse
+  JSON.parse = (text: string) => {
+    const value = parse(text)
+    return typeof value?.media_id === 'object' ? { ...value, media_id: value.media_id.id } : value
+  }
+  try {
+    return await run()
+  } finally {
+    JSON.parse = parse
+  }
+}
+
+/** Makes a receiver over a fresh inbox. It is closed with the test. */
+export type OpenReceiver = (options: Partial<ReceiverOptions>) => Promise<Receiver>
+
+/** Opens a receiver whose handler keeps the events that it gets. */
+export async function opened(open: OpenReceiver, options: Partial<ReceiverOptions> = genuine) {
+  const receiver = await open(options)
+  const handled: MediaEvent[] = []
+  receiver.onAny((event) => void handled.push(event))
+  return { receiver, deadLetters: receiver.inbox.deadLetters, handled }
+}
+
+const hmac = { secret, header: 'x-signature' }
+const standard = { secret: `whsec_${btoa('a-standard-webhooks-secret-81c2')}` }
+const password = 'basic-password-5e0d'
+const header = 'header-token-77aa'
+
+/** Every verifier, with a signer that it verifies and the secrets that must not leave it. */
+const verifiers: [string, Verifier, Signer, string[]][] = [
+  ['urlToken in the query', urlToken({ secret }), signWithUrlToken({ secret }), [secret]],
+  ['urlToken in the path', urlToken({ secret, in: 'path' }), signWithUrlToken({ secret, in: 'path' }), [secret]],
+  [
+    'headerToken',
+    headerToken({ secret: header, header: 'x-token' }),
+    signWithHeaderToken({ secret: header, header: 'x-token' }),
+    [header],
+  ],
+  [
+    'basicAuth',
+    basicAuth({ username: 'media', password }),
+    signWithBasicAuth({ username: 'media', password }),
+    [password, btoa(`media:${password}`)],
+  ],
+  ['hmacSignature', hmacSignature(hmac), signWithHmac(hmac), [secret]],
+  ['standardWebhooks', standardWebhooks(standard), signWithStandardWebhooks(standard), [standard.secret.slice(6)]],
+  [
+    'anyOf',
+    anyOf(hmacSignature(hmac), urlToken({ secret: header, in: 'path' })),
+    signWithUrlToken({ secret: header, in: 'path' }),
+    [secret, header],
+  ],
+]
+
+/** Tests what every inbox does that keeps unreadable deliveries. */
+export function checkUnreadable(open: OpenReceiver): void {
+  describe('an unreadable delivery', () => {
+    test('is answered 400, and kept as it was sent', async () => {
+      const { receiver, deadLetters } = await opened(open)
+      const before = Date.now()
+      expect(await deliver(receiver, future, { url })).toMatchObject({ status: 400, outcome: 'malformed' })
+      const [deadLetter] = await deadLetters.list()
+      expect(deadLetter).toMatchObject({
+        event: undefined,
+        attempts: 0,
+        completed: [],
+        failures: [{ handler: 'none', message: 'field media_id: expected a non-empty string' }],
+        unreadable: { reason: 'field media_id: expected a non-empty string' },
+      })
+      expect(deadLetter?.unreadable?.body).toEqual(bytes(future))
+      expect(deadLetter?.receivedAt.getTime()).toBeGreaterThanOrEqual(before)
+      expect(deadLetter?.key).toMatch(/^unreadable:/)
+      expect(await deadLetters.get(deadLetter?.key ?? '')).toEqual(deadLetter)
+      expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, deadLetters: 1 })
+      expect(JSON.stringify(deadLetter)).not.toContain(secret)
+    })
+
+    test.each([
+      ['no UTF-8', new Uint8Array([0x7b, 0xff, 0x00, 0x7d])],
+      ['no JSON', bytes('{"type":')],
+      ['no object', bytes('[]')],
+    ])('is kept where it is %s', async (_, body) => {
+      const { receiver, deadLetters } = await opened(open)
+      expect((await deliver(receiver, body, { url })).status).toBe(400)
+      const [deadLetter] = await deadLetters.list()
+      expect(deadLetter?.unreadable?.body).toEqual(body)
+    })
+
+    test('is kept once, however often the sender repeats it', async () => {
+      const { receiver, deadLetters } = await opened(open)
+      for (let i = 0; i < 4; i++) await deliver(receiver, future, { url })
+      expect(await deadLetters.list()).toHaveLength(1)
+    })
+
+    test('is not kept where it was not verified', async () => {
+      const { receiver, deadLetters } = await opened(open)
+      expect((await deliver(receiver, future, { url: '/webhooks/media?token=wrong' })).status).toBe(401)
+      expect(await deadLetters.list()).toEqual([])
+    })
+
+    test('is answered 400 where it cannot be kept, too', async () => {
+      const { receiver } = await opened(open)
+      await receiver.inbox.close()
+      expect((await deliver(receiver, future, { url })).status).toBe(400)
+    })
+
+    test('stays when it is replayed and still cannot be parsed', async () => {
+      const { receiver, deadLetters } = await opened(open)
+      await deliver(receiver, future, { url })
+      const [deadLetter] = await deadLetters.list()
+      await expect(deadLetters.replay(deadLetter?.key ?? '')).rejects.toMatchObject({ code: 'malformed' })
+      expect(await deadLetters.list()).toEqual([deadLetter])
+    })
+
+    test('is handled once when it is replayed after an upgrade', async () => {
+      const { receiver, deadLetters, handled } = await opened(open)
+      await deliver(receiver, future, { url })
+      const [deadLetter] = await deadLetters.list()
+      const key = deadLetter?.key ?? ''
+      expect(await upgraded(async () => deadLetters.replay(key))).toBe(true)
+      await until(async () => handled.length === 1)
+      expect(handled[0]).toMatchObject({ type: 'encoding.finished', mediaId: 'm1', title: 'A title' })
+      expect(await deadLetters.list()).toEqual([])
+      expect(await deadLetters.replay(key)).toBe(false)
+      expect(await upgraded(async () => deliver(receiver, future, { url }))).toMatchObject({ outcome: 'duplicate' })
+      expect(handled).toHaveLength(1)
+    })
+
+    test('is handled once when two callers replay it at the same time', async () => {
+      const { receiver, deadLetters, handled } = await opened(open)
+      await deliver(receiver, future, { url })
+      const key = (await deadLetters.list())[0]?.key ?? ''
+      const replays = await upgraded(() => Promise.all([deadLetters.replay(key), deadLetters.replay(key)]))
+      expect(replays.toSorted()).toEqual([false, true])
+      await until(async () => handled.length === 1)
+      const stats = async () => receiver.inbox.stats()
+      await until(async () => (await stats()).waiting + (await stats()).running === 0)
+      expect(handled).toHaveLength(1)
+    })
+
+    test('becomes an event with the key that its header names', async () => {
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey: { header: 'x-event-id' } })
+      await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })
+      const [deadLetter] = await deadLetters.list()
+      await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))
+      await until(async () => handled.length === 1)
+      expect(handled[0]?.key).toBe('id-1')
+    })
+
+    test.each(verifiers)('holds no secret of %s, and neither do logs and reports', async (_, verify, sign, secrets) => {
+      const seen: unknown[] = []
+      const log = (...line: unknown[]) => void seen.push(line)
+      const logger = { debug: log, info: log, warn: log, error: log }
+      const hooks = { delivery: (report: object) => void seen.push(report) }
+      const { receiver, deadLetters } = await opened(open, { verify, logger, hooks })
+      expect((await deliver(receiver, future, { url: '/webhooks/media', sign })).status).toBe(400)
+      const kept = await deadLetters.list()
+      expect(kept).toHaveLength(1)
+      const text = JSON.stringify([kept, seen], (_key, value) => (value instanceof Error ? `${value}` : value))
+      for (const each of secrets) expect(text).not.toContain(each)
+    })
+
+    test('is handled with the key of its payload where eventKey is a function that reads headers', async () => {
+      const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => `${headers.get('x-event-id')}`
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
+      for (const id of ['m1', 'm2']) {
+        await deliver(receiver, future.replace('"m1"', `"${id}"`), { url, headers: { 'x-event-id': id } })
+      }
+      const kept = await deadLetters.list()
+      expect(kept).toHaveLength(2)
+      for (const { key } of kept) expect(await upgraded(async () => deadLetters.replay(key))).toBe(true)
+      await until(async () => handled.length === 2)
+      expect(handled.map(({ mediaId }) => mediaId).toSorted()).toEqual(['m1', 'm2'])
+      expect(await deadLetters.list()).toEqual([])
+    })
+
+    test('is handled where eventKey is a function that returns a header, which is missing then', async () => {
+      const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => headers.get('x-event-id') as string
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
+      await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })
+      const [deadLetter] = await deadLetters.list()
+      expect(await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))).toBe(true)
+      await until(async () => handled.length === 1)
+    })
+
+    test('can be discarded', async () => {
+      const { receiver, deadLetters } = await opened(open)
+      await deliver(receiver, future, { url })
+      const [deadLetter] = await deadLetters.list()
+      expect(await deadLetters.discard(deadLetter?.key ?? '')).toBe(true)
+      expect(await deadLetters.list()).toEqual([])
+    })
+  })
+}

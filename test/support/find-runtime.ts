@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { canTest } from './can-test.ts'
+
+const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
+
+/** Where the npm package of each runtime keeps its binary. Bun's install script, where it runs, moves the binary. */
+const binaries = {
+  bun: ['bun/bin/bun.exe', '@oven/*/bin/bun'],
+  deno: ['@deno/*/deno'],
+  workerd: ['@cloudflare/*/bin/workerd'],
+} as const
+
+/** Finds the binary of a runtime. Returns `undefined` if its tests are skipped, because none runs on this machine. */
+export function findRuntime(name: keyof typeof binaries): string | undefined {
+  const binary = binaries[name].flatMap(matching).find(runs)
+  canTest(binary !== undefined, `${name} does not run here`, 'run npm ci')
+  return binary
+}
+
+/** Lists the files that match a pattern, in which a star stands for the folder of a platform. */
+function matching(pattern: string): string[] {
+  const [scope = '', path] = pattern.split('/*/')
+  if (path === undefined) return [join(modules, pattern)]
+  const folder = join(modules, scope)
+  return existsSync(folder) ? readdirSync(folder).map((platform) => join(folder, platform, path)) : []
+}
+
+function runs(binary: string): boolean {
+  try {
+    execFileSync(binary, ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,14 @@
+import type { Handle, HandlerName, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
+import type { Logger } from '../../src/internal/logger.ts'
+import { silent } from './silent.ts'
+
+/** One array, since another one would be published as a change. */
+const none: readonly HandlerName[] = []
+
+/** Opens an inbox that handles its events with the function. It can parse no unreadable delivery. */
+export function openWith(definition: InboxDefinition, handle: Handle, logger: Logger = silent): Inbox {
+  const parse = () => {
+    throw new Error('this test has no unreadable deliveries')
+  }
+  return definition.open({ handle, handlersOf: () => [], handlers: () => none, parse, logger, observe() {} })
+}
