@@ -24,7 +24,7 @@ interface EventFields {
   readonly key: string
   /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
-  /** The time at which the service emitted it, to the millisecond; the exact string is in `payload`. */
+  /** The time at which the service emitted it, to the millisecond; what was sent is in `payload`. */
   readonly emittedAt?: Date | undefined
   readonly mediaId: string
   readonly mediaType?: MediaType | undefined
@@ -35,6 +35,12 @@ interface EventFields {
   readonly userId?: string | undefined
   /** `true` for the service's test delivery (`webhook.check`), whose media id is the nil UUID. */
   readonly test: boolean
+  /**
+   * The fields that were sent as another JSON type than expected, such as `['qualities']`, with `data.` before the name in
+   * an envelope. It is empty as a rule. A field whose meaning is obvious was read, any other is `undefined`: what was sent
+   * is in `payload`.
+   */
+  readonly issues: readonly string[]
   /** The JSON object as sent, unknown fields included. */
   readonly payload: Readonly<Record<string, unknown>>
 }

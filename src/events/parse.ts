@@ -25,7 +25,8 @@ export function parseEvent(
   eventId: string | undefined,
   source: EventKeySource | undefined,
 ): MaybePromise<MediaEvent> {
-  const payload = body instanceof Uint8Array ? parseJsonObject(body) : checkJsonObject(body.parsed)
+  // What another parser made belongs to the application, which may change it: the event has a copy.
+  const payload = body instanceof Uint8Array ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const wire = readWireEvent(payload)
   const id = (typeof source === 'object' && delivery?.headers.get(source.header)) || eventId
   const key = id ? givenKey(id) : payloadKey(wire, body)
@@ -42,7 +43,9 @@ async function withKeyFrom(
 ): Promise<MediaEvent> {
   const event = await parsed
   try {
-    return { ...event, key: await givenKey(source(event, delivery as Delivery)) }
+    const key = source(event, delivery as Delivery)
+    if (isPromise(key)) throw asyncKey(key)
+    return Object.freeze({ ...event, key: await givenKey(key) })
   } catch (error) {
     // A function that reads the delivery fails without it, so the default key stays: a constant would merge many
     // events.
@@ -51,17 +54,26 @@ async function withKeyFrom(
   }
 }
 
+function asyncKey(key: Promise<unknown>): WebhookError {
+  // Its rejection would end the process.
+  key.then(undefined, () => {})
+  return new WebhookError('internal', 'the receiver failed', {
+    cause: 'eventKey returned a promise: it has to return a string, and cannot be async',
+  })
+}
+
 /** The longest key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
 const maxKeyLength = 256
 
 /**
- * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry repeats `emitted_at` to
- * the nanosecond, so its raw text is part of the key. Without it the key is a hash of the body's own bytes, since
- * different JSON can parse to the same number.
+ * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry was observed to repeat
+ * `emitted_at` to the nanosecond, so its raw text is part of the key. Without it, or with a field of another JSON type,
+ * the key is a hash of the body's own bytes, since different JSON can parse to the same number.
  */
 function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
-  const { type, mediaId, userId = '', emittedAt, qualities = '', status = '' } = event
-  if (emittedAt === undefined) return hashed(body instanceof Uint8Array ? body : JSON.stringify(body.parsed))
+  const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
+  if (emittedAt === undefined || issues.length > 0)
+    return hashed(body instanceof Uint8Array ? body : JSON.stringify(body.parsed))
   // JSON makes the list unambiguous, and escapes lone surrogates, which would otherwise all be alike in UTF-8.
   return bounded(JSON.stringify([type, mediaId, userId, emittedAt, qualities, status]))
 }
@@ -89,6 +101,7 @@ const hashText = (digest: string): string => `sha256:${digest}`
 /** The media id of the service's test delivery. */
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
+/** Makes the event. All of its handlers get the same object, so it is frozen, with its lists and the top of its payload. */
 function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
@@ -97,19 +110,21 @@ function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaE
     emittedAt: readTime(wire.emittedAt),
     mediaId: wire.mediaId,
     mediaType: wire.mediaType,
-    qualities: readQualities(wire.qualities),
+    qualities: Object.freeze(readQualities(wire.qualities)),
     title: wire.title,
     status: wire.status,
     userId: wire.userId,
     test: wire.mediaId === nilMediaId,
-    payload,
+    issues: Object.freeze(wire.issues),
+    payload: Object.freeze(payload),
   }
-  return wire.type === 'partial.finished' ? { ...fields, type: wire.type, quality: fields.qualities[0] } : fields
+  return Object.freeze(
+    wire.type === 'partial.finished' ? { ...fields, type: wire.type, quality: fields.qualities[0] } : fields,
+  )
 }
 
-const readQualities = (text = ''): readonly string[] =>
-  text
-    .split(',')
+const readQualities = (sent: string | readonly string[] = ''): readonly string[] =>
+  (typeof sent === 'string' ? sent.split(',') : sent)
     .map((name) => name.trim())
     .filter(Boolean)
     // `filter` leaves spare room in its array. The copy has none: a waiting event takes 100 bytes less.
@@ -120,8 +135,16 @@ const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
 // Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
 // formats. A time that cannot be parsed is no reason to lose the event: it stays in the payload.
-function readTime(text: string | undefined): Date | undefined {
-  if (text === undefined || !rfc3339.test(text)) return undefined
-  const date = new Date(text)
+function readTime(sent: string | number | undefined): Date | undefined {
+  if (typeof sent === 'number') return readEpoch(sent)
+  if (sent === undefined || !rfc3339.test(sent)) return undefined
+  const date = new Date(sent)
   return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+// From September 2001 to the year 5138, seconds and milliseconds since the epoch cannot be confused. Any other number is
+// probably no such time.
+function readEpoch(number: number): Date | undefined {
+  if (number >= 1e9 && number < 1e11) return new Date(number * 1_000)
+  return number >= 1e12 && number < 1e14 ? new Date(number) : undefined
 }

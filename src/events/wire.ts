@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { $ZodObjectJIT } from 'zod/v4/core'
 import { WebhookError } from '../errors.ts'
-import type { JsonObject } from '../internal/json.ts'
+import { isObject, type JsonObject } from '../internal/json.ts'
 import { eventTypes } from './catalogue.ts'
 
 /** The fields of either wire format under one set of names. A field that is absent, null or empty is `undefined`. */
@@ -9,23 +9,24 @@ export interface WireEvent {
   readonly format: 'flat' | 'envelope'
   readonly type: string
   readonly mediaId: string
-  readonly emittedAt: string | undefined
+  readonly emittedAt: string | number | undefined
   readonly mediaType: string | undefined
-  readonly qualities: string | undefined
+  readonly qualities: string | readonly string[] | undefined
   readonly title: string | undefined
   readonly status: string | undefined
   readonly userId: string | undefined
+  /** The fields that were sent as another JSON type. */
+  readonly issues: readonly string[]
 }
 
-// A tolerant reader: it accepts unknown fields and unknown words, and rejects only a payload that lacks a required
-// field or has a known field of another JSON type. Null and the empty string count as absent.
+// A tolerant reader: it accepts unknown fields, unknown words and fields of another JSON type, and rejects only a payload
+// without a type or a media id. Null and the empty string count as absent.
 const text = z.nullish(z.string())
-// Not minLength, which zod applies to any value with a length, also to one that fails to convert to a number.
-const required = z.string().check(z.refine((text: string) => text !== ''))
 
 /** The fields that both formats have, spelled as in the flat one. */
 const common = {
   emitted_at: text,
+  media_id: text,
   media_type: text,
   qualities: text,
   title: text,
@@ -37,20 +38,29 @@ const common = {
 const compiled = <Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape> =>
   new $ZodObjectJIT({ type: 'object', shape }) as z.core.$ZodObject<Shape>
 
-const flat = compiled({ type: required, media_id: required, ...common })
+const flatFields = { type: text, ...common }
 
 // The SDK's sample receiver reads `{event, data: {videoId}}`; the spelling of its other fields is unknown.
-const data = compiled({
+const envelopeFields = {
   ...common,
-  media_id: text,
   mediaId: text,
   video_id: text,
   videoId: text,
   emittedAt: text,
   mediaType: text,
   userId: text,
-})
-const envelope = compiled({ event: required, data })
+}
+
+const flat = compiled(flatFields)
+const enveloped = compiled(envelopeFields)
+
+type TimeName = 'emitted_at' | 'emittedAt'
+type TextName = Exclude<keyof typeof flatFields | keyof typeof envelopeFields, TimeName | 'qualities'>
+
+/** The fields of a payload. One of another JSON type has its reading, or is `undefined`. */
+type Fields = { readonly [name in TextName]?: string | null } & {
+  readonly [name in TimeName]?: string | number | null
+} & { readonly qualities?: string | readonly string[] | null }
 
 /**
  * Reads a payload in either wire format. One with a string `type` is flat.
@@ -62,22 +72,33 @@ export function readWireEvent(payload: JsonObject): WireEvent {
 }
 
 function readFlat(payload: JsonObject): WireEvent {
-  const fields = check(flat, payload)
-  return toWireEvent('flat', fields.type, fields.media_id, fields)
+  const { fields, issues } = readFields(flat, payload)
+  if (!fields.type) throw malformedField('type', 'a non-empty string')
+  if (!fields.media_id) throw malformedField('media_id', 'a non-empty string')
+  return toWireEvent('flat', fields.type, fields.media_id, fields, issues)
 }
 
-function readEnvelope(payload: JsonObject): WireEvent {
-  const { event, data } = check(envelope, payload)
-  const mediaId = data.videoId || data.video_id || data.mediaId || data.media_id
+function readEnvelope({ event, data }: JsonObject): WireEvent {
+  if (!isObject(data) || Array.isArray(data)) throw malformedField('data', 'an object')
+  const { fields, issues } = readFields(enveloped, data)
+  const mediaId = fields.videoId || fields.video_id || fields.mediaId || fields.media_id
   if (!mediaId) throw malformedField('data.videoId', 'a non-empty string')
-  return toWireEvent('envelope', dottedNames.get(event) ?? event, mediaId, data)
+  const type = dottedNames.get(event as string) ?? (event as string)
+  return toWireEvent(
+    'envelope',
+    type,
+    mediaId,
+    fields,
+    issues.map((name) => `data.${name}`),
+  )
 }
 
 const toWireEvent = (
   format: WireEvent['format'],
   type: string,
   mediaId: string,
-  fields: Partial<z.output<typeof data>>,
+  fields: Fields,
+  issues: readonly string[],
 ): WireEvent => ({
   format,
   type,
@@ -88,6 +109,7 @@ const toWireEvent = (
   title: fields.title || undefined,
   status: fields.status || undefined,
   userId: fields.user_id || fields.userId || undefined,
+  issues,
 })
 
 /** The names of the subscription flags, which an envelope may use. */
@@ -95,13 +117,29 @@ const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.repla
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-function check<Schema extends z.core.$ZodType>(schema: Schema, payload: JsonObject): z.output<Schema> {
-  const result = z.safeParse(schema, payload)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  const field = issue?.path.join('.') ?? ''
-  const isRequired = ['type', 'media_id'].includes(field)
-  throw malformedField(field, field === 'data' ? 'an object' : isRequired ? 'a non-empty string' : 'a string')
+const noIssues: readonly string[] = Object.freeze([])
+
+/** Reads the fields, and names those of another JSON type. */
+function readFields(schema: z.core.$ZodObject, object: JsonObject): { fields: Fields; issues: readonly string[] } {
+  const result = z.safeParse(schema, object)
+  if (result.success) return { fields: result.data as Fields, issues: noIssues }
+  const issues = result.error.issues.map(({ path }) => String(path[0]))
+  const readings = Object.keys(schema._zod.def.shape).map((name) => [
+    name,
+    issues.includes(name) ? readOtherType(name, object[name]) : object[name],
+  ])
+  return { fields: Object.fromEntries(readings), issues }
+}
+
+/** Reads a field of another JSON type where its meaning is obvious. */
+function readOtherType(name: string, value: unknown): unknown {
+  if (typeof value === 'number') {
+    if (/^emitted/.test(name)) return value
+    // A larger integer has lost digits, and could name another media item.
+    return /id$/i.test(name) && Number.isSafeInteger(value) ? String(value) : undefined
+  }
+  const isListOfNames = name === 'qualities' && Array.isArray(value) && value.every((each) => typeof each === 'string')
+  return isListOfNames ? value : undefined
 }
 
 const malformedField = (field: string, expected: string): WebhookError =>

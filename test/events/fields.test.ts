@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { envelope, eventOf, flat, mediaId, rejectionOf } from './fixture.ts'
+import { envelope, eventOf, flat, mediaId, rejectionOf } from './received.ts'
 
 const marker = 'value-marker-71c3'
 const wrongTypes: [what: string, value: unknown][] = [
-  ['a number', 71_309_115],
-  ['zero', 0],
+  ['a number with a fraction', 71_309_115.5],
   ['a boolean', false],
   ['an object', { marker }],
   ['a list', [marker]],
@@ -37,10 +36,16 @@ describe.each(optional)('the field %s', (wire, property, camelCase) => {
     }
   })
 
-  test.each(wrongTypes)('is malformed when it is %s', async (_, value) => {
-    expect(await rejectionOf({ ...flat, [wire]: value })).toBe(malformedField(wire, 'a string'))
-    expect(await rejectionOf(envelope({ [wire]: value }))).toBe(malformedField(`data.${wire}`, 'a string'))
-    expect(await rejectionOf(envelope({ [camelCase]: value }))).toBe(malformedField(`data.${camelCase}`, 'a string'))
+  test.each(wrongTypes)('is undefined and an issue when it is %s', async (_, value) => {
+    for (const [payload, name] of [
+      [{ ...flat, [wire]: value }, wire],
+      [envelope({ [wire]: value }), `data.${wire}`],
+      [envelope({ [camelCase]: value }), `data.${camelCase}`],
+    ] as const) {
+      const event = await eventOf(payload)
+      expect(event).toHaveProperty(property, undefined)
+      expect(event).toMatchObject({ mediaId, issues: [name], payload })
+    }
   })
 })
 
@@ -60,14 +65,27 @@ describe('the field qualities', () => {
     expect((await eventOf(envelope({ qualities }))).qualities).toEqual(read)
   })
 
-  test.each(wrongTypes)('is malformed when it is %s', async (_, qualities) => {
-    expect(await rejectionOf({ ...flat, qualities })).toBe(malformedField('qualities', 'a string'))
-    expect(await rejectionOf(envelope({ qualities }))).toBe(malformedField('data.qualities', 'a string'))
+  test.each<[unknown, readonly string[]]>([
+    [
+      ['360p', '720p'],
+      ['360p', '720p'],
+    ],
+    [[' 360p ', ''], ['360p']],
+    [[], []],
+    [['360p', 720], []],
+    [[['360p']], []],
+    [{ marker }, []],
+    [360, []],
+    [true, []],
+  ])('is an issue, and read if it is a list of names: %j', async (qualities, read) => {
+    expect(await eventOf({ ...flat, qualities })).toMatchObject({ qualities: read, issues: ['qualities'] })
+    expect(await eventOf(envelope({ qualities }))).toMatchObject({ qualities: read, issues: ['data.qualities'] })
   })
 
   test.each([
     ['360p', '360p'],
     ['720p,360p', '720p'],
+    [['720p'], '720p'],
     ['', undefined],
     [null, undefined],
     [undefined, undefined],
@@ -88,7 +106,7 @@ describe('the field qualities', () => {
 })
 
 describe('a required field', () => {
-  test.each(['type', 'media_id'])('%s is malformed when it is absent or not a string', async (field) => {
+  test.each(['type', 'media_id'])('%s is malformed when it is absent or cannot be read', async (field) => {
     for (const value of [undefined, null, '', ...wrongTypes.map(([, value]) => value)]) {
       expect(await rejectionOf({ ...flat, [field]: value })).toBe(malformedField(field, 'a non-empty string'))
     }
@@ -101,7 +119,7 @@ describe('a required field', () => {
       expect(await eventOf({ event: 'encoding.finished', data: others })).toMatchObject({ mediaId })
       for (const [, value] of wrongTypes) {
         const payload = { event: 'encoding.finished', data: { [name]: value } }
-        expect(await rejectionOf(payload)).toBe(malformedField(`data.${name}`, 'a string'))
+        expect(await rejectionOf(payload)).toBe(malformedField('data.videoId', 'a non-empty string'))
       }
     }
   })
@@ -124,6 +142,47 @@ describe('a required field', () => {
 
   test('may be any string, white space included', async () => {
     expect(await eventOf({ type: ' ', media_id: ' ' })).toMatchObject({ type: ' ', mediaId: ' ' })
+  })
+})
+
+describe('an id that is a number', () => {
+  test.each([0, 42, -1, Number.MAX_SAFE_INTEGER])('is its text: %d', async (id) => {
+    const flatEvent = await eventOf({ ...flat, media_id: id, user_id: id })
+    expect(flatEvent).toMatchObject({ mediaId: `${id}`, userId: `${id}`, issues: ['media_id', 'user_id'] })
+    for (const name of ['videoId', 'video_id', 'mediaId', 'media_id']) {
+      const event = await eventOf({ event: 'encoding.finished', data: { [name]: id } })
+      expect(event).toMatchObject({ mediaId: `${id}`, issues: [`data.${name}`] })
+    }
+  })
+
+  test('is not read if it is too large to be exact', async () => {
+    const beyond = '{"type":"a","media_id":9007199254740993}'
+    expect(await rejectionOf(beyond)).toBe(malformedField('media_id', 'a non-empty string'))
+  })
+})
+
+test('a field that only the envelope has is not read from a flat payload, also if another field is of another type', async () => {
+  const unknown = { emittedAt: { toString: { toJSON: 1 } }, userId: {}, mediaType: 1 }
+  const event = await eventOf({ ...flat, user_id: ['%s'], ...unknown })
+  expect(event).toMatchObject({ issues: ['user_id'], payload: unknown })
+  expect([event.emittedAt, event.userId, event.mediaType]).toEqual([undefined, undefined, undefined])
+})
+
+describe('the issues of an event', () => {
+  test('are empty if every field is text, absent, null or empty', async () => {
+    for (const payload of [flat, { ...flat, title: null, status: '', extra: 7 }, envelope({ title: null })])
+      expect((await eventOf(payload)).issues).toEqual([])
+  })
+
+  test('name every field of another JSON type', async () => {
+    const { issues } = await eventOf({ ...flat, media_type: 1, title: {}, status: [], extra: 1 })
+    expect(issues.toSorted()).toEqual(['media_type', 'status', 'title'])
+  })
+
+  test('do not hide another spelling of the field', async () => {
+    const event = await eventOf(envelope({ user_id: {}, userId: 'u1', videoId: mediaId, media_id: [] }))
+    expect(event).toMatchObject({ mediaId, userId: 'u1' })
+    expect(event.issues.toSorted()).toEqual(['data.media_id', 'data.user_id'])
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { eventTypes } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { envelope, eventOf, flat, mediaId, rejectionOf } from './fixture.ts'
+import { envelope, eventOf, flat, mediaId, rejectionOf } from './received.ts'
 
 describe.each(eventTypes)('%s', (type) => {
   test('is the same event in both formats', async () => {

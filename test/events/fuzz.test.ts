@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Acknowledgement, createReceiver, eventTypes, unverified } from '../../src/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
+import { silent } from '../support/silent.ts'
 
 const receiver = createReceiver({
   verify: unverified(),
-  logger: { debug() {}, info() {}, warn() {}, error() {} },
+  logger: silent,
 }).onAny(() => {})
 
 /** The status of each outcome that a POST of JSON can have. */
@@ -28,7 +29,7 @@ async function statusOf(body: Uint8Array | string): Promise<number> {
 }
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
-const isOptional = (value: unknown) => value === undefined || value === null || typeof value === 'string'
+const isId = (value: unknown) => isText(value) || Number.isSafeInteger(value)
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -41,10 +42,9 @@ function isPayload(value: unknown): boolean {
   if (!isObject(value)) return false
   const { type, event, data } = value
   if (isText(type) || !isText(event)) {
-    return isText(type) && isText(value['media_id']) && optional.every((field) => isOptional(value[field]))
+    return isText(type) && isId(value['media_id'])
   }
-  if (!isObject(data)) return false
-  return enveloped.every((field) => isOptional(data[field])) && mediaIds.some((field) => isText(data[field]))
+  return isObject(data) && mediaIds.some((field) => isId(data[field]))
 }
 
 function parsed(bytes: Uint8Array): unknown {
@@ -58,7 +58,7 @@ function parsed(bytes: Uint8Array): unknown {
 const expected = (value: unknown) => (isPayload(value) ? 200 : 400)
 
 // Each test makes hundreds of deliveries, which a busy machine does not finish in the default 5 s.
-describe('for every input', { timeout: 30_000 }, () => {
+describe('for every input', () => {
   test('any bytes are acknowledged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { parseEvent } from '../../src/events/parse.ts'
 import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
-import { eventOf, flat, receive } from './fixture.ts'
+import { untyped } from '../support/untyped.ts'
+import { eventOf, flat, receive } from './received.ts'
 
 const marker = 'error-marker-2d1f'
 
@@ -24,6 +25,16 @@ describe('eventKey as a function', () => {
     expect(event?.key).toBe(`${key} id-1 /hook`)
   })
 
+  test('can leave out the time, for a sender whose retries do not repeat it', async () => {
+    const first = { ...flat, emitted_at: '2026-03-01T12:00:00Z' }
+    const retry = { ...flat, emitted_at: '2026-03-01T12:00:03Z' }
+    const withoutTime: EventKeySource = ({ type, mediaId, userId, qualities, status }) =>
+      JSON.stringify([type, mediaId, userId, qualities, status])
+    expect((await eventOf(retry)).key).not.toBe((await eventOf(first)).key)
+    const options = { eventKey: withoutTime }
+    expect((await eventOf(retry, options)).key).toBe((await eventOf(first, options)).key)
+  })
+
   test('has its long keys hashed', async () => {
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(256) })).key).toBe('k'.repeat(256))
     expect((await eventOf(flat, { eventKey: () => 'k'.repeat(257) })).key).toMatch(/^sha256:[0-9a-f]{64}$/)
@@ -43,13 +54,23 @@ describe('eventKey as a function', () => {
     ['nothing', undefined],
     ['an empty string', ''],
     ['a number', 7],
-    ['a promise', Promise.resolve(marker)],
     ['an object', { marker }],
   ])('leads to 500 when it returns %s, and the report says why', async (_, key) => {
     const { acknowledgement, report } = await answerWithKey(() => key as string)
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
     expect(report.reason).toBe('eventKey has to return a non-empty string')
+  })
+
+  // An unhandled rejection would fail the run.
+  test.each([
+    ['resolves', async () => marker],
+    ['rejects', async () => Promise.reject(new Error(marker))],
+  ])('leads to 500 when it is async and %s, and the report says why', async (_, key) => {
+    const { acknowledgement, report } = await answerWithKey(untyped(key))
+    expect(acknowledgement.status).toBe(500)
+    expect(JSON.parse(acknowledgement.body)).toEqual(internal)
+    expect(report.reason).toBe('eventKey returned a promise: it has to return a string, and cannot be async')
   })
 })
 
@@ -68,11 +89,15 @@ describe('eventKey as a header', () => {
     expect(await keyWith({ 'x-event-id': '' })).toBe(key)
   })
 
-  test('falls back on the event id of the verifier', async () => {
+  test.each<[string, string, Record<string, string>]>([
+    ['comes before the event id of the verifier', 'id-1', { 'x-event-id': 'id-1' }],
+    ['falls back on the event id of the verifier if the header is missing', 'signed-id', {}],
+    ['falls back on the event id of the verifier if the header is empty', 'signed-id', { 'x-event-id': '' }],
+  ])('%s', async (_, key, headers) => {
     const signed: Verification = { verified: true, eventId: 'signed-id' }
     const verify = { name: 'mine', needsBytes: false, verify: () => signed }
-    const { event } = await receive(flat, { eventKey, verify })
-    expect(event?.key).toBe('signed-id')
+    const { event } = await receive(flat, { eventKey, verify }, { headers })
+    expect(event?.key).toBe(key)
   })
 
   test('hashes a long id', async () => {
@@ -90,5 +115,6 @@ describe('an unreadable delivery that is parsed again, without its headers,', ()
   test('gets its key from a function that needs no delivery, and keeps its id where the function needs one', async () => {
     expect((await parse(({ mediaId }) => mediaId)).key).toBe(flat.media_id)
     expect((await parse((_, { url }) => url)).key).toBe('id-7')
+    expect((await parse(untyped(async () => Promise.reject(new Error(marker))))).key).toBe('id-7')
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseEvent } from '../../src/events/parse.ts'
 import { encodePayload, type Payload, samplePayload } from '../../src/testing/index.ts'
-import { envelope, eventOf, flat } from './fixture.ts'
+import { envelope, eventOf, flat } from './received.ts'
 
 const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new Uint8Array() }
 
@@ -170,5 +170,29 @@ describe('without emitted_at, the event key', () => {
       }),
       { numRuns: 200 },
     )
+  })
+})
+
+describe('with a field of another JSON type, the event key', () => {
+  const values = ['a', 'b', ['a'], ['b'], ['a', 'b'], 'a,b', ['a,b'], 1, 2, '1', true, {}, { a: 1 }, [[]], [{}]]
+
+  test.each(['user_id', 'emitted_at', 'qualities', 'status'])('differs if %s differs', async (field) => {
+    const keys = await Promise.all(values.map((value) => keyOf({ ...sample, [field]: value })))
+    expect(new Set(keys).size).toBe(values.length)
+  })
+
+  test('distinguishes a media id from its text', async () => {
+    expect(await keyOf({ ...sample, media_id: 42 })).not.toBe(await keyOf({ ...sample, media_id: '42' }))
+  })
+
+  test('distinguishes numbers that JSON.parse rounds to the same', async () => {
+    const at = async (time: string) => (await eventOf(`{"type":"a","media_id":"m","emitted_at":${time}}`)).key
+    expect(await at('1772366400.1234567891')).not.toBe(await at('1772366400.1234567892'))
+    expect(await at('1772366400.1234567891')).toBe(await at('1772366400.1234567891'))
+  })
+
+  test('is the same for every retry', async () => {
+    const payload = { ...sample, qualities: ['360p', '720p'] }
+    expect(await keyOf({ ...payload })).toBe(await keyOf(payload))
   })
 })
