@@ -39,6 +39,7 @@ export type {
   CloseOptions,
   CloseReport,
   Handle,
+  HandlerName,
   HandlingResult,
   ImmediateResult,
   Inbox,

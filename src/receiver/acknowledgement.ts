@@ -6,8 +6,8 @@ export type RejectionCode = Exclude<
   'invalid_option' | 'invalid_transaction' | 'timeout' | 'lease_lost'
 >
 
-/** The outcome of a delivery: one of the four successes, or the code of its rejection. */
-export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'handled' | RejectionCode
+/** The outcome of a delivery: one of the five successes, or the code of its rejection. */
+export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled' | RejectionCode
 
 /** The HTTP answer to a delivery. */
 export interface Acknowledgement {
@@ -48,16 +48,17 @@ const headersOf = (body: string) => ({
 })
 
 // Exactly 200: the service's test delivery counts no other status as success.
-function success(outcome: 'accepted' | 'duplicate' | 'ignored' | 'handled'): Acknowledgement {
+function success(outcome: Exclude<DeliveryOutcome, RejectionCode>): Acknowledgement {
   const body = JSON.stringify({ status: outcome })
   return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
 }
 
-/** The acknowledgements of the four successes. */
+/** The acknowledgements of the five successes. */
 export const acknowledged = {
   accepted: success('accepted'),
   duplicate: success('duplicate'),
   ignored: success('ignored'),
+  test: success('test'),
   handled: success('handled'),
 } as const
 

@@ -58,7 +58,8 @@ export interface ReceiverOptions<Additions = unknown> {
    */
   readonly maxBodyBytes?: number
   /**
-   * The time that the body of a delivery may take to arrive, in ms. After that, it is answered 400 `incomplete`.
+   * The time that the body of a delivery may take to arrive, in ms. After that, it is answered 400 `incomplete`. A
+   * verifier that returns a promise has the same time. After that, the delivery is answered 503 `unavailable`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number
@@ -129,7 +130,7 @@ export interface Receiver<out Additions = unknown> {
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
-  /** The setup of the receiver, for adapters that check it against their platform. */
+  /** The setup of the receiver, for adapters and the dashboard. */
   readonly setup: ReceiverSetup
 }
 
@@ -148,7 +149,7 @@ export interface ReceiverSetup {
  */
 export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
-  const { handlers: _, hooks: __, telemetry, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
+  const { handlers, hooks: _, telemetry, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
@@ -175,8 +176,8 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
   if (eventKey !== undefined && typeof eventKey !== 'function') {
     checkHeaderName('createReceiver', 'eventKey is a function or { header }, and the header', eventKey?.header)
   }
-  if (retry !== undefined && (typeof retry !== 'object' || retry === null)) {
-    throw invalid('retry is an object, such as { attempts: 3 }')
+  for (const [name, value] of Object.entries({ handlers, retry })) {
+    if (value !== undefined && (typeof value !== 'object' || value === null)) throw invalid(`${name} is an object`)
   }
   checkNumbers('createReceiver', { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, handlerTimeoutMs })
   checkUnknown('createReceiver', unknown)

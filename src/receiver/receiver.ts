@@ -15,7 +15,9 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
+import { checkPlatform } from './platform.ts'
 import { createReporter } from './reporter.ts'
+import { SenderChanges } from './sender-changes.ts'
 import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
 import type { DeliverySpan } from './telemetry.ts'
 
@@ -33,6 +35,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
+  const lossWithoutWait = checkPlatform(definition, ack, logger)
   const registry = new HandlerRegistry(options.handlers)
   const { telemetry } = options
   const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
@@ -45,14 +48,24 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
       outlivesRequests: definition.outlivesRequests,
     }),
-    handlersOf: ({ type }) => registry.handlersFor(type).map(({ name }) => name),
+    handlersOf: ({ type, test }) => registry.handlersFor(type, test).map(({ name }) => name),
+    handlers: () => registry.handlers,
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
     observe: reporter.observe,
-    measured: telemetry && ((step, durationMs, error) => telemetry.measured(step, durationMs, error)),
+    measured:
+      telemetry &&
+      ((step, durationMs, error) => reporter.guarded('telemetry', () => telemetry.measured(step, durationMs, error))),
   })
-  telemetry?.opened(inbox, definition.name)
-  const bodyDeadlines = new Deadlines(bodyTimeoutMs)
+  try {
+    telemetry?.opened(inbox, definition.name)
+  } catch (error) {
+    // Its file or its connections would stay open.
+    reporter.guarded('closing the inbox', () => inbox.close({ timeoutMs: 0 }))
+    throw error
+  }
+  const senderChanges = new SenderChanges(logger, verifier)
+  const deadlines = new Deadlines(bodyTimeoutMs)
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
   let onIdle = () => {}
@@ -67,16 +80,25 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     try {
       closing.checkOpen()
       guard(delivery, maxBodyBytes)
+      if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
+        throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
-      const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, delivery)
+      const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
       eventId = isPromise(early) ? await early : early
-      const read = readBody(delivery, maxBodyBytes, bodyDeadlines)
+      const read = readBody(delivery, maxBodyBytes, deadlines)
       body = isPromise(read) ? await read : read
-      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, body) : eventId
+      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : eventId
       eventId = isPromise(verified) ? await verified : verified
+      senderChanges.checkSignature(delivery)
       const parsed = parseEvent(body, delivery, eventId, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
-      const taken = registry.handles(event.type) ? take(event, delivery, span) : 'ignored'
+      senderChanges.check(event)
+      const taken = registry.handles(event.type, event.test)
+        ? take(event, delivery, span)
+        : registry.handles(event.type)
+          ? 'test'
+          : 'ignored'
+      if (taken === 'ignored') senderChanges.checkIgnored(event)
       const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
       reporter.delivery(acknowledgement, startedAt, event, undefined, span)
       return acknowledgement
@@ -97,12 +119,18 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
 
   const receiveTraced = (delivery: Delivery) => {
-    const span = telemetry?.startDelivery(delivery)
-    return span === undefined ? receive(delivery) : span.within(() => receive(delivery, span))
+    const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
+    if (span === undefined) return receive(delivery)
+    let received: Promise<Acknowledgement> | undefined
+    const traced = () => {
+      received = receive(delivery, span)
+      return received
+    }
+    return reporter.guarded('telemetry', () => span.within(traced)) ?? received ?? receive(delivery, span)
   }
 
   const take = (event: MediaEvent, { waitUntil }: Delivery, span: DeliverySpan | undefined) => {
-    const accepted = { event, receivedAt: new Date(), trace: span?.trace }
+    const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
     const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
       ? accept(inbox, accepted, stay)
@@ -112,7 +140,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   /** Waits until the deliveries in flight are accepted, then closes the inbox. */
   async function close(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
-    telemetry?.closing()
+    if (telemetry !== undefined) reporter.guarded('telemetry', () => telemetry.closing())
     const idle = new Promise<void>((resolve) => {
       onIdle = resolve
     })

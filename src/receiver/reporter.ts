@@ -2,6 +2,7 @@ import type { MediaEvent } from '../events/catalogue.ts'
 import type { HandlerRun } from '../handlers/handler-run.ts'
 import type { AttemptReport, HandlingReport, RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
+import { checkUnknown } from '../internal/check-options.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
@@ -28,6 +29,8 @@ const handlingLevels: Record<HandlingReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
+const kinds = ['delivery', 'handling', 'attempt'] as const satisfies (keyof Hooks)[]
+
 /** Reports to the hooks and the logger. An error of either never reaches the caller. */
 export interface Reporter extends RunReporter {
   delivery(
@@ -48,11 +51,12 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
 
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
-  const guarded = (what: string, call: () => unknown): void => {
+  const guarded = <Result>(what: string, call: () => Result): Result | undefined => {
     try {
       const result = call()
       // The user may give an async function where a plain one is expected: its rejection would end the process.
-      if (isPromise(result)) result.then(undefined, (error) => threw(what, error))
+      if (isPromise<unknown>(result)) result.then(undefined, (error) => threw(what, error))
+      return result
     } catch (error) {
       threw(what, error)
     }
@@ -65,12 +69,18 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
   }
 
+  const add = (each: Hooks): void => {
+    for (const kind of kinds) if (each[kind] !== undefined) listening[kind].push(each)
+  }
+
   const reporter: Reporter = {
     guarded,
-    startRun: telemetry && ((run) => telemetry.startRun(run)),
+    startRun: telemetry && ((run) => guarded('telemetry', () => telemetry.startRun(run))),
     observe(each) {
-      for (const kind of ['delivery', 'handling', 'attempt'] as const)
-        if (each[kind] !== undefined) listening[kind].push(each)
+      // The object may also hold what its hooks remember.
+      const functions = Object.entries(each).filter(([, value]) => typeof value === 'function')
+      checkUnknown('hooks', Object.fromEntries(functions), kinds)
+      add(each)
     },
     delivery(acknowledgement, startedAt, event, error, span) {
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
@@ -78,7 +88,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       tell('delivery', report)
-      span?.end(report, event)
+      if (span !== undefined) guarded('telemetry', () => span.end(report, event))
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
@@ -87,7 +97,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
       const report = handlingReport(outcome, run, error, retryInMs)
       tell('handling', report)
-      if (telemetry !== undefined) run.span?.end(report)
+      if (telemetry !== undefined) guarded('telemetry', () => run.span?.end(report))
       if (isLogged) log(level, handlingLine(report), report)
     },
     attempt(outcome, accepted, attempt) {
@@ -95,7 +105,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
   }
   reporter.observe(hooks)
-  if (telemetry !== undefined) reporter.observe(telemetry)
+  if (telemetry !== undefined) add(telemetry)
   return reporter
 }
 

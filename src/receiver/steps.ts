@@ -48,15 +48,25 @@ export function readBody(
 ): MaybePromise<Uint8Array | ParsedBody> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
   if (!isPromise(read)) return checkBody(read, maxBodyBytes)
+  const late = () => new WebhookError('incomplete', 'the body did not arrive in time')
+  return inTime(read, deadlines, late).then((result) => checkBody(result, maxBodyBytes))
+}
+
+/** Waits for a promise until its deadline, and then rejects. */
+function inTime<Result>(promise: Promise<Result>, deadlines: Deadlines, late: () => WebhookError): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const expire = () => reject(new WebhookError('incomplete', 'the body did not arrive in time'))
-    const run = { startedAt: performance.now(), expire }
+    const run = { startedAt: performance.now(), expire: () => reject(late()) }
     deadlines.add(run)
-    const check = (result: Awaited<typeof read>) => {
-      deadlines.remove(run)
-      return checkBody(result, maxBodyBytes)
-    }
-    read.then(check).then(resolve, reject)
+    promise.then(
+      (result) => {
+        deadlines.remove(run)
+        resolve(result)
+      },
+      (error) => {
+        deadlines.remove(run)
+        reject(error)
+      },
+    )
   })
 }
 
@@ -68,8 +78,19 @@ function checkBody(
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   if (!(read instanceof Uint8Array)) {
     if (read.parsed === undefined) throw bodyConsumed(read, 'left no body')
+    if (sizeOf(read.parsed) > maxBodyBytes) throw tooLarge(maxBodyBytes)
   } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return read
+}
+
+/** Returns the size of a parsed value as JSON, in bytes. Its parser may have inflated it, up to a limit of its own. */
+function sizeOf(parsed: unknown): number {
+  try {
+    return new TextEncoder().encode(JSON.stringify(parsed)).byteLength
+  } catch {
+    // Too deep, which parsing rejects, or a value of a parser that makes more than JSON has.
+    return 0
+  }
 }
 
 const tooLarge = (maxBodyBytes: number): WebhookError =>
@@ -85,12 +106,14 @@ const noBytes = new Uint8Array()
 /**
  * Asks the verifier, and returns the event id it vouches for, if any. The sender gets the same message for every
  * failure; the reason is the error's cause.
+ * @param deadlines limit the time that the verifier may take
  * @param body omitted while it has not been read
- * @throws WebhookError `unauthorized` or `body_consumed`
+ * @throws WebhookError `unauthorized`, `unavailable` or `body_consumed`
  */
 export function verifyDelivery(
   verifier: Verifier,
-  { url, headers }: Delivery,
+  { url, headers }: Pick<Delivery, 'url' | 'headers'>,
+  deadlines: Deadlines,
   body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<string | undefined> {
   if (!(body instanceof Uint8Array)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
@@ -101,9 +124,11 @@ export function verifyDelivery(
     throw unauthorized(error)
   }
   if (!isPromise(verification)) return eventIdOf(verification)
-  return verification.then(eventIdOf, (error) => {
+  // A thenable's own `then` need not return a promise, and the delivery would pass.
+  const answer = Promise.resolve(verification).then(eventIdOf, (error) => {
     throw unauthorized(error)
   })
+  return inTime(answer, deadlines, () => new WebhookError('unavailable', 'the verifier did not answer in time'))
 }
 
 function eventIdOf(verification: Verification): string | undefined {

@@ -4,8 +4,9 @@ import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import type { HandlingReport } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { answeringInbox, receiverWith, signalled } from './fixture.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { signalled } from '../support/signalled.ts'
+import { answeringInbox, receiverWith } from './listening-receiver.ts'
 
 const payload = samplePayload('encoding.finished')
 const marker = 'error-marker-6e4d'

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CloseOptions } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith, signalled } from './fixture.ts'
+import { signalled } from '../support/signalled.ts'
+import { answeringInbox, receiverWith } from './listening-receiver.ts'
 
 const body = encodePayload(samplePayload('encoding.finished'))
 const delivery = { method: 'POST', url: '/', headers: new Headers(), body }

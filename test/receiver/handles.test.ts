@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { eventTypes } from '../../src/index.ts'
-import { receiverWith } from './fixture.ts'
+import { receiverWith } from './listening-receiver.ts'
 
 test('a receiver knows for which types handlers are registered', () => {
   const handler = () => {}

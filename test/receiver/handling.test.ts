@@ -1,9 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createReceiver, eventTypes, type MediaEvent, unverified, WebhookError } from '../../src/index.ts'
 import { deliver, makeDelivery, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith, signalled, silent } from './fixture.ts'
+import { signalled } from '../support/signalled.ts'
+import { silent } from '../support/silent.ts'
+import { answeringInbox, receiverWith } from './listening-receiver.ts'
 
 const payload = samplePayload('encoding.finished')
+const testPayload = samplePayload('encoding.finished', { media_id: '00000000-0000-0000-0000-000000000000' })
 const unknown = { ...payload, type: 'video.deleted' }
 
 describe('a receiver', () => {
@@ -42,6 +45,39 @@ describe('a receiver', () => {
   test('does not pass ignored events to the inbox', async () => {
     const receiver = receiverWith({ inbox: answeringInbox(() => Promise.reject(new Error('down'))) })
     expect((await deliver(receiver, payload)).outcome).toBe('ignored')
+  })
+
+  test('acknowledges a test delivery without a handler or the inbox, unless a handler asks for it', async () => {
+    const down = answeringInbox(() => Promise.reject(new Error('down')))
+    const receiver = receiverWith({ inbox: down }).on('encoding.finished', () => {})
+    expect(await deliver(receiver, testPayload)).toMatchObject({ outcome: 'test', status: 200 })
+    receiver.on('encoding.failed', () => {}, { tests: true })
+    expect((await deliver(receiver, testPayload)).outcome).toBe('test')
+    receiver.on('encoding.finished', () => {}, { tests: true })
+    expect((await deliver(receiver, testPayload)).outcome).toBe('unavailable')
+    expect((await deliver(receiverWith(), testPayload)).outcome).toBe('ignored')
+  })
+
+  test('passes a test delivery to the handlers that ask for it, and to no other', async () => {
+    const calls: string[] = []
+    const receiver = receiverWith({ handlers: { 'encoding.finished': () => void calls.push('map') } })
+      .on('encoding.finished', ({ test }) => void calls.push(`one ${test}`), { tests: true })
+      .onAny(() => void calls.push('any'))
+      .onAny(({ test }) => void calls.push(`all ${test}`), { tests: true })
+    await (await deliver(receiver, testPayload)).handled
+    expect(calls).toEqual(['one true', 'all true'])
+    await (await deliver(receiver, payload)).handled
+    expect(calls.slice(2)).toEqual(['map', 'one false', 'any', 'all false'])
+  })
+
+  test('verifies and parses a test delivery like any other', async () => {
+    const receiver = receiverWith({
+      verify: { name: 'none', needsBytes: false, verify: () => ({ verified: false, reason: 'no' }) },
+    })
+    expect((await deliver(receiver, testPayload)).outcome).toBe('unauthorized')
+    expect((await deliver(receiverWith(), JSON.stringify({ media_id: testPayload.media_id }))).outcome).toBe(
+      'malformed',
+    )
   })
 
   test('passes unknown types to onAny', async () => {

@@ -3,33 +3,54 @@ import { redisStore } from '../../src/idempotency/redis.ts'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import {
+  basicAuth,
   createReceiver,
   type EventType,
+  headerToken,
+  hmacSignature,
   type InboxDefinition,
   lruStore,
   memoryInbox,
   type ReceiverOptions,
+  standardWebhooks,
   unverified,
+  urlToken,
 } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith, smallInbox } from './fixture.ts'
+import { untyped } from '../support/untyped.ts'
+import { answeringInbox, receiverWith, smallInbox } from './listening-receiver.ts'
 
 const invalid = (message: RegExp) =>
   expect.objectContaining({ name: 'WebhookError', code: 'invalid_option', message: expect.stringMatching(message) })
 
 const inbox: InboxDefinition = { ...answeringInbox(() => 'accepted'), handlesNow: true }
 
+const secret = 'a-secret'
+
 const build = (options: Partial<Record<keyof ReceiverOptions, unknown>>) => () =>
   createReceiver({ verify: unverified(), inbox, ...options } as ReceiverOptions)
 
 test.each<[string, () => unknown]>([
-  ['createReceiver', build({ inbocks: memoryInbox() } as never)],
+  ['createReceiver', build(untyped({ inbocks: memoryInbox() }))],
   ['retry', build({ retry: { attemps: 1 } })],
-  ['memoryInbox', () => memoryInbox({ concurency: 3 } as never)],
-  ['lruStore', () => lruStore({ maximum: 3 } as never)],
-  ['sqliteInbox', () => sqliteInbox({ path: 'a.db', ttl: 3 } as never)],
-  ['bullmqInbox', () => bullmqInbox({ connection: 'redis://127.0.0.1', ttl: 3 } as never)],
-  ['redisStore', () => redisStore({ client: {}, ttl: 3 } as never)],
+  ['hooks', build({ hooks: { deliveries() {} } })],
+  ['hooks', () => receiverWith().observe(untyped({ deliveries() {} }))],
+  ['on', () => receiverWith().on('encoding.failed', () => {}, untyped({ names: 'publish' }))],
+  ['on', () => receiverWith().onAny(() => {}, untyped({ test: true }))],
+  ['urlToken', () => urlToken(untyped({ secret, param: 'key' }))],
+  ['headerToken', () => headerToken(untyped({ secret, header: 'x-token', scheme: 'Bearer' }))],
+  ['basicAuth', () => basicAuth(untyped({ username: 'media', password: secret, user: 'media' }))],
+  ['hmacSignature', () => hmacSignature(untyped({ secret, header: 'x-signature', tolerance: 60 }))],
+  [
+    'hmacSignature: timestamp',
+    () => hmacSignature(untyped({ secret, header: 'x-s', timestamp: { header: 'x-t', tolerance: 60 } })),
+  ],
+  ['standardWebhooks', () => standardWebhooks(untyped({ secret: 'whsec_MfKQ9r8G', tolerance: 60 }))],
+  ['memoryInbox', () => memoryInbox(untyped({ concurency: 3 }))],
+  ['lruStore', () => lruStore(untyped({ maximum: 3 }))],
+  ['sqliteInbox', () => sqliteInbox(untyped({ path: 'a.db', ttl: 3 }))],
+  ['bullmqInbox', () => bullmqInbox(untyped({ connection: 'redis://127.0.0.1', ttl: 3 }))],
+  ['redisStore', () => redisStore(untyped({ client: {}, ttl: 3 }))],
 ])('%s throws for an option that does not exist', (owner, make) => {
   expect(make).toThrow(invalid(new RegExp(`^${owner}: there is no option`)))
 })
@@ -61,8 +82,8 @@ describe('createReceiver does not take', () => {
   })
 
   test('a call without options', () => {
-    expect(() => createReceiver(undefined as never)).toThrow(invalid(/choose how deliveries are verified/))
-    expect(() => createReceiver({} as never)).toThrow(invalid(/choose how deliveries are verified/))
+    expect(() => createReceiver(untyped(undefined))).toThrow(invalid(/choose how deliveries are verified/))
+    expect(() => createReceiver(untyped({}))).toThrow(invalid(/choose how deliveries are verified/))
   })
 
   describe.each(['maxBodyBytes', 'ackTimeoutMs', 'handlerTimeoutMs'] as const)('as %s', (name) => {
@@ -107,6 +128,10 @@ describe('createReceiver does not take', () => {
     expect(build({ handlers: { 'encoding.finished': null } })).toThrow(invalid(/a handler is a function/))
   })
 
+  test.each([null, 'publish', () => {}])('%o as handlers', (handlers) => {
+    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers is an object/))
+  })
+
   test.each(['encoding_finished', 'video.deleted', 'constructor', ''])('handlers of the unknown type %o', (type) => {
     expect(build({ handlers: { [type]: () => {} } })).toThrow(invalid(new RegExp(`unknown event type ${type};.*onAny`)))
   })
@@ -120,9 +145,13 @@ describe('on does not take', () => {
     expect(() => receiver.on(['encoding.finished', type as EventType], () => {})).toThrow(invalid(/unknown event type/))
   })
 
+  test.each(['', null, 7])('the name %o', (name) => {
+    expect(() => receiver.on('encoding.failed', () => {}, untyped({ name }))).toThrow(invalid(/^on: name has to be/))
+  })
+
   test('an empty list of types, or a handler that is not a function', () => {
     expect(() => receiver.on([], () => {})).toThrow(invalid(/at least one event type/))
-    for (const handler of [undefined, null, 'publish', {}] as never[]) {
+    for (const handler of [undefined, null, 'publish', {}].map(untyped)) {
       expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/^on: a handler is a function/))
       expect(() => receiver.onAny(handler)).toThrow(invalid(/a handler is a function/))
       expect(() => receiver.onError(handler)).toThrow(invalid(/onError: a handler is a function/))

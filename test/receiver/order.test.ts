@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { BodyReader, Delivery, Verification } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, receiverWith } from './fixture.ts'
+import { untyped } from '../support/untyped.ts'
+import { answeringInbox, receiverWith } from './listening-receiver.ts'
 
 const valid = encodePayload(samplePayload('encoding.finished'))
 const json = { 'content-type': 'application/json' }
@@ -157,9 +158,9 @@ describe('the guard', () => {
 
   test('answers a delivery whose parts are broken', async () => {
     const broken: Partial<Delivery>[] = [
-      { body: undefined as never },
-      { body: null as never },
-      { body: 'text' as never },
+      { body: untyped(undefined) },
+      { body: untyped(null) },
+      { body: untyped('text') },
       {
         headers: {
           get() {

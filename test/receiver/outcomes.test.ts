@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { silent } from './fixture.ts'
+import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { silent } from '../support/silent.ts'
+import { revokedProxy } from '../support/untyped.ts'
+import { answeringInbox, receiverWith } from './listening-receiver.ts'
 import { scenarios, sensitive, thrown } from './scenarios.ts'
 
 const table = Object.entries(scenarios)
-const successes = ['accepted', 'duplicate', 'ignored', 'handled']
+const successes = ['accepted', 'duplicate', 'ignored', 'test', 'handled']
 
 describe.each(table)('a delivery that is %s', (outcome, { status, run }) => {
   test(`is answered ${status}, in the documented form`, async () => {
@@ -32,5 +35,31 @@ test('success is exactly 200, and nothing else is', () => {
   for (const [outcome, { status }] of table) {
     if (successes.includes(outcome)) expect(status).toBe(200)
     else expect(status).toBeGreaterThanOrEqual(400)
+  }
+})
+
+const throwing = (): never => {
+  throw revokedProxy()
+}
+const rejecting = () => Promise.reject(revokedProxy())
+const verifying = (verify: () => never) => ({ verify: { name: 'mine', needsBytes: true, verify } })
+
+test.each<[string, Parameters<typeof receiverWith>[0], string]>([
+  ['a verifier throws', verifying(throwing), 'unauthorized'],
+  ['a verifier rejects with', verifying(rejecting as never), 'unauthorized'],
+  ['a verifier returns', verifying(revokedProxy), 'internal'],
+  ['eventKey throws', { eventKey: throwing }, 'internal'],
+  ['eventKey returns', { eventKey: revokedProxy }, 'internal'],
+  ['an inbox throws', { inbox: answeringInbox(throwing) }, 'unavailable'],
+  ['an inbox rejects with', { inbox: answeringInbox(rejecting) }, 'unavailable'],
+])('a delivery is answered when %s a revoked proxy, which throws on any access', async (_, options, outcome) => {
+  const receiver = receiverWith({ handlers: { 'encoding.finished': () => {} }, ...options })
+  expect(await deliver(receiver, samplePayload('encoding.finished'))).toMatchObject({ outcome })
+})
+
+test('a delivery is answered when its body cannot be read because of a revoked proxy', async () => {
+  for (const body of [throwing, rejecting]) {
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body }
+    expect(await receiverWith().receive(delivery)).toMatchObject({ status: 500, outcome: 'internal' })
   }
 })

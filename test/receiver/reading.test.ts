@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fetchHandler } from '../../adapters/fetch.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import { headerToken, hmacSignature, type ReceiverOptions, type Verifier } from '../../src/index.ts'
-import { receiverWith } from './fixture.ts'
+import { untyped } from '../support/untyped.ts'
+import { receiverWith } from './listening-receiver.ts'
 
 const token = headerToken({ secret: 'secret', header: 'x-token' })
 const signature = hmacSignature({ secret: 'secret', header: 'x-signature' })
@@ -82,5 +83,29 @@ describe('the body of a delivery', () => {
 
   test.each([0, -1, 1.5, '10'])('cannot be given a time limit of %s', (bodyTimeoutMs) => {
     expect(() => receiverWith({ bodyTimeoutMs: bodyTimeoutMs as number })).toThrow(/bodyTimeoutMs/)
+  })
+})
+
+describe('a verifier that never answers', () => {
+  const stuck: [string, () => unknown][] = [
+    ['its promise never settles', () => new Promise(() => {})],
+    // biome-ignore lint/suspicious/noThenProperty: a verifier may return anything
+    ['it returns a thenable that never settles', () => ({ then() {} })],
+  ]
+
+  describe.each(stuck)('because %s', (_, answer) => {
+    test.each([true, false])('rejects the delivery after 10 s, and does not hold up close (%s)', async (needsBytes) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const [answered, closed] = [vi.fn(), vi.fn()]
+      const receiver = receiverWith({ verify: { name: 'stuck', needsBytes, verify: untyped(answer) } })
+      void receiver.receive({ ...post, body: () => new Uint8Array() }).then(answered)
+      void receiver.close({ timeoutMs: 60_000 }).then(closed)
+      await vi.advanceTimersByTimeAsync(9_990)
+      expect([answered.mock.calls, closed.mock.calls]).toEqual([[], []])
+      await vi.advanceTimersByTimeAsync(20)
+      expect(answered).toHaveBeenCalledWith(expect.objectContaining({ status: 503, outcome: 'unavailable' }))
+      expect(closed).toHaveBeenCalled()
+    })
   })
 })

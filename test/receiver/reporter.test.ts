@@ -4,9 +4,10 @@ import type { HandlingReport, Logger } from '../../src/index.ts'
 import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { receiverWith } from './fixture.ts'
+import { eventOf } from '../support/inbox.ts'
+import { recordingLogger } from '../support/recording-logger.ts'
+import { receiverWith } from './listening-receiver.ts'
 
 /** Makes a logger that records the levels that it is asked about and the lines that it gets. */
 function recording(lowest: LogLevel | 'silent') {
@@ -114,9 +115,7 @@ describe('the line of a run', () => {
     ['failed', error, undefined, 'error', 'failed in attempt 1'],
     ['dead-lettered', error, undefined, 'error', 'failed in attempt 1, the last: the event is a dead letter'],
   ])('that is %s with %s', (outcome, error, retryInMs, level, text) => {
-    const lines: unknown[][] = []
-    const write = (level: LogLevel) => (details: object, message: string) => void lines.push([level, message, details])
-    const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+    const { logger, lines } = recordingLogger()
     const reports: HandlingReport[] = []
     const reporter = createReporter({ handling: (report) => void reports.push(report) }, safeLogger(logger))
     const { event } = eventOf('one')
@@ -128,7 +127,8 @@ describe('the line of a run', () => {
     const hasFailed = outcome !== 'handled' || error !== undefined
     expect(reports).toStrictEqual([{ ...named, ...rest, ...(hasFailed && { error }) }])
     expect(reports[0]?.durationMs).toBeLessThan(1_000)
-    expect(lines).toStrictEqual([[level, `handler h ${text}`, { ...named, ...rest, ...(error && { err: error }) }]])
+    const details = { ...named, ...rest, ...(error && { err: error }) }
+    expect(lines).toStrictEqual([{ level, message: `handler h ${text}`, details }])
   })
 })
 

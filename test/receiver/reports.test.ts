@@ -3,11 +3,11 @@ import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import type { DeliveryReport } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { listening, receiverWith } from './fixture.ts'
-import { payload, scenarios, sensitive } from './scenarios.ts'
+import { listening, receiverWith } from './listening-receiver.ts'
+import { payload, scenarios, sensitive, testPayload } from './scenarios.ts'
 
 const table = Object.entries(scenarios)
-const successes = ['accepted', 'duplicate', 'ignored', 'handled']
+const successes = ['accepted', 'duplicate', 'ignored', 'test', 'handled']
 const text = (value: unknown) => inspect(value, { depth: null, maxStringLength: null, maxArrayLength: null })
 const leaked = (value: unknown) => Object.values(sensitive).filter((marker) => text(value).includes(marker))
 
@@ -21,7 +21,8 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
     expect(report?.durationMs).toBeGreaterThanOrEqual(0)
     expect(report?.durationMs).toBeLessThan(5_000)
     const { key, type, mediaId } = report as DeliveryReport
-    const known = [expect.stringContaining(payload.media_id), payload.type, payload.media_id]
+    const { media_id, type: sent } = outcome === 'test' ? testPayload : payload
+    const known = [expect.stringContaining(media_id), sent, media_id]
     expect([key, type, mediaId]).toEqual(event ? known : [undefined, undefined, undefined])
     if (successes.includes(outcome)) expect(report).not.toHaveProperty('reason')
     else expect(report?.reason).toMatch(/\w/)
@@ -64,7 +65,7 @@ describe.each(table)('a delivery that is %s', (outcome, { status, level, event, 
 describe('the reason of a rejected delivery', () => {
   test.each([
     ['unauthorized', 'the token in the URL is wrong'],
-    ['malformed', 'field user_id: expected a string'],
+    ['malformed', 'field media_id: expected a non-empty string'],
     ['too_large', 'the body is larger than 100 bytes'],
     ['closing', 'the receiver is closing'],
   ] as const)('is the cause of %s', async (outcome, reason) => {
@@ -209,7 +210,7 @@ describe('receiver.observe', () => {
     }
   })
 
-  test('calls each hook as a method of its object, and leaves out the ones that it does not have', async () => {
+  test('calls each hook as a method of its object, which may remember more, and leaves out the ones that it does not have', async () => {
     const counter = {
       runs: 0,
       handling() {
@@ -228,7 +229,7 @@ describe('a hook or a logger that throws', () => {
   const broken = () => {
     throw new Error('broken')
   }
-  const rejecting = () => Promise.reject(new Error('broken')) as never
+  const rejecting = async () => broken()
 
   test.each([
     ['hooks that throw', { hooks: { delivery: broken, handling: broken, attempt: broken } }],

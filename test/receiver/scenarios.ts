@@ -9,7 +9,7 @@ import {
 } from '../../src/index.ts'
 import type { LogLevel } from '../../src/internal/logger.ts'
 import { deliver, makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { answeringInbox, smallInbox } from './fixture.ts'
+import { answeringInbox, smallInbox } from './listening-receiver.ts'
 
 /** Strings that must not leak: each is a secret, or part of a delivery of the scenarios. */
 export const sensitive = {
@@ -27,6 +27,7 @@ const token = { secret: sensitive.secret }
 const sign = signWithUrlToken(token)
 const url = `/webhooks/media?debug=${sensitive.query}`
 export const payload = samplePayload('encoding.finished', { title: sensitive.title })
+export const testPayload = { ...payload, media_id: '00000000-0000-0000-0000-000000000000' }
 const body = JSON.stringify({ ...payload, extra: sensitive.field })
 
 type Given = Pick<ReceiverOptions, 'logger' | 'hooks'>
@@ -71,6 +72,12 @@ export const scenarios: Record<DeliveryOutcome, Scenario> = {
     run: (given) => send(given, { inbox: answeringInbox(() => 'duplicate') }),
   },
   ignored: { status: 200, level: 'debug', event: true, run: (given) => send(given, { handlers: {} }) },
+  test: {
+    status: 200,
+    level: 'debug',
+    event: true,
+    run: (given) => send(given, {}, JSON.stringify(testPayload)),
+  },
   handled: { status: 200, level: 'debug', event: true, run: (given) => send(given, { ack: 'handled' }) },
   unauthorized: {
     status: 401,
@@ -82,7 +89,7 @@ export const scenarios: Record<DeliveryOutcome, Scenario> = {
     status: 400,
     level: 'warn',
     event: false,
-    run: (given) => send(given, {}, JSON.stringify({ ...payload, user_id: [sensitive.field] })),
+    run: (given) => send(given, {}, JSON.stringify({ ...payload, media_id: [sensitive.field] })),
   },
   incomplete: {
     status: 400,

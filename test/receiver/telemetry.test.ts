@@ -1,9 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
 import type { TraceCarrier } from '../../src/inbox/reading.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { createReceiver, memoryInbox, type ReceiverOptions, unverified, WebhookError } from '../../src/index.ts'
 import type { Telemetry } from '../../src/receiver/telemetry.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from './fixture.ts'
+import { silent } from '../support/silent.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { untyped } from '../support/untyped.ts'
 
 /** Telemetry that writes down what it is told, and is active while it is within a span. */
 function watchedTelemetry(trace?: TraceCarrier) {
@@ -140,7 +144,60 @@ describe('telemetry', () => {
     expect(calls).toEqual(expect.arrayContaining(['own hook', 'hook delivery ignored']))
   })
 
+  test.each(['startDelivery', 'startRun', 'measured', 'delivery', 'handling', 'attempt', 'closing'] as const)(
+    'changes nothing when %s throws',
+    async (method) => {
+      const { telemetry, calls } = watchedTelemetry()
+      const fail = () => {
+        throw new Error('broken')
+      }
+      const handler = vi.fn()
+      const receiver = receiverWith({ telemetry: { ...telemetry, [method]: fail } }).on('encoding.finished', handler)
+      const delivered = await deliver(receiver, payload)
+      await delivered.handled
+      expect(delivered).toMatchObject({ status: 200, outcome: 'accepted' })
+      expect(handler).toHaveBeenCalledOnce()
+      expect(await receiver.close()).toEqual({ unfinished: [] })
+      expect(calls.length).toBeGreaterThan(5)
+    },
+  )
+
+  test.each(['within', 'end', 'trace'])('changes nothing when %s of a span throws', async (member) => {
+    const { telemetry } = watchedTelemetry()
+    const span = {
+      within: <Result>(call: () => Result): Result => call(),
+      trace: undefined,
+      end() {},
+    }
+    const broken = Object.defineProperty({ ...span }, member, {
+      get() {
+        throw new Error('broken')
+      },
+    })
+    const handler = vi.fn()
+    const receiver = receiverWith({
+      telemetry: { ...telemetry, startDelivery: () => broken, startRun: () => (member === 'within' ? span : broken) },
+    }).on('encoding.finished', handler)
+    const delivered = await deliver(receiver, payload)
+    await delivered.handled
+    expect(delivered).toMatchObject({ status: 200, outcome: 'accepted' })
+    expect(handler).toHaveBeenCalledOnce()
+    expect(await receiver.close()).toEqual({ unfinished: [] })
+  })
+
+  test('closes the inbox again when it does not take it, so that a file can be opened by the next receiver', async () => {
+    const path = join(await temporaryFolder(), 'inbox.db')
+    const { telemetry } = watchedTelemetry()
+    const opened = () => {
+      throw new Error('it serves another receiver')
+    }
+    const open = (options: Partial<ReceiverOptions>) => receiverWith({ inbox: sqliteInbox({ path }), ...options })
+    expect(() => open({ telemetry: { ...telemetry, opened } })).toThrow('it serves another receiver')
+    const receiver = await vi.waitFor(() => open({}), { timeout: 60_000 })
+    await receiver.close()
+  })
+
   test.each([[{}], [() => {}]])('%o is none: the parentheses may be missing', (telemetry) => {
-    expect(() => receiverWith({ telemetry: telemetry as never })).toThrow(WebhookError)
+    expect(() => receiverWith({ telemetry: untyped(telemetry) })).toThrow(WebhookError)
   })
 })

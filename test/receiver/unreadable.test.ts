@@ -7,7 +7,7 @@ import {
   WebhookError,
 } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { answeringInbox, listening, receiverWith } from './fixture.ts'
+import { answeringInbox, listening, receiverWith } from './listening-receiver.ts'
 
 const text = (body: Uint8Array | undefined) => new TextDecoder().decode(body)
 const bytes = (body: string) => new TextEncoder().encode(body)

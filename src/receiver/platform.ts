@@ -1,0 +1,66 @@
+import { WebhookError } from '../errors.ts'
+import type { InboxDefinition } from '../inbox/inbox.ts'
+import type { Logger } from '../internal/logger.ts'
+import { requestsEndWork } from '../internal/requests.ts'
+
+const anyQueue = 'queueInbox with a queue such as QStash'
+
+/** The inbox that keeps the promise on each platform. */
+const inboxes = {
+  'AWS Lambda': 'queueInbox with SQS',
+  'Cloudflare Workers': 'durableObjectInbox, or queueInbox with Cloudflare Queues',
+  Vercel: anyQueue,
+  Netlify: anyQueue,
+}
+
+/** A platform that runs functions: it stops an instance after its answer, and starts several of them at once. */
+export type Platform = keyof typeof inboxes
+
+/**
+ * Checks that a receiver can keep its promise on the platform that it runs on. A setup that can lose events, or handle
+ * them twice, is a warning.
+ * @returns the reason why a delivery without `waitUntil` would be lost, if it would
+ * @throws WebhookError `invalid_option` if the setup would lose acknowledged events as a matter of course
+ */
+export function checkPlatform(
+  { name, storage, localKeys, outlivesRequests }: InboxDefinition,
+  ack: 'accepted' | 'handled',
+  logger: Logger,
+  platform = currentPlatform(),
+): string | undefined {
+  // A Durable Object is no instance of a function.
+  if (platform === undefined || outlivesRequests === true) return undefined
+  const fix = `use ${inboxes[platform]}`
+  const isMemory = storage === 'memory'
+  const losesLate = isMemory && ack === 'accepted'
+  const stops = `${platform} stops an instance after its answer, and ${name} loses events it has acknowledged: ${fix}`
+  if (storage === 'file') throw invalid(`${platform} deletes the files of its instances, and with them ${name}: ${fix}`)
+  if (losesLate && platform === 'AWS Lambda') throw invalid(stops)
+  const risks = [
+    storage === 'database' && `the handlers of ${name} run only while an instance does`,
+    localKeys === true && `two instances can handle the same event, since ${name} remembers keys in one of them`,
+    losesLate && `${platform} can end an instance before ${name} has handled its events`,
+    isMemory && !losesLate && 'some senders never repeat an event whose handler failed',
+  ].filter((risk) => risk !== false)
+  const fixes = { memory: fix, database: `also run a process that stays alive, or ${fix}` }
+  const remedy = fixes[storage as keyof typeof fixes] ?? 'give it a store that they share'
+  if (risks.length > 0) logger.warn({ platform, inbox: name, ack }, `${risks.join('; ')}: ${remedy}`)
+  return losesLate ? stops : undefined
+}
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)
+
+/** Returns the platform for functions that this runs on, if it is one. */
+function currentPlatform(): Platform | undefined {
+  if (requestsEndWork) return 'Cloudflare Workers'
+  if ('Netlify' in globalThis) return 'Netlify'
+  try {
+    const { env = {} } = (globalThis as { process?: { env?: Record<string, unknown> } }).process ?? {}
+    if (env.VERCEL !== undefined) return 'Vercel'
+    if (env.NETLIFY !== undefined) return 'Netlify'
+    return env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : 'AWS Lambda'
+  } catch {
+    // Deno, without the permission to read the environment.
+    return undefined
+  }
+}

@@ -1,0 +1,85 @@
+import type { Delivery } from '../delivery.ts'
+import { eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import type { Logger } from '../internal/logger.ts'
+import type { Verifier } from '../verify/verifier.ts'
+
+/** Maximum number of changes of a kind that are remembered, since a sender can make up any number of types. */
+const maxKnown = 100
+
+/** Names of headers that may carry a signature. The service documents one, and does not name it. */
+const signatureHeaders = [
+  'signature',
+  'x-signature',
+  'webhook-signature',
+  'x-webhook-signature',
+  'stream-signature',
+  'x-stream-signature',
+  'x-hub-signature-256',
+  'x-hmac-sha256',
+]
+
+/** Maximum number of deliveries whose headers are checked for a signature. */
+const maxChecked = 100
+
+type SignedPart = Pick<Delivery, 'url' | 'headers'>
+
+/** Warns, once each, of what shows that the sender has changed. */
+export class SenderChanges {
+  readonly #logger: Logger
+  readonly #fields = new Set<string>()
+  readonly #types = new Set<string>()
+  readonly #readHeaders = new Set<string>()
+  readonly #verifier: Verifier
+  /** The number of deliveries left to check for a signature. A verifier that needs the bytes reads one of its own. */
+  #unchecked: number
+
+  constructor(logger: Logger, verifier: Verifier) {
+    this.#logger = logger
+    this.#verifier = verifier
+    this.#unchecked = verifier.needsBytes ? 0 : maxChecked
+  }
+
+  /** Returns the part of a delivery that the verifier sees, and remembers which headers it reads. */
+  watch(delivery: SignedPart): SignedPart {
+    if (this.#unchecked === 0) return delivery
+    const { url, headers } = delivery
+    const get = (name: string) => {
+      this.#readHeaders.add(name.toLowerCase())
+      return headers.get(name)
+    }
+    return { url, headers: { get } }
+  }
+
+  /** Checks a verified delivery for a signature that the verifier has not read. */
+  checkSignature({ headers }: SignedPart): void {
+    if (this.#unchecked === 0) return
+    this.#unchecked--
+    const header = signatureHeaders.find((name) => !this.#readHeaders.has(name) && headers.get(name) !== null)
+    if (header === undefined) return
+    this.#unchecked = 0
+    this.#logger.warn(
+      { header },
+      `deliveries have the header ${header}, which ${this.#verifier.name} does not verify: media-webhooks listen finds the verifier for it`,
+    )
+  }
+
+  /** Checks an event that was just parsed. */
+  check({ issues, type }: MediaEvent): void {
+    for (const field of issues) {
+      if (isNew(this.#fields, field))
+        this.#logger.warn({ field, type }, `field ${field} has another JSON type than expected: see event.issues`)
+    }
+  }
+
+  /** Checks the type of an event that no handler is registered for. */
+  checkIgnored({ type }: MediaEvent): void {
+    if ((eventTypes as readonly string[]).includes(type) || !isNew(this.#types, type)) return
+    this.#logger.warn({ type }, `events of the unknown type ${type} are ignored: only onAny receives them`)
+  }
+}
+
+function isNew(known: Set<string>, change: string): boolean {
+  if (known.has(change) || known.size >= maxKnown) return false
+  known.add(change)
+  return true
+}
