@@ -53,16 +53,17 @@ class Dispatch implements RunOwner {
   #failures: readonly HandlerFailure[] = none
   /** The pause before the next attempt. It is random, so it is drawn once, however many handlers fail. */
   #retryInMs: number | undefined
+  #counts: false | undefined
 
   constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: HandlingResult) => void) {
     this.#shared = shared
     this.#accepted = accepted
     this.#attempt = attempt
     this.#resolve = resolve
-    const { type } = accepted.event
-    this.#handlers = shared.registry.handlersFor(type)
+    const { type, test } = accepted.event
+    this.#handlers = shared.registry.handlersFor(type, test)
     this.#completed = attempt.completed
-    if (this.#handlers.length > 0) return
+    if (this.#handlers.length > 0 || attempt.isPartial) return
     // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     const message = `no handler is registered for ${type}`
     shared.logger.warn({ type, retryInMs: this.#fail('none', message) }, message)
@@ -96,11 +97,14 @@ class Dispatch implements RunOwner {
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
     if (failure) reportFailure(this.#shared, run, failure.error)
     else this.#shared.reporter.run('handled', run)
+    // A handler that was told to stop may return without having done its work.
+    if (this.#attempt.aborted && !run.hasCommitted) return
     this.#completed = [...this.#completed, run.handler]
     if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)
   }
 
   #failed(run: HandlerRun, error: unknown): void {
+    if (run.storageFailed) this.#counts = false
     const retryInMs = this.#fail(run.handler, errorText(error))
     if (this.#attempt.aborted) this.#shared.reporter.run('stopped', run, error)
     else reportFailure(this.#shared, run, error, retryInMs)
@@ -111,7 +115,8 @@ class Dispatch implements RunOwner {
     const { retry } = this.#shared
     const { number } = this.#attempt
     this.#failures = [...this.#failures, { handler, message }]
-    if (retry !== undefined && number < retry.attempts) this.#retryInMs ??= retry.delayAfter(number)
+    if (retry !== undefined && (number < retry.attempts || this.#counts === false))
+      this.#retryInMs ??= retry.delayAfter(number)
     return this.#retryInMs
   }
 
@@ -122,10 +127,12 @@ class Dispatch implements RunOwner {
   }
 
   #result(): [AttemptReport['outcome'], HandlingResult] {
-    const [completed, failures, delayMs] = [this.#completed, this.#failures, this.#retryInMs]
+    const [completed, failures, delayMs, counts] = [this.#completed, this.#failures, this.#retryInMs, this.#counts]
     if (this.#attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
+    if (failures.length === 0 && this.#attempt.isPartial)
+      return ['left', { status: 'retry', delayMs: 0, completed, failures }]
     if (failures.length === 0) return ['handled', done]
-    if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures }]
+    if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures, counts }]
     return [finalFailure(this.#shared), { status: 'dead', completed, failures }]
   }
 }

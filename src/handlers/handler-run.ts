@@ -25,6 +25,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   readonly handler: string
   /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
   hasCommitted = false
+  storageFailed = false
   readonly startedAt = performance.now()
   earlier: Timed | undefined
   later: Timed | undefined
@@ -34,7 +35,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   readonly #owner: RunOwner
   readonly #attempt: Attempt
   readonly #logger: Logger
-  #signal: AbortSignal | undefined
+  #unfollow: (() => void) | undefined
   #hasEnded = false
   /** `undefined` until there is one; `null` once it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
@@ -56,8 +57,17 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
   }
 
   override get signal(): AbortSignal {
-    this.#signal ??= AbortSignal.any([this.#attempt.signal, super.signal])
-    return this.#signal
+    this.#unfollow ??= this.#followAttempt()
+    return super.signal
+  }
+
+  // Not AbortSignal.any: Node 20 never frees such a signal if the handler leaves a listener on it.
+  #followAttempt(): () => void {
+    const { signal } = this.#attempt
+    const abort = () => this.abort(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    return () => signal.removeEventListener('abort', abort)
   }
 
   get log(): Logger {
@@ -85,15 +95,20 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
     this.#hasEnded = true
     if (!this.#transaction) {
       this.#transaction = null
-      return this.#owner.ended(this, failure)
+      return this.#tellOwner(failure)
     }
     // The handler did not await its transaction. If it failed, the transaction is rolled back, or committed if it is too
     // late. If the handler's time is up meanwhile, it is rolled back too.
     if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
     void this.#transaction.then(
-      () => this.#owner.ended(this, failure),
-      (error) => this.#owner.ended(this, failure ?? { error }),
+      () => this.#tellOwner(failure),
+      (error) => this.#tellOwner(failure ?? { error }),
     )
+  }
+
+  #tellOwner(failure: Failure | undefined): void {
+    this.#unfollow?.()
+    this.#owner.ended(this, failure)
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {

@@ -35,6 +35,11 @@ export interface HandlerOptions {
    * @defaultValue the function's name, numbered if it is taken; `handler` if it has none
    */
   readonly name?: string
+  /**
+   * `true` to run it for test deliveries as well: those of the service's `webhook.check`, whose `event.test` is `true`.
+   * @defaultValue false
+   */
+  readonly tests?: boolean
 }
 
 /** A handler that failed. */

@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
+import { checkUnknown } from '../internal/check-options.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 
 /** A handler and its name. */
@@ -8,6 +9,8 @@ export interface RegisteredHandler {
   readonly handler: Handler<never, never>
   /** `undefined` for every type, unknown ones included. */
   readonly types: readonly string[] | undefined
+  /** `true` if it runs for test deliveries as well. */
+  readonly tests: boolean
 }
 
 /** The registered handlers, in the order of their registration. */
@@ -23,13 +26,23 @@ export class HandlerRegistry {
     }
   }
 
+  /** Another array after each change. */
+  get handlers(): readonly RegisteredHandler[] {
+    return this.#handlers
+  }
+
   get errorHandlers(): readonly ErrorHandler[] {
     return this.#errorHandlers
   }
 
   /** @throws WebhookError `invalid_option` */
-  add(types: readonly EventType[] | undefined, handler: Handler<never, never>, { name }: HandlerOptions = {}): void {
+  add(types: readonly EventType[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
+    const { name, tests = false, ...others } = options
+    checkUnknown('on', others)
     checkFunction('on', handler)
+    if (name !== undefined && (typeof name !== 'string' || name === '')) {
+      throw new WebhookError('invalid_option', 'on: name has to be a non-empty string')
+    }
     if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
     const unknown = types?.find((type) => !eventTypes.includes(type))
     if (unknown !== undefined) {
@@ -38,7 +51,7 @@ export class HandlerRegistry {
     if (this.#isTaken(name)) {
       throw new WebhookError('invalid_option', `on: a handler named ${name} is already registered`)
     }
-    const registered = { name: name ?? this.#nameFor(handler), handler, types }
+    const registered = { name: name ?? this.#nameFor(handler), handler, types, tests }
     this.#replace([...this.#handlers, registered])
   }
 
@@ -54,7 +67,9 @@ export class HandlerRegistry {
     )
   }
 
-  handlersFor(type: string): readonly RegisteredHandler[] {
+  /** @param test `true` for a test delivery, which only the handlers that ask for it get */
+  handlersFor(type: string, test = false): readonly RegisteredHandler[] {
+    if (test) return this.handlersFor(type).filter(({ tests }) => tests)
     const known = this.#byType.get(type)
     if (known !== undefined) return known
     const handlers = this.#handlers.filter(({ types }) => types?.includes(type) ?? true)
@@ -63,8 +78,8 @@ export class HandlerRegistry {
     return handlers
   }
 
-  handles(type: string): boolean {
-    return this.handlersFor(type).length > 0
+  handles(type: string, test?: boolean): boolean {
+    return this.handlersFor(type, test).length > 0
   }
 
   addErrorHandler(handler: ErrorHandler): void {

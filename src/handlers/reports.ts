@@ -37,8 +37,9 @@ export interface AttemptReport {
    * - `dead-lettered`: a handler failed and no attempts are left.
    * - `failed`: a handler failed under `ack: 'handled'`.
    * - `stopped`: it was aborted, because the inbox closed or the lease was lost.
+   * - `left`: no handler of this process failed, and the event waits for a process that has the others. It does not count.
    */
-  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
+  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped' | 'left'
   /** The event's key. */
   readonly key: string
   /** The event's type. */
@@ -71,9 +72,12 @@ export interface RunSpan {
 /** Takes the outcome of each run of a handler, and of each attempt. */
 export interface RunReporter {
   /** Starts the span of a run. Absent if nobody traces. */
-  startRun?: ((run: StartedRun) => RunSpan) | undefined
+  startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined
   run(outcome: HandlingReport['outcome'], run: HandlerRun, error?: unknown, retryInMs?: number): void
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
-  /** Calls a function that the user gave, and reports the error that it throws or rejects with. */
-  guarded(what: string, call: () => unknown): void
+  /**
+   * Calls a function that the user gave, and returns its result. The error that it throws or rejects with is reported.
+   * After a throw, the result is `undefined`.
+   */
+  guarded<Result>(what: string, call: () => Result): Result | undefined
 }

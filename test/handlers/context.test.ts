@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { HandlerContext, MediaEvent } from '../../src/index.ts'
 import { samplePayload } from '../../src/testing/index.ts'
-import { receiverWithReports, silent } from './fixture.ts'
+import { silent } from '../support/silent.ts'
+import { receiverWithReports } from './reported-receiver.ts'
 
 describe('the context of a handler', () => {
   test('has the event key, the attempt and the time at which the delivery was accepted', async () => {

@@ -1,15 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { RunReporter } from '../../src/handlers/reports.ts'
 import type { RetrySchedule } from '../../src/handlers/retry.ts'
 import type { Attempt } from '../../src/inbox/inbox.ts'
 import type { HandlerContext } from '../../src/index.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
-import { signalled, silent } from './fixture.ts'
+import { eventOf } from '../support/inbox.ts'
+import { signalled } from '../support/signalled.ts'
+import { silent } from '../support/silent.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 type HandlersByName = Readonly<Record<string, (context: HandlerContext) => unknown>>
+
+const handlerTimeoutMs = 1_000
 
 const fails = () => Promise.reject(new Error('no'))
 
@@ -24,19 +31,20 @@ async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {
     toldOfErrors.push(`${handler} ${willRetry ? 'is retried' : 'is not retried'}`)
   })
   const reports: string[] = []
+  const outcomes: string[] = []
   const reporter: RunReporter = {
     run: (outcome, { handler }, _error, retryInMs) => void reports.push([handler, outcome, retryInMs].join(' ').trim()),
-    attempt() {},
+    attempt: (outcome) => void outcomes.push(outcome),
     guarded: (_what, call) => void call(),
   }
   const warn = vi.fn()
   const logger = { ...silent, warn }
-  const handle = createDispatcher({ registry, reporter, logger, handlerTimeoutMs: 1_000, retry })
+  const handle = createDispatcher({ registry, reporter, logger, handlerTimeoutMs, retry })
   const accepted = eventOf('one')
   const { signal } = new AbortController()
   const defaults = { number: 1, completed: [], aborted: false, signal }
   const result = await handle(accepted, Object.assign(attempt, { ...defaults, ...attempt }))
-  return { result, reports, toldOfErrors, warnings: warn.mock.calls, event: accepted.event }
+  return { result, reports, outcomes, toldOfErrors, warnings: warn.mock.calls, event: accepted.event }
 }
 
 describe('the record that a handler has succeeded', () => {
@@ -99,6 +107,19 @@ describe('an attempt in which several handlers fail', () => {
   })
 })
 
+describe('the text of a failure', () => {
+  const messageOf = async (thrown: unknown) => {
+    const { result } = await attempted({ failing: () => Promise.reject(thrown) })
+    return result.status === 'dead' ? result.failures[0]?.message : undefined
+  }
+
+  test('is kept whole up to 2,000 characters, and cut after them', async () => {
+    const longest = 'x'.repeat(2_000)
+    expect(await messageOf(longest)).toBe(longest)
+    expect(await messageOf(`${longest}y`)).toBe(`${longest}…`)
+  })
+})
+
 describe('an event that has no handler any more', () => {
   const retry = { attempts: 2, delayAfter: () => 7 }
 
@@ -150,5 +171,45 @@ describe('the signal of a handler', () => {
     controller.abort(reason)
     expect((await handled).result).toMatchObject({ failures: [{ message: 'Error: the lease was lost' }] })
     expect(signal.reason).toBe(reason)
+  })
+
+  test.each<[string, () => unknown]>([
+    ['finished', () => {}],
+    ['failed', fails],
+  ])('is not aborted by the time limit once the handler has %s', async (_, end) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    let signal: AbortSignal | undefined
+    const ending = (context: HandlerContext) => {
+      signal = context.signal
+      return end()
+    }
+    await attempted({ ending })
+    vi.advanceTimersByTime(handlerTimeoutMs * 2)
+    expect(signal?.aborted).toBe(false)
+  })
+})
+
+describe('a partial attempt', () => {
+  const isPartial = true
+
+  test('leaves the event to another process once the handlers of this one have succeeded', async () => {
+    const { result, outcomes } = await attempted({ a() {}, b() {} }, { isPartial, completed: ['a'] })
+    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: ['a', 'b'], failures: [] })
+    expect(outcomes).toEqual(['left'])
+  })
+
+  test('does not fail where this process has no handler at all', async () => {
+    const { result, outcomes, warnings } = await attempted({}, { isPartial })
+    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    expect([outcomes, warnings]).toEqual([['left'], []])
+  })
+
+  test('fails as any other if a handler does', async () => {
+    const retry = { attempts: 2, delayAfter: () => 7 }
+    const first = await attempted({ a: fails, b() {} }, { isPartial }, retry)
+    expect(first.result).toMatchObject({ status: 'retry', delayMs: 7, completed: ['b'], failures: [{ handler: 'a' }] })
+    const last = await attempted({ a: fails, b() {} }, { isPartial, number: 2 }, retry)
+    expect(last.result).toMatchObject({ status: 'dead', completed: ['b'], failures: [{ handler: 'a' }] })
+    expect([first.outcomes, last.outcomes]).toEqual([['retried'], ['dead-lettered']])
   })
 })

@@ -4,8 +4,11 @@ import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedHandling, Logger } from '../../src/index.ts'
 import { safeLogger } from '../../src/internal/logger.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
-import { receiverWithReports, signalled, silent } from './fixture.ts'
+import { eventOf } from '../support/inbox.ts'
+import { signalled } from '../support/signalled.ts'
+import { silent } from '../support/silent.ts'
+import { revokedProxy } from '../support/untyped.ts'
+import { receiverWithReports } from './reported-receiver.ts'
 
 const textless = {
   toString() {
@@ -26,6 +29,7 @@ const failing: [string, () => unknown, string][] = [
   ['rejects with nothing', () => Promise.reject(), 'undefined'],
   ['rejects with null', () => Promise.reject(null), 'null'],
   ['rejects with an object that no string can be made of', () => Promise.reject(textless), 'an unprintable error'],
+  ['rejects with a revoked proxy', () => Promise.reject(revokedProxy()), 'an unprintable error'],
   [
     'returns a thenable that rejects',
     // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
@@ -212,11 +216,12 @@ describe('an attempt that the inbox aborts', () => {
     expect(await handle(eventOf('one'), attempt)).toMatchObject({ status: 'retry', completed: ['removed'] })
   })
 
-  test('starts no other handler, and returns every handler that has completed, in this attempt or before', async () => {
+  test('starts no other handler, and returns those that had completed before: one that is told to stop may leave work undone', async () => {
     const registry = new HandlerRegistry()
     const controller = new AbortController()
     const { promise: started, resolve: start } = signalled()
     const { promise: end, resolve: finish } = signalled()
+    registry.add(undefined, () => {}, { name: 'first' })
     registry.add(undefined, () => start() ?? end, { name: 'running' })
     registry.add(undefined, () => {}, { name: 'earlier' })
     registry.add(undefined, () => expect.unreachable(), { name: 'left' })
@@ -234,6 +239,6 @@ describe('an attempt that the inbox aborts', () => {
     finish()
     const { status, completed } = (await result) as { status: string; completed: string[] }
     expect(status).toBe('retry')
-    expect(completed.toSorted()).toEqual(['earlier', 'running'])
+    expect(completed.toSorted()).toEqual(['earlier', 'first'])
   })
 })

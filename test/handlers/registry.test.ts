@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
+import { untyped } from '../support/untyped.ts'
 
 const invalid = (message: RegExp) =>
   expect.objectContaining({ code: 'invalid_option', message: expect.stringMatching(message) })
@@ -31,6 +32,18 @@ describe('the handler registry', () => {
     registry.add(undefined, archive)
     expect(registry.handlersFor('encoding.finished')).toBe(registry.handlersFor('encoding.finished'))
     expect(registry.handlersFor('made up')).not.toBe(registry.handlersFor('made up'))
+  })
+
+  test('gives a test delivery only to the handlers that ask for it', () => {
+    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    registry.add(['encoding.finished'], archive, { tests: false })
+    expect(registry.handles('encoding.finished', true)).toBe(false)
+    registry.add(undefined, () => {}, { name: 'any', tests: true })
+    registry.add(['encoding.finished'], () => {}, { name: 'one', tests: true })
+    registry.remove(['encoding.failed'], publish)
+    const named = (type: string) => registry.handlersFor(type, true).map(({ name }) => name)
+    expect([named('encoding.finished'), named('video.deleted')]).toEqual([['any', 'one'], ['any']])
+    expect(namesFor(registry, 'encoding.finished')).toEqual(['publish', 'archive', 'any', 'one'])
   })
 
   test.each(['__proto__', 'constructor', 'toString', ''])('has no handler for the type %j', (type) => {
@@ -65,11 +78,11 @@ describe('the handler registry', () => {
 
   test('throws for an invalid handler or type', () => {
     const registry = new HandlerRegistry()
-    expect(() => registry.add(undefined, 'publish' as never)).toThrow(invalid(/a handler is a function/))
-    expect(() => registry.add(['encoding_finished' as never], publish)).toThrow(invalid(/encoding_finished/))
+    expect(() => registry.add(undefined, untyped('publish'))).toThrow(invalid(/a handler is a function/))
+    expect(() => registry.add([untyped('encoding_finished')], publish)).toThrow(invalid(/encoding_finished/))
     expect(() => registry.add([], publish)).toThrow(invalid(/at least one/))
-    expect(() => registry.addErrorHandler(undefined as never)).toThrow(invalid(/onError/))
-    expect(() => new HandlerRegistry({ typo: publish } as never)).toThrow(invalid(/typo/))
+    expect(() => registry.addErrorHandler(untyped(undefined))).toThrow(invalid(/onError/))
+    expect(() => new HandlerRegistry(untyped({ typo: publish }))).toThrow(invalid(/typo/))
   })
 
   test('removes a handler from one of its types and keeps it for the others', () => {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type RetryOptions, retrySchedule } from '../../src/handlers/retry.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { receiverWithReports } from './fixture.ts'
+import { receiverWithReports } from './reported-receiver.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { HandlerContext } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { receiverWithReports, signalled } from './fixture.ts'
+import { collectGarbage } from '../support/collect-garbage.ts'
+import { signalled } from '../support/signalled.ts'
+import { receiverWithReports } from './reported-receiver.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -127,6 +129,34 @@ describe('the signal of a handler', () => {
     await handled({ media_id: 'media-2' })
     expect(made).toBeGreaterThan(0)
     expect(await receiver.inbox.deadLetters.list()).toEqual([])
+  })
+
+  test('is freed after the event, even if the handler left a listener on it', async () => {
+    const { receiver, handled } = receiverWithReports()
+    const signals: WeakRef<AbortSignal>[] = []
+    receiver.onAny((_event, { signal }) => {
+      signal.addEventListener('abort', () => {})
+      signals.push(new WeakRef(signal))
+    })
+    for (let i = 0; i < 10; i++) await handled({ media_id: `media-${i}` })
+    await collectGarbage()
+    const left = signals.filter((each) => each.deref() !== undefined)
+    // The newest one may still be referred to from the stack.
+    expect(signals).toHaveLength(10)
+    expect(left.length).toBeLessThan(2)
+  })
+
+  test('is aborted when closing gives up, also if it is first read after that', async () => {
+    const { receiver } = receiverWithReports()
+    const { promise: running, resolve: run } = signalled<HandlerContext>()
+    receiver.onAny((_event, context) => {
+      run(context)
+      return new Promise(() => {})
+    })
+    await deliver(receiver, samplePayload('encoding.finished'))
+    const context = await running
+    await receiver.close({ timeoutMs: 5 })
+    expect(context.signal.reason).toMatchObject({ code: 'closing' })
   })
 
   test('is aborted when closing gives up; that is no failure, and no other handler starts', async () => {

@@ -2,7 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { type HandlerContext, memoryInbox, type ReceiverOptions, type Transactional } from '../../src/index.ts'
 import { deliver, samplePayload, withTransactions } from '../../src/testing/index.ts'
-import { receiverWithReports, signalled } from './fixture.ts'
+import { signalled } from '../support/signalled.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
+import { receiverWithReports } from './reported-receiver.ts'
 
 /** A database of one table: what a transaction writes is there once it is committed. */
 function makeDatabase() {
@@ -143,7 +146,7 @@ describe('a handler whose transaction is committed', () => {
   test('is logged as an error when it fails afterwards', async () => {
     const lines: string[] = []
     const error = (_: object, line: string) => void lines.push(line)
-    const { on, handled } = subject({ logger: { debug() {}, info() {}, warn() {}, error } })
+    const { on, handled } = subject({ logger: { ...silent, error } })
     on('h', async ({ transaction }) => {
       await transaction(() => {})
       throw new Error('too late')
@@ -289,8 +292,8 @@ describe('withTransactions', () => {
   })
 
   test.each([
-    ['no inbox', () => withTransactions(undefined as never, (run) => run(undefined))],
-    ['a database instead of a function', () => withTransactions(memoryInbox(), {} as never)],
+    ['no inbox', () => withTransactions(untyped(undefined), (run) => run(undefined))],
+    ['a database instead of a function', () => withTransactions(memoryInbox(), untyped({}))],
   ])('throws invalid_option for %s', (_, make) => {
     expect(make).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   })
