@@ -11,6 +11,12 @@ const renewedPerTurn = 256
 
 interface Lease {
   readonly owner: string
+  /** The store keeps it until then at least, in ms of `performance.now`. */
+  until: number
+  /** Set from the time at which its end comes near until it is renewed. */
+  end?: Timer | undefined
+  /** Called once the store has said, after its end, who has it. */
+  settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded that. */
   recorded: (() => void) | undefined
   /** On Workers, the time of the last renewal, in ms of `performance.now`, and the timer of the next one. */
@@ -28,28 +34,31 @@ export class Leases implements Claims {
   readonly #leaseMs: number
   readonly #logger: Logger
   readonly #onLost: (key: string) => void
+  readonly #onEnd: ((key: string) => void) | undefined
   readonly #held = new ChurnMap<string, Lease>()
   /** The keys whose renewal the store has not answered yet. */
   readonly #renewing = new Set<string>()
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
-  constructor(store: StoreSteps, { leaseMs, logger, onLost }: ClaimsOptions) {
+  constructor(store: StoreSteps, { leaseMs, logger, onLost, onEnd }: ClaimsOptions) {
     this.#store = store
     this.#leaseMs = leaseMs
     this.#logger = logger
     this.#onLost = onLost
+    this.#onEnd = onEnd
   }
 
   claim(key: string): MaybePromise<Claim> {
     // Made at the first claim: Workers give out no random numbers at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
+    const until = this.#leaseFromNow()
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
-      if (!isPromise(answer)) return this.#keep(key, owner, answer)
+      if (!isPromise(answer)) return this.#keep(key, owner, until, answer)
       return this.#inTime(answer)
-        .then((claim) => this.#keep(key, owner, claim))
+        .then((claim) => this.#keep(key, owner, until, claim))
         .catch((error) => {
           // If the store carries out the claim after all, the claim is given back then.
           answer.then(
@@ -73,9 +82,14 @@ export class Leases implements Claims {
     return performance.now() - startedAt < this.#leaseMs ? inTime : late()
   }
 
-  #keep(key: string, owner: string, claim: Claim): Claim {
+  /** The end of a lease that the store is asked for now: the store counts from a later moment. */
+  #leaseFromNow(): number {
+    return performance.now() + this.#leaseMs
+  }
+
+  #keep(key: string, owner: string, until: number, claim: Claim): Claim {
     if (claim === 'claimed') {
-      const lease = { owner, recorded: undefined }
+      const lease: Lease = { owner, until, recorded: undefined }
       this.#held.set(key, lease)
       if (requestsEndWork) this.#renewHere(key, lease)
       else this.#renewLater()
@@ -130,10 +144,18 @@ export class Leases implements Claims {
 
   renewed(key: string): Promise<undefined> | undefined {
     const lease = this.#held.get(key)
-    if (!requestsEndWork || lease === undefined) return undefined
+    if (lease === undefined) return undefined
+    if (!requestsEndWork) return this.#known(lease)
     if (this.#isOverdue(lease)) return this.#beat(key, lease)
     this.#renewHere(key, lease)
     return undefined
+  }
+
+  #known(lease: Lease): Promise<undefined> | undefined {
+    if (performance.now() < lease.until) return undefined
+    return new Promise((resolve) => {
+      lease.settled = () => resolve(undefined)
+    })
   }
 
   takeOver(): void {
@@ -155,6 +177,7 @@ export class Leases implements Claims {
   async #beat(key: string, lease: Lease): Promise<undefined> {
     if (this.#held.get(key) !== lease) return
     this.#renewHere(key, lease)
+    this.#watchEnd(key, lease)
     await (lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease))
   }
 
@@ -170,6 +193,9 @@ export class Leases implements Claims {
 
   stop(): void {
     clearTimeout(this.#heartbeat)
+    const outcome = 'its event may be handled again if it is delivered again'
+    for (const [key, { recorded }] of this.#held)
+      if (recorded) this.#logger.warn({ key }, `the inbox closed before it could complete a claim; ${outcome}`)
     this.#held.clear()
   }
 
@@ -193,6 +219,7 @@ export class Leases implements Claims {
   }
 
   #renewOne(key: string, lease: Lease): void {
+    this.#watchEnd(key, lease)
     // A key that the store is slow to answer for must not hold up the others.
     if (this.#renewing.has(key)) return
     this.#renewing.add(key)
@@ -200,9 +227,37 @@ export class Leases implements Claims {
     void Promise.resolve(answered).finally(() => this.#renewing.delete(key))
   }
 
+  /** Called at each renewal: a lease that ends before the next one was not renewed at the last ones. */
+  #watchEnd(key: string, lease: Lease): void {
+    const leftMs = lease.until - performance.now()
+    if (lease.end !== undefined || lease.recorded !== undefined || leftMs > this.#leaseMs / 3) return
+    // A process that was paused may find that it still has the lease.
+    const halfMs = (leftMs > 0 ? leftMs : this.#leaseMs / 3) / 2
+    lease.end = setTimeout(() => {
+      lease.end = setTimeout(() => this.#ended(key, lease), halfMs)
+      unref(lease.end)
+      if (this.#held.get(key) === lease) this.#renewOne(key, lease)
+    }, halfMs)
+    unref(lease.end)
+  }
+
+  #ended(key: string, lease: Lease): void {
+    if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
+    const outcome = 'another process may handle its event'
+    this.#logger.warn({ key }, `a claim has ended, since the idempotency store cannot be reached; ${outcome}`)
+    this.#onEnd?.(key)
+  }
+
   async #renew(key: string, lease: Lease): Promise<void> {
+    const until = this.#leaseFromNow()
     try {
-      if (await this.#inTime(this.#store.renew(key, lease.owner, this.#leaseMs))) return
+      if (await this.#inTime(this.#store.renew(key, lease.owner, this.#leaseMs))) {
+        lease.until = until
+        clearTimeout(lease.end)
+        lease.end = undefined
+        lease.settled?.()
+        return
+      }
     } catch (error) {
       return this.#failed('renew', key, error)
     }
@@ -210,6 +265,7 @@ export class Leases implements Claims {
     if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
     this.#held.delete(key)
     this.#onLost(key)
+    lease.settled?.()
   }
 
   #failed(step: string, key: string, error: unknown): void {

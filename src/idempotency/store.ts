@@ -42,6 +42,11 @@ export interface ClaimsOptions {
   readonly logger: Logger
   /** Called with a key whose lease was lost to another process. */
   onLost(key: string): void
+  /**
+   * Called with a key whose lease has ended because the store could not be reached. Another process may have it from now
+   * on. The claim is still renewed: {@link Claims.renewed} resolves once the store has said who has it.
+   */
+  onEnd?(key: string): void
 }
 
 /** Remembers which event keys were claimed and finished. `defineStore` makes one from its steps. */
@@ -69,8 +74,8 @@ export interface Claims {
   /** Gives a claim back, so that the key can be claimed again immediately. */
   release(key: string): Promise<void>
   /**
-   * Called before each attempt at an event: the claim is renewed in the current request from now on. Resolves once it is
-   * renewed, or lost, if its renewals had stopped. Only on Workers, where they stop with the request that began them.
+   * Called before each attempt at an event. Resolves once the claim is renewed, or lost, if its lease has ended. On
+   * Workers it is renewed in the current request from now on, since renewals stop with the request that began them.
    */
   renewed?(key: string): Promise<undefined> | undefined
   /** Called with each delivery on Workers: makes the completions again that have ended with their requests. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defineStore } from '../../src/idempotency/define-store.ts'
 import { lruStore } from '../../src/idempotency/lru.ts'
 import type { Claim, Claims } from '../../src/idempotency/store.ts'
+import { silent } from '../support/silent.ts'
 
 const leaseMs = 300
 
@@ -18,7 +19,7 @@ function subject() {
   }
   const warn = vi.fn()
   const lost: string[] = []
-  const logger = { debug() {}, info() {}, warn, error() {} }
+  const logger = { ...silent, warn }
   const claims = defineStore(steps).claims({ leaseMs, logger, onLost: (key) => void lost.push(key) })
   return { ...steps, claims, warn, lost }
 }
@@ -138,7 +139,7 @@ describe('the claims of two inboxes in one lru store', () => {
   function two() {
     let time = 0
     const store = lruStore({ now: () => time })
-    const options = { leaseMs, logger: { debug() {}, info() {}, warn() {}, error() {} }, onLost() {} }
+    const options = { leaseMs, logger: silent, onLost() {} }
     const wait = (ms: number) => {
       time += ms
     }

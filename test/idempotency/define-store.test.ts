@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { defineStore } from '../../src/index.ts'
+import { untyped } from '../support/untyped.ts'
 
 const steps = { claim: () => 'claimed', renew: () => true, complete: () => true, release: () => true }
 
 test.each([undefined, null, 'text'])('defineStore throws invalid_option for %j, which holds no steps', (given) => {
-  expect(() => defineStore(given as never)).toThrow(
+  expect(() => defineStore(untyped(given))).toThrow(
     expect.objectContaining({
       code: 'invalid_option',
       message: expect.stringMatching(/^defineStore: claim has to be/),
@@ -14,7 +15,7 @@ test.each([undefined, null, 'text'])('defineStore throws invalid_option for %j, 
 
 test.each(Object.keys(steps))('defineStore throws invalid_option for steps without %s, and names it', (missing) => {
   const given = { ...steps, [missing]: undefined }
-  expect(() => defineStore(given as never)).toThrow(
+  expect(() => defineStore(untyped(given))).toThrow(
     expect.objectContaining({ code: 'invalid_option', message: `defineStore: ${missing} has to be a function` }),
   )
 })

@@ -5,11 +5,12 @@ import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
 import { answerLost, down, interceptedStore } from '../inbox/memory/intercepted-store.ts'
+import { type Calls, eventOf, openInbox } from '../support/inbox.ts'
+import { silent } from '../support/silent.ts'
 
-// The clock of timers and of the shared lru store; turns of the event loop stay real.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
+// The clocks of timers, of leases and of the shared lru store; turns of the event loop stay real.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
 const leaseMs = 3_000
@@ -19,7 +20,7 @@ function machine(shared?: IdempotencyStore) {
   const { store, ...control } = interceptedStore(shared)
   const warnings: string[] = []
   const warn = (_details: object, message: string) => void warnings.push(message)
-  const logger = { debug() {}, info() {}, warn, error: warn }
+  const logger = { ...silent, warn, error: warn }
   return { ...control, ...openInbox(memoryInbox({ store, leaseMs }), logger), warnings }
 }
 
@@ -220,6 +221,131 @@ describe('an event whose lease was lost', () => {
   })
 })
 
+describe('an event whose lease has ended while its process cannot reach the store', () => {
+  /** Cuts a machine off from the store. `reconnect` waits until it has renewed its claims again. */
+  function cutOff({ intercept }: ReturnType<typeof machine>) {
+    intercept.renew = down
+    return async () => {
+      delete intercept.renew
+      await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    }
+  }
+
+  /** Returns the next attempt, which has not started yet. */
+  async function notYet(calls: Calls) {
+    const next = calls.next()
+    // It may never come.
+    next.catch(() => {})
+    expect(await Promise.race([next, nextTurn('not yet')])).toBe('not yet')
+    return { next }
+  }
+
+  test('has the signal of its handler aborted, before another process can claim it', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const { attempt } = await first.calls.next()
+    cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs - 1)
+    expect(attempt.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
+    expect(await machine(first.shared).inbox.accept(eventOf('one'))).toBe('accepted')
+    expect(first.warnings.filter((line) => line.startsWith('a claim has ended'))).toHaveLength(1)
+  })
+
+  test('counts from the renewal that the store answered last', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const { attempt } = await first.calls.next()
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs - 1)
+    expect(attempt.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(attempt.aborted).toBe(true)
+  })
+
+  test('has the signal aborted in time although the store never answers', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const { attempt } = await first.calls.next()
+    first.intercept.renew = () => new Promise(() => {})
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    expect(attempt.aborted).toBe(true)
+  })
+
+  test('runs again here, and the attempt does not count, when nobody else has claimed it', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const stopped = await first.calls.next()
+    const reconnect = cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    stopped.finish({ status: 'retry', delayMs: 0, completed: ['a'], failures: [] })
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    const { next } = await notYet(first.calls)
+    await reconnect()
+    const { attempt, finish } = await next
+    expect(attempt).toMatchObject({ number: 1, completed: ['a'], aborted: false })
+    finish()
+    await first.inbox.close()
+    expect(await first.shared.claim('one', 'b', leaseMs)).toBe('done')
+  })
+
+  test('does not run again here when another process has claimed it', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const stopped = await first.calls.next()
+    const reconnect = cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    await machine(first.shared).inbox.accept(eventOf('one'))
+    stopped.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    await reconnect()
+    expect(await first.inbox.close()).toEqual({ unfinished: [] })
+    await notYet(first.calls)
+  })
+
+  test.each([
+    ['its turn', 'media'],
+    ['its retry', 'another'],
+  ])('is not started here where it waited for %s, until the store answers', async (_, mediaId) => {
+    const first = machine()
+    await first.inbox.accept(eventOf('running', 'media'))
+    const running = await first.calls.next()
+    await first.inbox.accept(eventOf('one', mediaId))
+    const failed = { status: 'retry', delayMs: leaseMs, completed: [], failures: [] } as const
+    if (mediaId === 'another') (await first.calls.next()).finish(failed)
+    const reconnect = cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    running.finish()
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    const { next } = await notYet(first.calls)
+    await reconnect()
+    expect((await next).event.key).toBe('one')
+  })
+
+  test('is reported when the inbox closes before the store is back', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    const stopped = await first.calls.next()
+    cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    stopped.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    const closed = first.inbox.close({ timeoutMs: 100 })
+    await vi.advanceTimersByTimeAsync(100)
+    expect((await closed).unfinished.map(({ event }) => event.key)).toEqual(['one'])
+  })
+
+  test('goes on in a process that was paused, where the store answers that it still has the lease', async () => {
+    const { inbox, calls } = machine()
+    await inbox.accept(eventOf('one'))
+    const { attempt } = await calls.next()
+    const now = performance.now.bind(performance)
+    onTestFinished(vi.spyOn(performance, 'now').mockImplementation(() => now() + leaseMs * 2).mockRestore)
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    expect(attempt.aborted).toBe(false)
+  })
+})
+
 describe('an event that the store could not record as done', () => {
   test('stays a duplicate, and is recorded at a heartbeat after the outage, never released', async () => {
     const { inbox, calls, intercept, shared, count } = machine()
@@ -247,7 +373,7 @@ describe('an event that the store could not record as done', () => {
       return shared.complete(key, owner)
     }
     const store = defineStore({ ...shared, complete })
-    const logger = { debug() {}, info() {}, warn, error() {} }
+    const logger = { ...silent, warn }
     const { inbox, calls } = openInbox(memoryInbox({ store, leaseMs }), logger)
     await inbox.accept(eventOf('one'))
     ;(await calls.next()).finish()
@@ -274,15 +400,16 @@ describe('an event that the store could not record as done', () => {
     expect(warnings).toEqual(['the idempotency store could not complete a claim'])
   })
 
-  test('holds up closing until it is recorded, and is not reported as unfinished', async () => {
-    const { inbox, calls, intercept } = machine()
+  test('holds up closing until it is recorded, and is reported as unfinished then, with its key in one line', async () => {
+    const { inbox, calls, intercept, warnings } = machine()
     await inbox.accept(eventOf('one'))
     intercept.complete = down
     const call = await calls.next()
     call.finish()
     const closed = inbox.close({ timeoutMs: 10_000 })
     await vi.advanceTimersByTimeAsync(10_000)
-    expect(await closed).toEqual({ unfinished: [] })
+    expect((await closed).unfinished.map(({ event, state }) => [event.key, state])).toEqual([['one', 'running']])
+    expect(warnings.filter((line) => line.startsWith('the inbox closed'))).toHaveLength(1)
     expect(vi.getTimerCount()).toBe(0)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type LruStoreOptions, lruStore } from '../../src/idempotency/lru.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../support/inbox.ts'
 
 /** Makes a store with a clock of its own. The clock starts above 0, which lru-cache takes for "no time to live". */
 function storeOnClock(options: Omit<LruStoreOptions, 'now'> = {}) {

@@ -3,12 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { lruStore } from '../../src/idempotency/lru.ts'
 import { type IoredisClient, type NodeRedisClient, redisStore } from '../../src/idempotency/redis.ts'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
-import { clients } from '../redis/clients.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { clients } from '../support/redis/clients.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 import { checkAgainstModel, type ModelSubject, ttlMs } from './model.ts'
-
-const timeout = 60_000
 
 /** @param max more than the keys of the model by default, and less than the store's own default, which costs time */
 function lruSubject(max = 100) {
@@ -45,38 +43,34 @@ function repeatable(client: IoredisClient | NodeRedisClient) {
 }
 
 describe('a store behaves like its model, whatever is done with it', () => {
-  test('lruStore', () => checkAgainstModel(() => lruSubject(), { runs: 1_000 }), timeout)
+  test('lruStore', () => checkAgainstModel(() => lruSubject(), { runs: 1_000 }))
 
-  test('lruStore that is full', () => checkAgainstModel(() => lruSubject(2), { runs: 1_000, max: 2 }), timeout)
+  test('lruStore that is full', () => checkAgainstModel(() => lruSubject(2), { runs: 1_000, max: 2 }))
 
-  test.skipIf(!findRedis()).each(Object.entries(clients))(
-    'redisStore with %s',
-    async (_, connect) => {
-      const server = await RedisServer.start()
-      onTestFinished(() => server.remove())
-      const { client, end } = await connect(server)
-      const admin = new Redis(server.port)
-      onTestFinished(() => {
-        end()
-        admin.disconnect()
-      })
-      let subjects = 0
-      const subject = (): ModelSubject => {
-        const prefix = `subject-${++subjects}:`
-        const { client: repeated, repeat } = repeatable(client)
-        return {
-          store: redisStore({ client: repeated, prefix, ttlMs, timeoutMs: 10_000 }),
-          repeat,
-          async advance(ms) {
-            const names = ['a', 'b', 'c', 'd', 'e'].map((key) => prefix + key)
-            await Promise.all(names.map(async (name) => admin.pexpire(name, (await admin.pttl(name)) - ms)))
-          },
-        }
+  test.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s', async (_, connect) => {
+    const server = await RedisServer.start()
+    onTestFinished(() => server.remove())
+    const { client, end } = await connect(server)
+    const admin = new Redis(server.port)
+    onTestFinished(() => {
+      end()
+      admin.disconnect()
+    })
+    let subjects = 0
+    const subject = (): ModelSubject => {
+      const prefix = `subject-${++subjects}:`
+      const { client: repeated, repeat } = repeatable(client)
+      return {
+        store: redisStore({ client: repeated, prefix, ttlMs, timeoutMs: 10_000 }),
+        repeat,
+        async advance(ms) {
+          const names = ['a', 'b', 'c', 'd', 'e'].map((key) => prefix + key)
+          await Promise.all(names.map(async (name) => admin.pexpire(name, (await admin.pttl(name)) - ms)))
+        },
       }
-      await checkAgainstModel(subject, { runs: 100 })
-    },
-    timeout,
-  )
+    }
+    await checkAgainstModel(subject, { runs: 100 })
+  })
 })
 
 /** The fault, the steps that have it, and what is said of it. */

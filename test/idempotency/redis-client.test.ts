@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { redisStore } from '../../src/idempotency/redis.ts'
-import { asOnWorkers } from '../as-on-workers.ts'
+import { asOnWorkers } from '../support/as-on-workers.ts'
+import { untyped } from '../support/untyped.ts'
 
 const script = async () => 'claimed'
 const ioredis = { status: 'ready', eval: script }
@@ -32,7 +33,7 @@ test('a client that has no eval is an error, which names the clients', () => {
   const message = 'redisStore: client has to be a client of ioredis, node-redis or @upstash/redis'
   const error = expect.objectContaining({ code: 'invalid_option', message })
   for (const client of [undefined, null, {}, 'redis://127.0.0.1'])
-    expect(() => redisStore({ client: client as never })).toThrow(error)
+    expect(() => redisStore({ client: untyped(client) })).toThrow(error)
 })
 
 test.each([

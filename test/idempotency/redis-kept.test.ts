@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { redisStore } from '../../src/idempotency/redis.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 
 const [second, hour, day] = [1_000, 3_600_000, 86_400_000]
 const lease = 10 * second

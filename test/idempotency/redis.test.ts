@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { type RedisClient, redisStore } from '../../src/idempotency/redis.ts'
 import { createReceiver, memoryInbox, unverified, type WebhookError } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { ownTime } from '../own-time.ts'
-import { clients } from '../redis/clients.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { usedMemory } from '../redis/memory.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { TcpProxy } from '../tcp-proxy.ts'
+import { ownTime } from '../support/own-time.ts'
+import { clients } from '../support/redis/clients.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
+import { untyped } from '../support/untyped.ts'
+import { usedMemory } from '../support/used-memory.ts'
 
 const lease = 5_000
 
@@ -78,7 +79,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     }
     await sleep(200)
     clearInterval(timer)
-    expect(claims.length).toBeGreaterThan(100)
+    expect(claims.length).toBeGreaterThan(10)
     expect(new Set(await Promise.all(claims))).toEqual(new Set(['claimed']))
   })
 
@@ -107,7 +108,7 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     server.pause()
     await expect(store.claim('key', 'a', lease)).rejects.toMatchObject({ code: 'unavailable' })
     server.resume()
-    await vi.waitUntil(async () => (await store.claim('key', 'b', lease)) === 'claimed', 2_000)
+    await vi.waitUntil(async () => (await store.claim('key', 'b', lease)) === 'claimed')
   })
 
   test('uses no more memory for 12,000 claims than for 3,000 while Redis hangs', async () => {
@@ -134,8 +135,8 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     console.info(`redisStore: ${Math.round(growth / 1024)} kB more after 9,000 claims in a Redis that hangs`)
     server.resume()
     expect(growth).toBeLessThan(2_000_000)
-    await vi.waitUntil(async () => (await claimed('last')) === 'claimed', 5_000)
-  }, 20_000)
+    await vi.waitUntil(async () => (await claimed('last')) === 'claimed')
+  })
 
   test('recovers after a failover that leaves its connections to the former master open', async () => {
     const former = await RedisServer.start()
@@ -162,9 +163,9 @@ describe.skipIf(!findRedis()).each(Object.entries(clients))('redisStore with %s'
     const claims = Array.from({ length: 100 }, (_, i) => Promise.resolve(store.claim(`key ${i}`, 'b', lease)))
     for (const claim of await Promise.allSettled(claims))
       expect(claim).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } })
-    expect(elapsed()).toBeLessThan(600)
+    expect(elapsed()).toBeLessThan(1_900)
     await server.restart()
-    await vi.waitUntil(() => isReady(client), 5_000)
+    await vi.waitUntil(() => isReady(client))
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
     // The claims that failed were not sent later.
     expect(await store.claim('key 99', 'c', lease)).toBe('claimed')
@@ -237,15 +238,15 @@ describe.skipIf(!findRedis())('redisStore', () => {
     const bytes = ((await used()) - before) / count
     console.info(`redisStore: ${Math.round(bytes)} bytes per finished key of ${keyOf(0).length} characters`)
     expect(bytes).toBeLessThan(400)
-  }, 20_000)
+  })
 })
 
 test('redisStore throws for an invalid option', () => {
   const client = { status: 'ready', eval: async () => 1, once() {} }
-  expect(() => redisStore(undefined as never)).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-  expect(() => redisStore({ client: {} as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-  expect(() => redisStore({ client: undefined as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore(untyped(undefined))).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client: untyped({}) })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client: untyped(undefined) })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client, ttlMs: 0 })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
   expect(() => redisStore({ client, timeoutMs: 1.5 })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-  expect(() => redisStore({ client, prefix: 1 as never })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+  expect(() => redisStore({ client, prefix: untyped(1) })).toThrow(expect.objectContaining({ code: 'invalid_option' }))
 })

@@ -1,13 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { serve } from '../../adapters/mounts.ts'
 import { WorkerOnDisk } from '../../inbox/durable-object/workerd.ts'
-import { findRuntime } from '../../runtimes/find-runtime.ts'
+import { findRuntime } from '../../support/find-runtime.ts'
+import { mountListener } from '../../support/mounts.ts'
+import { postJson } from '../../support/post-json.ts'
 
 const binary = findRuntime('workerd')
 
 test.skipIf(binary === undefined)('isolates that share a store in Durable Objects handle an event once', async () => {
   const handled: string[] = []
-  const listener = await serve(async (request, response) => {
+  const listener = await mountListener(async (request, response) => {
     let mediaId = ''
     for await (const chunk of request) mediaId += chunk
     handled.push(mediaId)
@@ -24,10 +25,8 @@ test.skipIf(binary === undefined)('isolates that share a store in Durable Object
   onTestFinished(() => worker.stop().then(() => {}))
   const origins = await worker.origins()
   const deliver = async (mediaId: string, index: number) => {
-    const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ type: 'encoding.finished', media_id: mediaId })
-    const answer = await fetch(origins[index % 3] as string, { method: 'POST', headers, body })
-    return answer.status
+    const payload = { type: 'encoding.finished', media_id: mediaId }
+    return (await postJson(origins[index % 3] as string, payload)).status
   }
 
   const media = Array.from({ length: 20 }, (_, index) => `media ${index}`)
