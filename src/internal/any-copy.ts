@@ -8,7 +8,12 @@ export function recogniseAnyCopy(Class: { readonly prototype: object }, name: st
   Object.defineProperty(Class, Symbol.hasInstance, {
     value(this: unknown, value: unknown) {
       if (this !== Class) return Function.prototype[Symbol.hasInstance].call(this as () => void, value)
-      return (value as Record<symbol, unknown> | undefined | null)?.[brand] === true
+      try {
+        return (value as Record<symbol, unknown> | undefined | null)?.[brand] === true
+      } catch {
+        // A revoked proxy, which can be thrown like any other value.
+        return false
+      }
     },
   })
 }

@@ -22,11 +22,12 @@ export function checkNumbers(
 
 /**
  * Checks that no option is left over: a misspelt one would be ignored silently.
- * @param unknown the options that were not destructured
+ * @param options those that were not destructured, or all of them with the names of the `known` ones
  * @throws WebhookError `invalid_option`
  */
-export function checkUnknown(owner: string, unknown: object): void {
-  for (const name in unknown) throw new WebhookError('invalid_option', `${owner}: there is no option ${name}`)
+export function checkUnknown(owner: string, options: object, known: readonly string[] = []): void {
+  for (const name in options)
+    if (!known.includes(name)) throw new WebhookError('invalid_option', `${owner}: there is no option ${name}`)
 }
 
 /**

@@ -58,7 +58,6 @@ export class Deadlines {
   }
 
   #expire(): void {
-    this.#timer = undefined
     const now = performance.now()
     for (let run = this.#first; run !== undefined; run = this.#first) {
       // A timer may fire a fraction of a millisecond early.
@@ -67,5 +66,7 @@ export class Deadlines {
       this.remove(run)
       run.expire()
     }
+    // Not before the loop: a run that is added when another one expires would set a timer of its own.
+    this.#timer = undefined
   }
 }

@@ -41,7 +41,8 @@ export function checkJsonObject(value: unknown): JsonObject {
   return value
 }
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
+/** Returns true if a value is an object or a list. */
+export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
 // Level by level: a recursive function would overflow the stack.
 function isDeeperThan(root: JsonObject, limit: number): boolean {

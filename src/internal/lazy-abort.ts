@@ -22,4 +22,10 @@ export class LazyAbort {
     this.#reason ??= reason
     this.#controller?.abort(this.#reason)
   }
+
+  /** Prepares for what is not aborted yet: the next read makes a new signal. */
+  reset(): void {
+    this.#controller = undefined
+    this.#reason = undefined
+  }
 }

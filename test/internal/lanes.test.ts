@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type LaneJob, Lanes } from '../../src/internal/lanes.ts'
-import { collectGarbage } from './collect-garbage.ts'
+import { collectGarbage } from '../support/collect-garbage.ts'
 
 class Job implements LaneJob {
   readonly lane: string

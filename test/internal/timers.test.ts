@@ -84,6 +84,28 @@ describe('deadlines', () => {
     expect(expired).toEqual(['left after 100'])
   })
 
+  test('stay on one timer when each run that expires is followed by another', async () => {
+    const deadlines = new Deadlines(100)
+    const expired: string[] = []
+    const add = (name: string) => {
+      const startedAt = performance.now()
+      const expire = () => {
+        expired.push(`${name} after ${performance.now() - startedAt}`)
+        add(name)
+      }
+      deadlines.add({ startedAt, expire })
+    }
+    add('first')
+    await vi.advanceTimersByTimeAsync(40)
+    add('second')
+    for (let round = 1; round <= 20; round++) {
+      await vi.advanceTimersByTimeAsync(100)
+      expect(vi.getTimerCount()).toBe(1)
+      expect(expired).toHaveLength(2 * round)
+    }
+    expect(new Set(expired)).toEqual(new Set(['first after 100', 'second after 100']))
+  })
+
   test('expire a run whose timer fires a fraction of a millisecond early', async () => {
     const { add, expired } = subject(100)
     await vi.advanceTimersByTimeAsync(0.5)
@@ -94,11 +116,12 @@ describe('deadlines', () => {
 
   test('do not keep the process alive', () => {
     vi.useRealTimers()
-    const unref = vi.fn()
-    const timer = vi.spyOn(globalThis, 'setTimeout').mockReturnValue({ unref } as never)
+    const timers = vi.spyOn(globalThis, 'setTimeout')
     new Deadlines(100).add({ startedAt: 0, expire() {} })
-    timer.mockRestore()
-    expect(unref).toHaveBeenCalledOnce()
+    const [timer] = timers.mock.results.map(({ value }) => value as NodeJS.Timeout)
+    timers.mockRestore()
+    expect(timer?.hasRef()).toBe(false)
+    clearTimeout(timer)
   })
 })
 

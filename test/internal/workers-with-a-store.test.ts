@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { defineStore as Define } from '../../src/idempotency/define-store.ts'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
 import type { memoryInbox as Memory, MemoryInboxOptions } from '../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../src/testing/contract/handling.ts'
-import { asOnWorkers } from '../as-on-workers.ts'
+import { asOnWorkers } from '../support/as-on-workers.ts'
+import { eventOf, openInbox } from '../support/inbox.ts'
 
 // What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import type { MemoryInboxOptions } from '../../src/inbox/memory.ts'
-import { type Calls, eventOf, openInbox } from '../../src/testing/contract/handling.ts'
-import { asOnWorkers } from '../as-on-workers.ts'
+import { asOnWorkers } from '../support/as-on-workers.ts'
+import { type Calls, eventOf, openInbox } from '../support/inbox.ts'
 
 // Workers stop the timers and the promises of a request together with it. These tests clear its timers, and its
 // handlers never end.
