@@ -12,20 +12,18 @@ export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from
  * export const receive = lambdaHandler(receiver)
  * ```
  *
- * Lambda freezes a sandbox once it has answered, so use `queueInbox`, and {@link sqsHandler} to consume its queue. An inbox
- * that would lose events is an error here. One that can lose them, or handle them twice, is a warning in the receiver's log.
+ * Lambda freezes a sandbox once it has answered, so use `queueInbox`, and {@link sqsHandler} to consume its queue. On Lambda,
+ * `createReceiver` throws if its inbox would lose events, and warns if it can lose them or handle them twice.
  * @param receiver the receiver, or a function that makes it at the first delivery, and may return a promise. If it fails,
- * or the receiver does not fit Lambda, deliveries are answered 500 `internal`, the reason is written to the console, and
- * the next delivery calls it again.
+ * deliveries are answered 500 `internal`, the reason is written to the console, and the next delivery calls it again.
  * @returns a function that rejects only for an event that is no HTTP request
- * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function, or the receiver would lose
- * events on Lambda
+ * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function
  */
 export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpEvent) => Promise<LambdaHttpResponse> {
-  const mounted = new MountedReceiver('lambdaHandler', receiver, 'AWS Lambda')
+  const mounted = new MountedReceiver('lambdaHandler', receiver)
   return async (event) => {
     const delivery = toDelivery(event)
-    const found = mounted.ready ?? (await mounted.get([], false))
+    const found = mounted.ready ?? (await mounted.get([]))
     return toResponse(event, found === undefined ? noReceiver : await found.receive(delivery))
   }
 }

@@ -37,7 +37,7 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
     const { method, url, headers } = request
     // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
     const waitUntil = given ?? findWaitUntil(() => context)
-    const found = mounted.ready ?? (await mounted.get(context as unknown as Context, waitUntil !== undefined))
+    const found = mounted.ready ?? (await mounted.get(context as unknown as Context))
     const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }
     const { status, ...answer } = found === undefined ? noReceiver : await found.receive(delivery)
     return new Response(answer.body, { status, headers: answer.headers })

@@ -3,6 +3,7 @@ import type { Context, Env as HonoEnv } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery } from '../src/index.ts'
 import { toDelivery } from './node.ts'
+import { withMark } from './shared/after-parsers.ts'
 import { fixInHono } from './shared/consumed-body.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
 import { findWaitUntil, unreadBody } from './shared/web.ts'
@@ -28,7 +29,7 @@ export function honoHandler<Env extends HonoEnv = any>(
   const mounted = new MountedReceiver('honoHandler', receiver)
   return async (context) => {
     const delivery = await readDelivery(context)
-    const found = mounted.ready ?? (await mounted.get([context], findWait(context) !== undefined))
+    const found = mounted.ready ?? (await mounted.get([context]))
     const { status, headers, body } = found === undefined ? noReceiver : await found.receive(delivery)
     // Every server adds the length of a text itself. Hono takes a single field as it is, and makes a `Headers` of several,
     // which is a tenth of the CPU of a delivery.
@@ -42,7 +43,7 @@ const findWait = (context: Context) => findWaitUntil(() => [context.executionCtx
 
 async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
-  const cached = await cachedBody(req.bodyCache)
+  const cached = await cachedBody(req)
   const incoming = context.env?.incoming
   // On Node the underlying request is read directly: a web `Request` made from it costs more than the rest of the path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
@@ -59,18 +60,14 @@ function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming i
 }
 
 /** Returns the body that a middleware has read through `c.req`. */
-async function cachedBody({
-  arrayBuffer,
-  text,
-  blob,
-  json,
-}: Context['req']['bodyCache']): Promise<Delivery['body'] | undefined> {
+async function cachedBody({ bodyCache, raw }: Context['req']): Promise<Delivery['body'] | undefined> {
+  const { arrayBuffer, text, blob, json } = bodyCache
   try {
     // Older versions of Hono cache parsed JSON without its bytes. JSON written from it is not what was signed.
     if (json !== undefined) return { parsed: await json, fix: fixInHono }
     const body = await (arrayBuffer ?? text ?? blob)
     if (body === undefined) return undefined
-    return async () => new Uint8Array(await new Response(body).arrayBuffer())
+    return async () => withMark(new Uint8Array(await new Response(body).arrayBuffer()), raw.headers)
   } catch {
     // The middleware could not read it either.
     return () => 'incomplete'

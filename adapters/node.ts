@@ -6,6 +6,7 @@ import { acknowledge } from './shared/acknowledge.ts'
 import { keptBytes, type ParsedRequest } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInNode } from './shared/consumed-body.ts'
+import { rememberSession } from './shared/http2-sessions.ts'
 
 export { type CloseServerOptions, closeServer } from './node/close-server.ts'
 
@@ -79,9 +80,11 @@ class RawHeaders implements DeliveryHeaders {
 
 function bodyOf(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
   if (isBuffered(request, headers)) return (limit) => takeBuffered(request, limit, end)
-  const bytes = keptBytes(request)
+  if (request.httpVersionMajor === 2) rememberSession(request)
+  const bytes = keptBytes(request, headers)
   if (bytes !== undefined) return bytes
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
-  const wasRead = request.readableDidRead || request.readableEnded
+  // HTTP/2 also ends the stream of a request that was reset.
+  const wasRead = request.readableDidRead || (request.readableEnded && !request.aborted)
   return wasRead ? { parsed: request.body, fix: fixInNode(request) } : (limit) => readStream(request, limit)
 }

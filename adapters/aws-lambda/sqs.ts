@@ -1,5 +1,4 @@
 import { type MaybePromise, type Receiver, WebhookError } from '../../src/index.ts'
-import { checkPlatform } from '../shared/platform.ts'
 
 /** A message as SQS passes it to a function. */
 export interface SqsRecord {
@@ -72,7 +71,6 @@ function checkConsumer(receiver: Consumes): Consumes {
   if (inbox !== undefined && inbox.handleMessage === undefined) {
     throw invalid(`its receiver needs queueInbox; ${setup?.inbox.name ?? 'this inbox'} has no queue`)
   }
-  if (setup !== undefined) checkPlatform('sqsHandler', 'AWS Lambda', { setup })
   return receiver
 }
 

@@ -1,11 +1,16 @@
 import type { Server } from 'node:http'
 import type { CloseReport, Receiver } from '../../src/index.ts'
+import { destroySessions } from '../shared/http2-sessions.ts'
 import { closeIdleConnections } from '../shared/idle-connections.ts'
+
+/** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
+const longestWaitMs = 2_147_483_647
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
   /**
-   * The longest wait for requests and handlers together, in ms. Requests get at most half of it.
+   * The longest wait for requests and handlers together, in ms. Requests get at most half of it. `Infinity` waits as long
+   * as they take.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
@@ -39,7 +44,7 @@ export async function closeServer(
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
     stopClosingIdle = closeIdleConnections(server)
-    limit = setTimeout(resolve, timeoutMs / 2)
+    limit = setTimeout(resolve, Math.min(timeoutMs / 2, longestWaitMs))
   })
   stopClosingIdle()
   clearTimeout(limit)
@@ -47,5 +52,6 @@ export async function closeServer(
     return await receiver.close({ timeoutMs: timeoutMs - Math.min(timeoutMs, performance.now() - startedAt) })
   } finally {
     server.closeAllConnections?.()
+    destroySessions(server)
   }
 }

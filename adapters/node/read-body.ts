@@ -34,7 +34,8 @@ export function takeBuffered(request: IncomingMessage, limit: number, end: Reque
 /** Reads the body as it arrives. */
 export function readStream(request: IncomingMessage, limit: number): Promise<ReadBody> {
   return new Promise((resolve) => {
-    if (request.destroyed) return resolve('incomplete')
+    // It has no event left. HTTP/2 ends the stream of a request that was reset, and does not destroy it.
+    if (request.destroyed || request.readableEnded) return resolve('incomplete')
     const bytes = new Bytes()
     const onData = (chunk: Buffer | string) => {
       // After a middleware called setEncoding, every reader gets strings.

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { closeSessions } from './http2-sessions.ts'
 
 /** The interval at which idle connections are closed, in ms. */
 const intervalMs = 20
@@ -9,7 +10,11 @@ const intervalMs = 20
  * @returns stops it
  */
 export function closeIdleConnections(server: Partial<Pick<Server, 'closeIdleConnections'>>): () => void {
-  server.closeIdleConnections?.()
-  const timer = setInterval(() => server.closeIdleConnections?.(), intervalMs)
+  const closeIdle = () => {
+    server.closeIdleConnections?.()
+    closeSessions(server)
+  }
+  closeIdle()
+  const timer = setInterval(closeIdle, intervalMs)
   return () => clearInterval(timer)
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { closeServer, nodeHandler } from '../../adapters/node.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { createReceiver, type InboxDefinition, memoryInbox, unverified } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../conformance/subject.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { ownTime } from '../own-time.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { ownTime } from '../support/own-time.ts'
+import { silent } from '../support/silent.ts'
 
 const body = (id: number) => Buffer.from(encodePayload(samplePayload('encoding.finished', { media_id: `m${id}` })))
 const head = (content: Buffer) =>
@@ -97,7 +97,75 @@ describe.each(inboxes)('a server with %s', (_, makeInbox) => {
     socket.write(head(body(1)))
     await new Promise((resolve) => setTimeout(resolve, 30))
     const elapsed = ownTime()
+    const cut = once(socket, 'close')
     expect(await closeServer(server, receiver, { timeoutMs: 200 })).toEqual({ unfinished: [] })
     expect(elapsed()).toBeLessThan(2_000)
+    await cut
   })
+})
+
+describe('the time limit', () => {
+  const late = (ended: () => void) => {
+    vi.advanceTimersByTime(300)
+    ended()
+  }
+
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test.each<[string, Parameters<typeof closeServer>[0], number, object]>([
+    ['half for requests that never end', { close() {} }, 100, { waitedMs: 100, timeoutMs: 100 }],
+    [
+      'less for those that end sooner',
+      { close: (ended) => setTimeout(ended, 30) },
+      30,
+      { waitedMs: 30, timeoutMs: 170 },
+    ],
+    ['nothing for handlers if it is over', { close: late }, 0, { waitedMs: 300, timeoutMs: 0 }],
+  ])('is divided: %s', async (_, server, advanceMs, expected) => {
+    vi.useFakeTimers()
+    const startedAt = performance.now()
+    const calls: object[] = []
+    const close = async (options?: object) => {
+      calls.push({ waitedMs: performance.now() - startedAt, ...options })
+      return { unfinished: [] }
+    }
+    const closed = closeServer(server, { close }, { timeoutMs: 200 })
+    await vi.advanceTimersByTimeAsync(advanceMs)
+    await closed
+    expect(calls).toEqual([expected])
+    // One that is left would keep the process alive.
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test.each([Number.POSITIVE_INFINITY, 2 ** 40])('can be longer than a timer waits: %d ms', async (timeoutMs) => {
+    vi.useFakeTimers()
+    const calls: object[] = []
+    const close = async (options?: object) => {
+      calls.push({ ...options })
+      return { unfinished: [] }
+    }
+    const closed = closeServer({ close: (ended) => setTimeout(ended, 60_000) }, { close }, { timeoutMs })
+    await vi.advanceTimersByTimeAsync(59_000)
+    expect(calls).toEqual([])
+    await vi.advanceTimersByTimeAsync(1_000)
+    await closed
+    expect(calls).toEqual([{ timeoutMs: timeoutMs - 60_000 }])
+  })
+})
+
+test('the connections that are left are closed after the receiver, even if it fails to close', async () => {
+  const order: string[] = []
+  const server = {
+    close: (callback: () => void) => callback(),
+    closeAllConnections: () => void order.push('connections'),
+  }
+  const close = async () => {
+    await new Promise(setImmediate)
+    order.push('receiver')
+    throw new Error('no')
+  }
+  await expect(closeServer(server, { close })).rejects.toThrow('no')
+  expect(order).toEqual(['receiver', 'connections'])
 })

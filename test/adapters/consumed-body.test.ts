@@ -8,8 +8,9 @@ import { expressHandler } from '../../adapters/express.ts'
 import { fetchHandler } from '../../adapters/fetch.ts'
 import { honoHandler } from '../../adapters/hono.ts'
 import { nodeHandler } from '../../adapters/node.ts'
+import { postJson } from '../support/post-json.ts'
+import { serveWebhook } from '../support/serve.ts'
 import { path, versions } from './express-app.ts'
-import { open } from './opened.ts'
 import { bytes, post, signedRequest, watchedReceiver } from './receivers.ts'
 
 // Each test first provokes `body_consumed`, and then follows the advice that was logged, word for word.
@@ -37,7 +38,7 @@ describe.each(versions)('the advice for %s', (_, create) => {
     app.use(parser)
     app.post(path, expressHandler(receiver))
     app.post('/echo', (request, response) => void response.json(request.body))
-    return { url: await open(app), lines, handled, receiver }
+    return { url: await serveWebhook(app), lines, handled, receiver }
   }
 
   async function advice() {
@@ -64,8 +65,7 @@ describe.each(versions)('the advice for %s', (_, create) => {
     const code = codeIn(await advice(), /express\.json\(\{.+\}\) \}\)/)
     const { url } = await mounted(() => {}, evaluate(code, { express: create }))
     expect(await post(url, bytes)).toEqual(accepted)
-    const headers = { 'content-type': 'application/json' }
-    const echoed = await fetch(new URL('/echo', url), { method: 'POST', headers, body: '{"a":1}' })
+    const echoed = await postJson(new URL('/echo', url), { a: 1 })
     expect(await echoed.json()).toEqual({ a: 1 })
   })
 
@@ -78,7 +78,7 @@ describe('the advice for Hono', () => {
   async function mounted(middleware: MiddlewareHandler) {
     const { receiver, lines } = watchedReceiver(bytes)
     const app = new Hono().use(middleware).post(path, honoHandler(receiver))
-    return { url: await open(getRequestListener(app.fetch)), lines }
+    return { url: await serveWebhook(getRequestListener(app.fetch)), lines }
   }
 
   test('is to read the body through c.req', async () => {
@@ -126,9 +126,9 @@ describe('the advice for node:http', () => {
         for await (const chunk of request) chunks.push(chunk)
         if (keep) Object.assign(request, { rawBody: Buffer.concat(chunks) })
         void handler(request, response)
-      }).listeners('request')[0] as Parameters<typeof open>[0]
-    expect(await post(await open(parsing(false)), bytes)).toEqual(consumed)
+      }).listeners('request')[0] as Parameters<typeof serveWebhook>[0]
+    expect(await post(await serveWebhook(parsing(false)), bytes)).toEqual(consumed)
     codeIn(lines, /keep the bytes as request\.rawBody/)
-    expect(await post(await open(parsing(true)), bytes)).toEqual(accepted)
+    expect(await post(await serveWebhook(parsing(true)), bytes)).toEqual(accepted)
   })
 })

@@ -4,7 +4,7 @@ import request from 'supertest'
 import { expressHandler } from '../../adapters/express.ts'
 import type { DeliveryHeaders } from '../../src/index.ts'
 import { type DeliverOptions, makeDelivery } from '../../src/testing/index.ts'
-import { express4 } from './mounts.ts'
+import { express4 } from '../support/mounts.ts'
 import { type bytes, freshBody, watchedReceiver } from './receivers.ts'
 
 /** The path of the webhook in every application. */

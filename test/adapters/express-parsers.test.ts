@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib'
 import type { RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { basicAuth } from '../../src/index.ts'
-import { signWithBasicAuth } from '../../src/testing/index.ts'
+import { encodePayload, samplePayload, signWithBasicAuth } from '../../src/testing/index.ts'
 import { appBehind, post, signed, versions } from './express-app.ts'
-import { bytes, forgery, freshBody, url } from './receivers.ts'
+import { bytes, forgery, freshBody, url, withMark } from './receivers.ts'
 
 const accepted = { status: 'accepted' }
 
@@ -26,6 +26,12 @@ describe.each(versions)('%s', (_, create) => {
       const { app, handled } = appBehind(create, bytes, ...parsers)
       await post(app, await signed(bytes)).expect(200, accepted)
       await post(app, await signed(forgery)).expect(401)
+      expect(handled).toHaveLength(1)
+    })
+
+    test('that begin with a byte order mark, which express.text drops', async () => {
+      const { app, handled } = appBehind(create, bytes, create.text({ type: '*/*' }))
+      await post(app, await signed(bytes, { body: withMark() })).expect(200, accepted)
       expect(handled).toHaveLength(1)
     })
 
@@ -53,6 +59,16 @@ describe.each(versions)('%s', (_, create) => {
       expect(lines).toHaveLength(1)
     })
 
+    test('rejects a body that is larger once it is inflated than the receiver allows', async () => {
+      const { app, handled } = appBehind(create, { ...url, maxBodyBytes: 1_000 }, create.json())
+      const body = encodePayload(samplePayload('encoding.finished', { title: 'é'.repeat(450) }))
+      const { headers, ...rest } = await signed(url, { body })
+      const gzipped = { ...rest, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) }
+      expect(gzipped.body.byteLength).toBeLessThan(1_000)
+      await post(app, gzipped).expect(413)
+      expect(handled).toHaveLength(0)
+    })
+
     test('works with Basic credentials', async () => {
       const credentials = { username: 'media', password: 'p' }
       const { app } = appBehind(create, { verify: basicAuth(credentials) }, create.json())
@@ -62,7 +78,7 @@ describe.each(versions)('%s', (_, create) => {
     test('answers 500 immediately with a verifier that needs the bytes, and logs the fix in one line', async () => {
       const { app, lines, handled } = appBehind(create, bytes, create.json())
       await post(app, await signed(bytes)).expect(500, /"code":"body_consumed"/)
-      expect(lines).toEqual([
+      expect(lines).toMatchObject([
         { level: 'error', message: expect.stringMatching(/hmacSignature needs the exact bytes.+express\.raw/) },
       ])
       expect(handled).toHaveLength(0)

@@ -4,11 +4,13 @@ import { type AddressInfo, connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import rawBody from 'fastify-raw-body'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fastifyReceiver } from '../../adapters/fastify.ts'
 import { urlToken } from '../../src/index.ts'
+import { makeDelivery } from '../../src/testing/index.ts'
+import { fastify4 } from '../support/mounts.ts'
+import { untyped } from '../support/untyped.ts'
 import { path, signed } from './express-app.ts'
-import { fastify4 } from './mounts.ts'
 import { bytes, forgery, freshBody, url, watchedReceiver } from './receivers.ts'
 
 type Options = Parameters<typeof watchedReceiver>[0]
@@ -121,7 +123,7 @@ describe.each<[string, Create]>([
       add: (app) => app.addHook('preParsing', async (_, __, payload) => payload.pipe(new PassThrough())),
     })
     expect(await inject(app, await signed(bytes))).toMatchObject({ status: 500, body: { code: 'body_consumed' } })
-    expect(lines).toEqual([{ level: 'error', message: expect.stringMatching(/in Fastify, .+request\.rawBody/) }])
+    expect(lines).toMatchObject([{ level: 'error', message: expect.stringMatching(/in Fastify, .+request\.rawBody/) }])
     expect(handled).toHaveLength(0)
   })
 
@@ -131,7 +133,7 @@ describe.each<[string, Create]>([
     ['closeTimeoutMs', { receiver: watchedReceiver(bytes).receiver, url: path, closeTimeoutMs: -1 }, '0 or more'],
   ])('is not registered with a wrong %s', async (_, options, message) => {
     const app = closedWithTest(create())
-    app.register(fastifyReceiver, options as never)
+    app.register(fastifyReceiver, untyped(options))
     const error = { code: 'invalid_option', message: expect.stringContaining(`fastifyReceiver: `) }
     await expect(app.ready()).rejects.toMatchObject(error)
     await expect(app.ready()).rejects.toThrow(message)
@@ -140,7 +142,9 @@ describe.each<[string, Create]>([
   test('says at the start that Fastify would reject deliveries while it closes, and how to avoid it', async () => {
     const rejecting = appWith(create, bytes, { return503OnClosing: true })
     await rejecting.app.ready()
-    expect(rejecting.lines).toEqual([{ level: 'warn', message: expect.stringContaining('return503OnClosing: false') }])
+    expect(rejecting.lines).toMatchObject([
+      { level: 'warn', message: expect.stringContaining('return503OnClosing: false') },
+    ])
     const accepting = appWith(create, bytes)
     await accepting.app.ready()
     expect(accepting.lines).toEqual([])
@@ -241,7 +245,8 @@ describe('when the server closes', () => {
     const closing = app.close().then(() => {
       isClosed = true
     })
-    await expect.poll(async () => (await receiver.receive({} as never)).outcome).toBe('closing')
+    const delivery = await makeDelivery(freshBody())
+    await expect.poll(async () => (await receiver.receive(delivery)).outcome).toBe('closing')
     expect(isClosed).toBe(false)
     finish()
     await closing
@@ -250,10 +255,21 @@ describe('when the server closes', () => {
 
   test('it gives up handlers after closeTimeoutMs', async () => {
     const { receiver } = watchedReceiver({ ...bytes, handlers: { 'encoding.finished': () => new Promise(() => {}) } })
+    const close = vi.fn(receiver.close)
     const app = closedWithTest(fastify())
-    app.register(fastifyReceiver, { receiver, url: path, closeTimeoutMs: 1 })
+    app.register(fastifyReceiver, { receiver: { receive: receiver.receive, close }, url: path, closeTimeoutMs: 1 })
     await inject(app, await signed(bytes))
     await app.close()
+    expect(close).toHaveBeenCalledExactlyOnceWith({ timeoutMs: 1 })
     expect((await receiver.close()).unfinished).toHaveLength(1)
+  })
+
+  test('it leaves no timer, which would keep the process alive', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { app } = appWith(fastify5, bytes)
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    await app.close()
+    expect(vi.getTimerCount()).toBe(0)
   })
 })

@@ -6,15 +6,15 @@ import { honoHandler } from '../../adapters/hono.ts'
 import { urlToken } from '../../src/index.ts'
 import { connectTo, requestHead } from '../../src/testing/contract/adapter/connection.ts'
 import { encodePayload, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { open as serveUntilEnd } from './opened.ts'
-import { bytes, forgery, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
+import { serveWebhook } from '../support/serve.ts'
+import { bytes, forgery, freshBody, post, signedRequest, url, watchedReceiver, withMark } from './receivers.ts'
 
 const path = '/webhooks/media'
 const accepted = { status: 200, body: { status: 'accepted' } }
 const consumed = { status: 500, body: expect.objectContaining({ code: 'body_consumed' }) }
 
 const open = (app: Hono, options?: Parameters<typeof getRequestListener>[1]) =>
-  serveUntilEnd(getRequestListener(app.fetch, options))
+  serveWebhook(getRequestListener(app.fetch, options))
 
 const behind = (options: Parameters<typeof watchedReceiver>[0], middleware: MiddlewareHandler) => {
   const watched = watchedReceiver(options)
@@ -44,6 +44,11 @@ const readers: [string, MiddlewareHandler][] = [
 
 describe('behind a middleware that read', () => {
   describe.each(readers)('%s', (_, middleware) => {
+    test('it accepts bytes that begin with a byte order mark', async () => {
+      const { app } = behind(bytes, middleware)
+      expect(await post(await open(app), bytes, withMark())).toEqual(accepted)
+    })
+
     test('it accepts the exact bytes on Node and rejects a forgery', async () => {
       const { app, handled } = behind(bytes, middleware)
       const target = await open(app)

@@ -6,7 +6,8 @@ import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { nodeHandler, toDelivery } from '../../adapters/node.ts'
 import type { BodyReader } from '../../src/index.ts'
-import { open } from './opened.ts'
+import { postJson } from '../support/post-json.ts'
+import { serveWebhook } from '../support/serve.ts'
 import { bytes, freshBody, post, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const accepted = { status: 200, body: { status: 'accepted' } }
@@ -15,15 +16,11 @@ test('works in front of an Express application, which serves every other path', 
   const { receiver, handled } = watchedReceiver(url)
   const app = express().use(express.json(), (request, response) => void response.json({ echo: request.body }))
   const webhooks = nodeHandler(receiver)
-  const target = await open((request, response) =>
+  const target = await serveWebhook((request, response) =>
     request.url?.startsWith('/webhooks/media') ? webhooks(request, response) : app(request, response),
   )
   expect(await post(target, url)).toEqual(accepted)
-  const other = await fetch(new URL('/other', target), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"a":1}',
-  })
+  const other = await postJson(new URL('/other', target), { a: 1 })
   expect(await other.json()).toEqual({ echo: { a: 1 } })
   expect(handled).toHaveLength(1)
 })
@@ -31,10 +28,11 @@ test('works in front of an Express application, which serves every other path', 
 test.each<[string, (request: IncomingMessage) => unknown]>([
   ['paused', (request) => request.pause()],
   ['given an encoding', (request) => request.setEncoding('utf8')],
+  ['given an encoding of binary data', (request) => request.setEncoding('base64')],
 ])('reads a request that a middleware has %s, in one piece or in many', async (_, touch) => {
   const { receiver, handled } = watchedReceiver(bytes)
   const webhooks = nodeHandler(receiver)
-  const target = await open((request, response) => {
+  const target = await serveWebhook((request, response) => {
     touch(request)
     return webhooks(request, response)
   })
@@ -61,7 +59,7 @@ test.each([
   const { receiver, handled } = watchedReceiver(bytes)
   const webhooks = nodeHandler(receiver)
   const heard: string[] = []
-  const target = await open((request, response) => {
+  const target = await serveWebhook((request, response) => {
     for (const name of names) request.on(name, () => heard.push(name))
     return webhooks(request, response)
   })
@@ -76,7 +74,7 @@ test.each<[string, string, number, (request: IncomingMessage) => unknown]>([
 ])('a body that has arrived and is %s is %s', async (_, result, limit, meanwhile) => {
   const { receiver } = watchedReceiver(bytes)
   const read: unknown[] = []
-  const target = await open(async (request, response) => {
+  const target = await serveWebhook(async (request, response) => {
     await turn()
     const body = toDelivery(request).body as BodyReader
     meanwhile(request)

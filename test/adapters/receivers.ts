@@ -2,13 +2,13 @@ import {
   createReceiver,
   type DeliveryReport,
   hmacSignature,
-  type Logger,
   type MediaEvent,
   type ReceiverOptions,
   urlToken,
 } from '../../src/index.ts'
 import { makeDelivery } from '../../src/testing/deliver.ts'
 import { encodePayload, samplePayload, signWithHmac, signWithUrlToken } from '../../src/testing/index.ts'
+import { recordingLogger } from '../support/recording-logger.ts'
 
 const hmac = { secret: 'a shared secret', header: 'x-signature' }
 const token = { secret: 'a token' }
@@ -25,12 +25,11 @@ export const forgery = { sign: async (draft: Parameters<typeof bytes.sign>[0]) =
 export function watchedReceiver({ sign: _, ...options }: ReceiverOptions & { readonly sign?: unknown }) {
   const handled: MediaEvent[] = []
   const reports: DeliveryReport[] = []
-  const lines: { level: keyof Logger; message: string }[] = []
-  const log = (level: keyof Logger) => (_: object, message: string) => void lines.push({ level, message })
+  const { logger, lines } = recordingLogger('info')
   const receiver = createReceiver({
     handlers: { 'encoding.finished': (event) => void handled.push(event) },
     hooks: { delivery: (report) => void reports.push(report) },
-    logger: { debug: () => {}, info: log('info'), warn: log('warn'), error: log('error') },
+    logger,
     ...options,
   })
   return { receiver, handled, reports, lines }
@@ -38,6 +37,9 @@ export function watchedReceiver({ sign: _, ...options }: ReceiverOptions & { rea
 
 /** Makes the body of a new event. */
 export const freshBody = () => encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
+
+/** Makes the body of a new event that begins with a byte order mark. */
+export const withMark = () => Buffer.concat([Buffer.from('\uFEFF'), freshBody()])
 
 /** Makes the arguments of `fetch` for a signed delivery. */
 export async function signedRequest(target: string, { sign }: Pick<typeof bytes, 'sign'>, body = freshBody()) {
