@@ -30,6 +30,8 @@ export interface TransactionScope {
    * is being committed. The run waits for that, so it must not take long.
    */
   readonly signal: AbortSignal
+  /** Set to `true` by the inbox if its own storage failed, which is no failure of the handler: the attempt does not count. */
+  storageFailed?: boolean
 }
 
 /**
@@ -61,6 +63,11 @@ export interface Attempt {
   /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
   /**
+   * `true` if another process has handlers that the event owes and this one lacks. Then, unless a handler fails, the result is
+   * `retry` without failures, and the attempt does not count.
+   */
+  readonly isPartial?: boolean | undefined
+  /**
    * Runs `run` in a transaction of the inbox's database. What it writes is committed together with the record that the
    * handler has completed, if this process still holds the event. Otherwise it is rolled back, and the promise rejects.
    * Called at most once for a run of a handler. Absent if the inbox has no database.
@@ -78,8 +85,10 @@ export type HandlingResult =
       readonly status: 'retry'
       readonly delayMs: number
       readonly completed: readonly string[]
-      /** Empty if no handler failed, because the attempt was aborted. */
+      /** Empty if no handler failed, because the attempt was aborted or partial. */
       readonly failures: readonly HandlerFailure[]
+      /** `false` if the inbox's own storage failed: the next attempt has the same number. */
+      readonly counts?: false | undefined
     }
   | {
       /** No attempts are left: the event becomes a dead letter. */
@@ -99,7 +108,10 @@ export type ParseUnreadable = (unreadable: UnreadableDelivery) => MaybePromise<M
 
 /** An event that was accepted and not finished when the inbox closed. */
 export interface UnfinishedEvent extends AcceptedEvent {
-  /** Not started, with its handlers running, or failed and waiting for the next attempt. */
+  /**
+   * Not started, with its handlers running, or failed and waiting for the next attempt. `running` too if its handlers have
+   * ended and the inbox could not record that: they may run again.
+   */
   readonly state: 'waiting' | 'running' | 'retrying'
 }
 
@@ -114,7 +126,7 @@ export interface CloseReport {
 /** The options of {@link Inbox.close}. */
 export interface CloseOptions {
   /**
-   * The longest wait for events to finish, in ms.
+   * The longest that it takes, in ms. A storage that is away can make it half a second longer.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
@@ -148,8 +160,8 @@ export interface Inbox extends ReadableInbox {
    */
   handleMessage?(message: unknown, options?: MessageOptions): Promise<MessageResult>
   /**
-   * Keeps an unreadable delivery among the dead letters, so that nothing is lost until a version that can parse it is
-   * deployed. Absent if the inbox does not outlive the process.
+   * Keeps an unreadable delivery among the dead letters, the newest ones of them, so that it can be read, and replayed
+   * once a version that can parse it is deployed if the inbox outlives the process. Absent if nothing can be kept.
    */
   keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
   /**
@@ -163,10 +175,17 @@ export interface Inbox extends ReadableInbox {
 
 /** The reports that an inbox gets from the receiver that opened it, to record its activity. */
 export interface ActivityObserver {
-  /** Called after each delivery. `outcome` is `accepted`, `duplicate`, `ignored` or the reason of a rejection. */
+  /** Called after each delivery. `outcome` is `accepted`, `duplicate`, `ignored`, `test` or the reason of a rejection. */
   delivery(report: { readonly outcome: string; readonly status: number; readonly durationMs: number }): void
   /** Called after each attempt at an event. `sinceReceivedMs` is the time since its delivery was received. */
   attempt(report: { readonly outcome: string; readonly sinceReceivedMs: number }): void
+}
+
+/** A handler as other processes know it. */
+export interface HandlerName {
+  readonly name: string
+  /** The event types that it handles. Absent if it handles every type. */
+  readonly types?: readonly string[] | undefined
 }
 
 /** The receiver that opens an inbox, as the inbox sees it. */
@@ -175,6 +194,8 @@ export interface InboxHost {
   readonly handle: Handle
   /** Returns the names of the handlers of an event, in the order in which they run. */
   readonly handlersOf: (event: MediaEvent) => readonly string[]
+  /** Returns all handlers: the same array until one is added or removed. */
+  readonly handlers: () => readonly HandlerName[]
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
   /** Never throws. */

@@ -122,8 +122,8 @@ class QueueInbox implements Inbox {
     this.#host = host
     this.#options = options
     this.#afterLease = { status: 'retry', delayMs: options.leaseMs }
-    const onLost = (key: string) => this.#leaseLost(key)
-    this.#claims = options.store.claims({ leaseMs: options.leaseMs, logger: host.logger, onLost })
+    const stop = (key: string) => this.#leaseLost(key)
+    this.#claims = options.store.claims({ leaseMs: options.leaseMs, logger: host.logger, onLost: stop, onEnd: stop })
   }
 
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {

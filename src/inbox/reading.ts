@@ -130,8 +130,8 @@ export interface InboxStats {
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
   /**
-   * The time at which the delivery of the oldest event that waits to start was received. Absent if none waits, or nobody
-   * knows.
+   * The time since which the oldest event that waits to start has waited: since the receipt of its delivery, or since its
+   * replay or the time of its retry, where the inbox knows it. Absent if none waits, or nobody knows.
    */
   readonly oldestWaitingAt?: Date | undefined
 }
@@ -220,6 +220,8 @@ export interface ActivityMinute {
   /** Deliveries whose event was accepted. */
   readonly accepted: number
   readonly duplicates: number
+  /** Deliveries that were acknowledged and not kept, since no handler is registered for their type. */
+  readonly ignored: number
   /** Deliveries that were answered with anything but 200. */
   readonly rejected: number
   /** Events whose handlers have all succeeded. */

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 
 /** The time after which a test counts as hanging, in ms. It is longer than the suites wait for anything. */
-const hangingMs = 10_000
+const hangingMs = 100_000
 
 /** Runs all tests of a suite, or one. Returns the messages of those that fail, by the name of the test. */
 export async function failuresOf(suite: (runner: Runner) => void, only?: string): Promise<Record<string, string>> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
+import { findRuntime } from '../support/find-runtime.ts'
 
 const binary = findRuntime('workerd')
 

@@ -1,11 +1,9 @@
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgres.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-
-vi.setConfig({ hookTimeout: 30_000 })
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
 
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   let server: PostgresServer

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
-import { drivers, temporaryFile } from '../inbox/sqlite/fixture.ts'
+import { drivers, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 
 /** Makes a table of texts in the file, which handlers write to in their transactions. */
 function textsIn(path: string) {

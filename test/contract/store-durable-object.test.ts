@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
 import { storeContract } from '../../src/testing/contract/store.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
+import { findRuntime } from '../support/find-runtime.ts'
 
 const binary = findRuntime('workerd')
 

@@ -1,10 +1,10 @@
 import { Redis } from '@upstash/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeContract } from '../../src/testing/contract/store.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { startHttpBridge } from '../redis/http-bridge.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { redisSubject } from '../redis/redis-subject.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { startHttpBridge } from '../support/redis/http-bridge.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { redisSubject } from '../support/redis/redis-subject.ts'
 
 /** A client of the least that HTTP takes. */
 const plainClient = ({ url, token }: { url: string; token: string }) => ({

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeContract } from '../../src/testing/contract/store.ts'
-import { clients, clusterClients } from '../redis/clients.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { redisSubject } from '../redis/redis-subject.ts'
+import { clients, clusterClients } from '../support/redis/clients.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { redisSubject } from '../support/redis/redis-subject.ts'
 
 // A node of a cluster takes no writes for 2 s after a restart.
-vi.setConfig({ testTimeout: 20_000, hookTimeout: 20_000 })
 
 const kinds = [
   { of: 'one server', cluster: false, connects: clients },

@@ -1,11 +1,10 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
 import { storeContract } from '../../src/testing/contract/store.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
-// A wrong one is found after a wait of 3 s at worst.
-vi.setConfig({ testTimeout: 20_000 })
+// A wrong one is found after a wait of 30 s at worst.
 
 const subjectOf = (wrong: Wrong<IdempotencyStore>) => () => {
   let time = 1

@@ -1,14 +1,13 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Attempt, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
-import { temporaryFile } from '../inbox/sqlite/fixture.ts'
+import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { failuresOf } from './failures-of.ts'
 
-// A wrong one is found after a wait of 3 s at worst.
-vi.setConfig({ testTimeout: 20_000 })
+// A wrong one is found after a wait of 30 s at worst.
 
 type Transaction = NonNullable<Attempt['transaction']>
 type Run = (client: SqliteDatabase) => unknown

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { createReceiver, type MediaEvent, type ReceiverOptions, unverified, urlToken } from '../../src/index.ts'
 import { deliver, makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
 
-const logger = { debug() {}, info() {}, warn() {}, error() {} }
 const payload = samplePayload('encoding.finished')
 const text = (body: unknown) => new TextDecoder().decode(body as Uint8Array)
 
 const receiverOf = (options: Partial<ReceiverOptions> = {}) =>
-  createReceiver({ verify: unverified(), logger, ...options })
+  createReceiver({ verify: unverified(), logger: silent, ...options })
 
 describe('deliver', () => {
   test('passes a payload to the receiver and returns the acknowledgement', async () => {
@@ -75,7 +76,7 @@ describe('deliver', () => {
   test.each([undefined, createReceiver, {}])(
     'rejects with invalid_option without a receiver (%s)',
     async (receiver) => {
-      await expect(deliver(receiver as never, payload)).rejects.toMatchObject({
+      await expect(deliver(untyped(receiver), payload)).rejects.toMatchObject({
         code: 'invalid_option',
         message: 'deliver: give it a receiver; are the parentheses of createReceiver() missing?',
       })
@@ -85,7 +86,7 @@ describe('deliver', () => {
   test.each([undefined, null, 3, ['text']])(
     'rejects with invalid_option for %j, which is not a payload',
     async (given) => {
-      await expect(deliver(receiverOf(), given as never)).rejects.toMatchObject({
+      await expect(deliver(receiverOf(), untyped(given))).rejects.toMatchObject({
         code: 'invalid_option',
         message: expect.stringContaining("such as samplePayload('encoding.finished')"),
       })
@@ -94,7 +95,7 @@ describe('deliver', () => {
 
   test('names the field that a payload lacks', async () => {
     const { title, ...rest } = payload
-    await expect(deliver(receiverOf(), rest as never)).rejects.toMatchObject({
+    await expect(deliver(receiverOf(), untyped(rest))).rejects.toMatchObject({
       code: 'invalid_option',
       message: expect.stringMatching(/title has to be a string.*samplePayload/),
     })

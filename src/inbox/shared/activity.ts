@@ -16,14 +16,15 @@ const minuteMs = 60_000
 
 /**
  * The numbers of a minute: accepted, duplicates, rejected, handled, failed, then the durations of acknowledgements and of
- * handling. Inboxes store them as a JSON array.
+ * handling, then ignored. Inboxes store them as a JSON array.
  */
 export type MinuteNumbers = number[]
 
 const [accepted, duplicates, rejected, handled, failed, acknowledgement] = [0, 1, 2, 3, 4, 5]
 const durations = durationBounds.length + 1
 const handling = acknowledgement + durations
-const length = handling + durations
+const ignored = handling + durations
+const length = ignored + 1
 
 /** Writes minutes, whose numbers go on counting meanwhile. */
 export type WriteMinutes = (
@@ -40,12 +41,13 @@ export class ActivityRecorder implements ActivityObserver {
 
   delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
     if (status !== 200) return this.#count(rejected)
-    if (outcome === 'ignored') return
+    if (outcome === 'test') return
+    if (outcome === 'ignored') return this.#count(ignored)
     this.#count(outcome === 'duplicate' ? duplicates : accepted, acknowledgement + bucketOf(durationMs))
   }
 
   attempt({ outcome, sinceReceivedMs }: { outcome: string; sinceReceivedMs: number }): void {
-    if (outcome === 'stopped') return
+    if (outcome === 'stopped' || outcome === 'left') return
     if (outcome !== 'handled') return this.#count(failed)
     this.#count(handled, handling + bucketOf(sinceReceivedMs))
   }
@@ -137,9 +139,10 @@ const toMinute = (startedAt: Date, numbers: MinuteNumbers): ActivityMinute => ({
   startedAt,
   accepted: numbers[accepted] ?? 0,
   duplicates: numbers[duplicates] ?? 0,
+  ignored: numbers[ignored] ?? 0,
   rejected: numbers[rejected] ?? 0,
   handled: numbers[handled] ?? 0,
   failed: numbers[failed] ?? 0,
   acknowledgement: numbers.slice(acknowledgement, handling),
-  handling: numbers.slice(handling, length),
+  handling: numbers.slice(handling, ignored),
 })

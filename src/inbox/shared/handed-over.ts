@@ -1,5 +1,15 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
+import type { Jobs } from './jobs.ts'
+
+/** Gives up the jobs that are left when an inbox closes: their attempts have ended without a record of that, which is logged. */
+export function giveUpUnrecorded(jobs: Pick<Jobs, 'giveUp'>, logger: Logger): readonly UnfinishedEvent[] {
+  const unrecorded = jobs.giveUp()
+  const keys = unrecorded.map(({ event }) => event.key)
+  const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
+  if (keys.length > 0) logger.warn({ keys }, message)
+  return unrecorded
+}
 
 /** Logs the events that an inbox of several processes gave back when it closed. */
 export function logHandedOver(unfinished: readonly UnfinishedEvent[], logger: Logger): void {

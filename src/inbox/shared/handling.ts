@@ -75,14 +75,15 @@ export class Handling<EachJob extends Job> {
     job.state = 'retrying'
     if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
     job.aliveUntil = performance.now() + delayMs + retrySlackMs
-    job.retryAt = Date.now() + delayMs
+    job.since = Date.now() + delayMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 
   /** Starts the next attempt of a job that waits for it. `false`: it does not. */
   retryNow(job: EachJob | undefined): boolean {
-    if (job?.state !== 'retrying' || this.#giveUpRetries !== undefined) return false
+    if (job?.state !== 'retrying') return false
     clearTimeout(job.retryTimer)
+    job.since = Date.now()
     this.add(job)
     return true
   }
@@ -139,6 +140,11 @@ export class Handling<EachJob extends Job> {
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { number } = job
     void this.#handle(job.accepted, job).then((result) => {
+      // Its lease has ended. It keeps its place in the lane, and goes on unless another process has it.
+      if (job.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
+        job.again(result.completed)
+        return this.#run(job, run)
+      }
       // A run that was given up can still end, when the next attempt has the event.
       if (job.number === number) this.#finished(job, result)
       this.#lanes.ended(job, run)
@@ -166,8 +172,8 @@ export class Handling<EachJob extends Job> {
     else this.#ledger.letGo?.(job, result, recorded)
   }
 
-  #retryLater(job: EachJob, { delayMs, completed, failures }: RetryResult): void {
-    job.nextAttempt(completed, failures)
+  #retryLater(job: EachJob, { delayMs, completed, failures, counts }: RetryResult): void {
+    job.nextAttempt(completed, failures, counts)
     this.addLater(job, delayMs)
     this.#ledger.postpone?.(job, Date.now() + delayMs)
   }

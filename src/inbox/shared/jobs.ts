@@ -15,11 +15,13 @@ export interface EarlierAttempts {
   readonly completed: readonly string[]
   /** The newest ones that failed. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
+  /** The time since which it waits, in ms since the epoch, if it was replayed or a retry is due. */
+  readonly since?: number
 }
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
-/** An event from its acceptance to its end, and its current attempt. It can be aborted once, at its end. */
+/** An event from its acceptance to its end, and its current attempt. */
 export class Job extends LazyAbort implements LaneJob, Attempt {
   readonly key: string
   readonly lane: string
@@ -39,8 +41,8 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   /** The answer to the claim, while it is pending. */
   claim: Promise<Claim> | undefined
   retryTimer: Timer | undefined
-  /** The time of its next attempt, in ms since the epoch, while it waits for one. */
-  retryAt: number | undefined
+  /** The time since which it waits to start, or of its next attempt while it is `retrying`, in ms since the epoch. */
+  since: number
   hasEnded = false
   #waiting: ((result: ImmediateResult) => void)[] | undefined
 
@@ -52,15 +54,22 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
     this.accepted = accepted
     this.once = once
     this.inItsRequest = once
+    this.since = earlier.since ?? accepted.receivedAt.getTime()
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
     this.failedAttempts = earlier.failedAttempts ?? []
   }
 
-  /** Counts the next attempt, after one that has failed. */
-  nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[]): void {
+  /** Counts the next attempt, after one that has failed, unless `counts` is `false`. */
+  nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[], counts?: false): void {
     this.failedAttempts = this.failedWith(failures)
-    this.number++
+    this.number += Number(counts !== false)
+    this.completed = completed
+  }
+
+  /** Prepares the attempt that replaces one which was aborted, and does not count. */
+  again(completed: readonly string[]): void {
+    this.reset()
     this.completed = completed
   }
 
@@ -79,7 +88,7 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   /** Shows it as an event of the inbox. */
   record(): EventRecord {
     const { key, type, mediaId } = this.accepted.event
-    const { shownState: state, retryAt, failedAttempts } = this
+    const { shownState: state, failedAttempts } = this
     return {
       ...this.accepted,
       key,
@@ -89,7 +98,7 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
       attempts: state === 'running' ? this.number : this.number - 1,
       completed: this.completed,
       failedAttempts,
-      ...(state === 'retrying' && retryAt !== undefined && { dueAt: new Date(retryAt) }),
+      ...(state === 'retrying' && { dueAt: new Date(this.since) }),
     }
   }
 
@@ -154,14 +163,14 @@ export class Jobs<EachJob extends Job = Job> {
     })
   }
 
-  /** Stops all jobs, or those in the given states, and returns the accepted ones that were not handled. */
+  /** Stops all jobs, or those in the given states, and returns the accepted ones. */
   giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const job of this) {
-      const { state } = job
+      const { state, shownState } = job
       if (states !== undefined && !states.includes(state)) continue
       job.stop(new WebhookError('closing', 'the inbox is closing'))
-      if (state !== 'claiming' && state !== 'recording') unfinished.push({ ...job.accepted, state })
+      if (state !== 'claiming') unfinished.push({ ...job.accepted, state: shownState })
       this.end(job, 'closing')
     }
     return unfinished
@@ -169,12 +178,11 @@ export class Jobs<EachJob extends Job = Job> {
 
   counts(): Omit<InboxStats, 'deadLetters'> {
     const counts = { waiting: 0, running: 0, retrying: 0 }
-    let oldestWaitingAt: Date | undefined
-    for (const { shownState, accepted } of this) {
+    let oldest: number | undefined
+    for (const { shownState, since } of this) {
       counts[shownState]++
-      const isOldest = oldestWaitingAt === undefined || accepted.receivedAt < oldestWaitingAt
-      if (shownState === 'waiting' && isOldest) oldestWaitingAt = accepted.receivedAt
+      if (shownState === 'waiting') oldest = Math.min(oldest ?? since, since)
     }
-    return oldestWaitingAt === undefined ? counts : { ...counts, oldestWaitingAt }
+    return oldest === undefined ? counts : { ...counts, oldestWaitingAt: new Date(oldest) }
   }
 }

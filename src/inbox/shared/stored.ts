@@ -1,7 +1,8 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
+import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
 
-// Shared by the durable inboxes, where events go through JSON and the number of unreadable deliveries is limited.
+// Shared by the inboxes. In the durable ones events go through JSON. All of them limit the number of unreadable deliveries.
 
 /** The number of unreadable deliveries that a durable inbox keeps: the newest ones. Each is as large as its body. */
 export const maxUnreadable = 1_000
@@ -12,9 +13,34 @@ export const maxUnreadable = 1_000
  */
 export const unreadableKey = (digest: string): string => `unreadable:${digest}`
 
-/** Revives an event that went through JSON: `emittedAt` is the one field that JSON has no type for. */
+/**
+ * Makes the dead letter of an unreadable delivery.
+ * @param digest a hash of its body
+ */
+export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: string): DeadLetter {
+  const { reason, receivedAt } = unreadable
+  return {
+    key: unreadableKey(digest),
+    event: undefined,
+    unreadable,
+    receivedAt,
+    attempts: 0,
+    completed: [],
+    failures: [{ handler: 'none', message: reason }],
+    diedAt: receivedAt,
+  }
+}
+
+/** Revives an event that went through JSON: `emittedAt` is the one field that JSON has no type for. It is frozen, like a new one. */
 export const reviveEvent = (event: MediaEvent): MediaEvent =>
-  event.emittedAt === undefined ? event : { ...event, emittedAt: new Date(event.emittedAt) }
+  Object.freeze({
+    ...event,
+    emittedAt: event.emittedAt && new Date(event.emittedAt),
+    qualities: Object.freeze(event.qualities),
+    // An event that an earlier version stored has none.
+    issues: Object.freeze(event.issues ?? []),
+    payload: Object.freeze(event.payload),
+  })
 
 /** Revives an accepted event that went through JSON. */
 export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): AcceptedEvent => ({

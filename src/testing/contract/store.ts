@@ -23,7 +23,7 @@ export interface StoreFeatures {
   readonly connection?: boolean
 }
 
-const lease = 1_000
+const lease = 60_000
 
 // Keys that a careless encoding would mix up.
 const awkwardKeys = [

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { lruStore } from '../../../src/index.ts'
 import { down, gate } from '../memory/intercepted-store.ts'
-import { heldHandler, messageOf, type ProcessOptions, remoteProcess } from './fixture.ts'
+import { heldHandler, messageOf, type ProcessOptions, remoteProcess } from './queue-process.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -81,6 +81,30 @@ describe('of two consumers', () => {
   })
 })
 
+describe('a consumer that cannot reach the store', () => {
+  test('aborts its handler once the lease has ended, and leaves the rest to the next delivery', async () => {
+    const start = processes()
+    const [held, never] = [heldHandler(), vi.fn()]
+    const one = start({ a: held.handler, b: never }, { receiver: { handlerTimeoutMs: 600_000 } })
+    const message = await messageOf()
+    const handling = one.receiver.handle(message)
+    await vi.advanceTimersByTimeAsync(0)
+    one.intercept.renew = down
+    const [[, { signal }]] = held.handler.mock.calls as [[unknown, { signal: AbortSignal }]]
+    await vi.advanceTimersByTimeAsync(leaseMs - 1)
+    expect(signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(signal.reason).toMatchObject({ code: 'lease_lost' })
+    held.end()
+    expect((await handling).status).toBe('retry')
+    expect(never).not.toHaveBeenCalled()
+    const [a, b] = [vi.fn(), vi.fn()]
+    expect(await start({ a, b }).receiver.handle(message)).toEqual({ status: 'done' })
+    expect(a).toHaveBeenCalledOnce()
+    expect(b).toHaveBeenCalledOnce()
+  })
+})
+
 describe('a handler that has succeeded', () => {
   test('does not run again, in this process or another, when a later one fails', async () => {
     const start = processes()
@@ -134,11 +158,11 @@ describe('a handler that has succeeded', () => {
 
   test('does not run again after the event was dead and is delivered anew', async () => {
     const start = processes()
-    const [a, b] = [vi.fn(), vi.fn(failing)]
+    const [a, b] = [vi.fn(), vi.fn<() => void>(failing)]
     const { receiver } = start({ a, b }, { receiver: { retry: { attempts: 1 } } })
     const message = await messageOf()
     expect((await receiver.handle(message)).status).toBe('dead')
-    b.mockImplementation((() => {}) as never)
+    b.mockImplementation(() => {})
     expect(await receiver.handle(message)).toEqual({ status: 'done' })
     expect(a).toHaveBeenCalledOnce()
   })
@@ -231,6 +255,18 @@ describe('closing', () => {
     const next = vi.fn()
     expect(await start({ next }).receiver.handle(other)).toEqual({ status: 'done' })
     expect(next).toHaveBeenCalledOnce()
+  })
+
+  test('reports an event that was handled and could not be recorded, with its key in one line', async () => {
+    const { receiver, intercept, lines } = processes()({ handler: () => {} })
+    intercept.complete = down
+    const { key, ...message } = await messageOf()
+    void receiver.handle({ key, ...message })
+    const closing = receiver.close({ timeoutMs: 100 })
+    await vi.advanceTimersByTimeAsync(100)
+    expect((await closing).unfinished).toMatchObject([{ event: { key }, state: 'running' }])
+    const closed = lines.filter(({ message, details }) => /^the inbox closed/.test(message) && details['key'] === key)
+    expect(closed).toHaveLength(1)
   })
 
   test('aborts what runs too long and reports it; another consumer handles it after the lease', async () => {

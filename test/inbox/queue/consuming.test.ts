@@ -6,7 +6,7 @@ import {
   lruStore,
   unverified,
 } from '../../../src/index.ts'
-import { messageOf, queueProcess } from './fixture.ts'
+import { messageOf, queueProcess } from './queue-process.ts'
 
 const failing = () => {
   throw new Error('no disk')

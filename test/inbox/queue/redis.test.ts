@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../../../src/idempotency/redis.ts'
-import { clients } from '../../redis/clients.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
-import { messageOf, queueProcess } from './fixture.ts'
+import { clients } from '../../support/redis/clients.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { messageOf, queueProcess } from './queue-process.ts'
 
 describe.skipIf(!findRedis())('over Redis', () => {
   let server: RedisServer
@@ -64,5 +64,5 @@ describe.skipIf(!findRedis())('over Redis', () => {
     await server.restart()
     await expect.poll(() => receiver.handle(message)).toEqual({ status: 'done' })
     expect(runs).toEqual(['a an outage', 'b an outage'])
-  }, 60_000)
+  })
 })

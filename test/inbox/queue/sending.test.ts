@@ -3,7 +3,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type QueueMessage, queueInbox } from '../../../src/inbox/queue.ts'
 import { lruStore } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { messageOf, queueProcess } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
+import { messageOf, queueProcess } from './queue-process.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -76,7 +78,7 @@ describe('the acknowledgement', () => {
     const { receiver, sent } = queueProcess({ receiver: { handlers } })
     await receiver.close()
     expect((await deliver(receiver, samplePayload('encoding.finished'))).outcome).toBe('closing')
-    await expect(receiver.inbox.accept({ event: {} as never, receivedAt: new Date() })).rejects.toMatchObject({
+    await expect(receiver.inbox.accept(eventOf('one'))).rejects.toMatchObject({
       code: 'closing',
     })
     expect(sent).toEqual([])
@@ -156,11 +158,11 @@ describe('queueInbox', () => {
       'queueInbox: sendTimeoutMs has to be a whole number from 1 to 2147483647',
     ],
   ])('cannot be made with %s', (_, options, message) => {
-    expect(() => queueInbox(options as never)).toThrow(invalid(message))
+    expect(() => queueInbox(untyped(options))).toThrow(invalid(message))
   })
 
   test('cannot be made without options', () => {
-    expect(() => queueInbox(undefined as never)).toThrow(invalid('queueInbox: send has to be a function'))
+    expect(() => queueInbox(untyped(undefined))).toThrow(invalid('queueInbox: send has to be a function'))
   })
 
   test('says that it hands events over, and whether its keys are known to one process only', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { QueueMessage } from '../../../src/inbox/queue.ts'
 import type { Telemetry } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { messageOf, queueProcess } from './fixture.ts'
+import { messageOf, queueProcess } from './queue-process.ts'
 
 const carrier = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=1' }
 

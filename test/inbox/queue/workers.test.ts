@@ -2,9 +2,9 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import type { defineStore as Define } from '../../../src/idempotency/define-store.ts'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { queueInbox as Queue } from '../../../src/inbox/queue.ts'
-import { openInbox } from '../../../src/testing/contract/handling.ts'
-import { asOnWorkers } from '../../as-on-workers.ts'
-import { messageOf } from './fixture.ts'
+import { asOnWorkers } from '../../support/as-on-workers.ts'
+import { openInbox } from '../../support/inbox.ts'
+import { messageOf } from './queue-process.ts'
 
 // What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 
