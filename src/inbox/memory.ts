@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
@@ -21,7 +22,7 @@ import type {
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
 import { MemoryLedger } from './memory/ledger.ts'
-import type { DeadEvent, EventRecord, InboxStats } from './reading.ts'
+import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import { Handling } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
@@ -50,7 +51,7 @@ export interface MemoryInboxOptions {
    */
   readonly maxWaiting?: number
   /**
-   * The number of dead letters that are kept. The oldest are dropped first.
+   * The number of events that are kept as dead letters, the newest. Up to 100 unreadable deliveries are kept beside them.
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number
@@ -101,7 +102,7 @@ class MemoryInbox implements Inbox {
   readonly #handling: Handling<Job>
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, logger, measured }: InboxHost, options: MemorySettings) {
+  constructor({ handle, parse, logger, measured }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#leaseMs = leaseMs
@@ -109,20 +110,28 @@ class MemoryInbox implements Inbox {
     this.#measured = measured
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
-      (deadLetter) => this.#replay(deadLetter),
+      (deadEvent) => this.#replay(deadEvent),
+      async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable.receivedAt),
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
-    this.#claims = store?.claims({ leaseMs, logger, onLost: (key) => this.#leaseLost(key) }) ?? ownClaims()
+    const onLost = (key: string) => this.#leaseLost(key)
+    const onEnd = (key: string) => this.#leaseEnded(key)
+    this.#claims = store?.claims({ leaseMs, logger, onLost, onEnd }) ?? ownClaims()
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#handling)
   }
 
-  accept(accepted: AcceptedEvent, { waitUntil }: AcceptOptions = {}): MaybePromise<Acceptance> {
+  /** @param earlier not given for a delivery */
+  accept(
+    accepted: AcceptedEvent,
+    { waitUntil }: AcceptOptions = {},
+    earlier?: EarlierAttempts,
+  ): MaybePromise<Acceptance> {
     this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : this.#answerOf(held.claim).then(duplicateOf)
-    const job = this.#admit(accepted, false)
+    const job = this.#admit(accepted, false, earlier)
     if (job === undefined) return 'overloaded'
     const claim = this.#claim(job, waitUntil)
     return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
@@ -204,17 +213,40 @@ class MemoryInbox implements Inbox {
 
   #replay({ key, event, receivedAt, trace, completed, failedAttempts }: DeadEvent): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
-    const job = this.#admit({ event, receivedAt, trace }, false, { attempts: 0, completed, failedAttempts })
-    if (job === undefined) throw new WebhookError('overloaded', 'too many events are waiting')
+    const job = this.#admit({ event, receivedAt, trace }, false, {
+      attempts: 0,
+      completed,
+      failedAttempts,
+      since: Date.now(),
+    })
+    if (job === undefined) throw overloaded()
     this.#handling.add(job)
+  }
+
+  /** Accepts the event of a delivery that was unreadable before. Its sender may have sent it again in the meantime. */
+  async #acceptAgain(event: MediaEvent, receivedAt: Date): Promise<void> {
+    const sinceNow = { attempts: 0, completed: [], since: Date.now() }
+    if ((await this.accept({ event, receivedAt }, {}, sinceNow)) === 'overloaded') throw overloaded()
+  }
+
+  keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    return this.deadLetters.addUnreadable(unreadable)
   }
 
   #leaseLost(key: string): void {
     const job = this.#jobs.get(key)
     if (job === undefined) return
     this.#logger.warn({ key }, 'the lease of the event was lost; another process handles it')
-    job.stop(new WebhookError('lease_lost', 'the lease of the event was lost'))
+    job.stop(leaseLost())
     this.#jobs.end(job, 'in-progress')
+  }
+
+  /** Stops the attempt at an event that another process may have now. The next one waits for the claim. */
+  #leaseEnded(key: string): void {
+    const job = this.#jobs.get(key)
+    // On Workers the next attempt does not wait.
+    if (!requestsEndWork && job?.state === 'running') job.abort(leaseLost())
   }
 
   stats(): InboxStats {
@@ -230,7 +262,11 @@ class MemoryInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
+    // No other process has them, and their retry may be later than the end of this one.
+    for (const job of this.#jobs) this.#handling.retryNow(job)
     await this.#jobs.idle(timeoutMs)
+    // Their handlers have ended. The claims log what they could not record.
+    const unrecorded = this.#jobs.giveUp(['recording'])
     const unfinished = this.#jobs.giveUp()
     this.#handling.stop(() => {})
     // The claims are not released: a handler may go on in spite of its signal. It is safe to let the leases run out.
@@ -239,9 +275,13 @@ class MemoryInbox implements Inbox {
       const { key, type, mediaId } = event
       this.#logger.error({ key, type, mediaId, state }, 'the inbox closed before the event was handled')
     }
-    return { unfinished }
+    return { unfinished: [...unfinished, ...unrecorded] }
   }
 }
+
+const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')
+
+const leaseLost = () => new WebhookError('lease_lost', 'the lease of the event was lost')
 
 const duplicateOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'duplicate' : acceptanceOf(claim))
 

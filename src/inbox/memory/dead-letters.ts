@@ -1,48 +1,93 @@
 import { LRUCache } from 'lru-cache'
-import type { DeadEvent, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { sha256 } from '#crypto'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type {
+  DeadEvent,
+  DeadLetter,
+  DeadLetters,
+  ReplayAllOptions,
+  ReplayReport,
+  UnreadableDelivery,
+} from '../reading.ts'
 import { replayAll } from '../shared/replay-all.ts'
+import { unreadableDeadLetter } from '../shared/stored.ts'
 
-/** Dead letters in memory: the `max` newest. */
+/** The number of unreadable deliveries that are kept, the newest. Few, since a function has little memory. */
+const maxUnreadable = 100
+
+/** Dead letters in memory: the newest events, and the newest unreadable deliveries. */
 export class MemoryDeadLetters implements DeadLetters {
-  readonly #deadLetters: LRUCache<string, DeadEvent>
-  readonly #replay: (deadLetter: DeadEvent) => void
+  readonly #events: LRUCache<string, DeadEvent>
+  readonly #unreadable: LRUCache<string, DeadLetter>
+  readonly #replay: (deadEvent: DeadEvent) => void
+  readonly #replayUnreadable: (unreadable: UnreadableDelivery) => Promise<void>
 
   /**
+   * @param maxEvents the number of events that are kept
    * @param replay throws when the event cannot be taken; the dead letter is kept then
+   * @param replayUnreadable rejects in those cases, and when the delivery still cannot be parsed
    * @param onDropped called with a dead letter that was dropped to make room for another
    */
-  constructor(max: number, replay: (deadLetter: DeadEvent) => void, onDropped: (deadLetter: DeadEvent) => void) {
+  constructor(
+    maxEvents: number,
+    replay: (deadEvent: DeadEvent) => void,
+    replayUnreadable: (unreadable: UnreadableDelivery) => Promise<void>,
+    onDropped: (deadLetter: DeadLetter) => void,
+  ) {
     this.#replay = replay
-    this.#deadLetters = new LRUCache({
-      max,
-      dispose: (deadLetter, _key, reason) => {
-        if (reason === 'evict') onDropped(deadLetter)
-      },
-    })
+    this.#replayUnreadable = replayUnreadable
+    const dispose = (deadLetter: DeadLetter, _key: string, reason: string) => {
+      if (reason === 'evict') onDropped(deadLetter)
+    }
+    this.#events = new LRUCache<string, DeadEvent>({ max: maxEvents, dispose })
+    this.#unreadable = new LRUCache<string, DeadLetter>({ max: maxUnreadable, dispose })
   }
 
   get size(): number {
-    return this.#deadLetters.size
+    return this.#events.size + this.#unreadable.size
   }
 
-  add(deadLetter: DeadEvent): void {
-    this.#deadLetters.set(deadLetter.key, deadLetter)
+  add(deadEvent: DeadEvent): void {
+    this.#events.set(deadEvent.key, deadEvent)
   }
 
-  list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadEvent[] {
-    // The cache iterates from the most recently used. Only adding counts as use here, so the newest comes first.
-    return [...this.#deadLetters.values()].slice(offset, offset + limit)
+  /** Adds an unreadable delivery, unless it is there. */
+  async addUnreadable({ body, ...rest }: UnreadableDelivery): Promise<void> {
+    // A copy: what the receiver was given belongs to the application, and may be part of a larger buffer.
+    const unreadable = { ...rest, body: new Uint8Array(body) }
+    const deadLetter = unreadableDeadLetter(unreadable, (await sha256(unreadable.body)).slice(0, 32))
+    if (!this.#unreadable.has(deadLetter.key)) this.#unreadable.set(deadLetter.key, deadLetter)
   }
 
-  get(key: string): DeadEvent | undefined {
-    return this.#deadLetters.peek(key)
+  list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadLetter[] {
+    // A cache iterates from the most recently used. Only adding counts as use here, so the newest comes first.
+    return [...this.#unreadable.values(), ...this.#events.values()]
+      .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())
+      .slice(offset, offset + limit)
   }
 
-  replay(key: string): boolean {
-    const deadLetter = this.#deadLetters.peek(key)
-    if (deadLetter === undefined) return false
-    this.#replay(deadLetter)
-    return this.#deadLetters.delete(key)
+  get(key: string): DeadLetter | undefined {
+    return this.#events.peek(key) ?? this.#unreadable.peek(key)
+  }
+
+  /** Returns the dead letter with that key, if it is an event. */
+  event(key: string): DeadEvent | undefined {
+    return this.#events.peek(key)
+  }
+
+  /** Returns the dead letters that are events, newest first. */
+  events(): Iterable<DeadEvent> {
+    return this.#events.values()
+  }
+
+  replay(key: string): MaybePromise<boolean> {
+    const deadEvent = this.#events.peek(key)
+    if (deadEvent !== undefined) {
+      this.#replay(deadEvent)
+      return this.#events.delete(key)
+    }
+    const unreadable = this.#unreadable.peek(key)?.unreadable
+    return unreadable !== undefined && this.#replayUnreadable(unreadable).then(() => this.#unreadable.delete(key))
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
@@ -50,6 +95,6 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   discard(key: string): boolean {
-    return this.#deadLetters.delete(key)
+    return this.#events.delete(key) || this.#unreadable.delete(key)
   }
 }

@@ -5,7 +5,7 @@ import type { Handling } from '../shared/handling.ts'
 import type { Job, Jobs } from '../shared/jobs.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
-/** The events in memory: those that have not ended, and the dead letters. */
+/** The events in memory: those that have not ended, and those that are dead letters. */
 export class MemoryEvents implements InboxEvents {
   readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
   readonly #jobs: Jobs
@@ -25,8 +25,8 @@ export class MemoryEvents implements InboxEvents {
   get(key: string): EventRecord | undefined {
     const job = this.#jobs.get(key)
     if (job && job.state !== 'claiming') return job.record()
-    const deadLetter = this.#deadLetters.get(key)
-    return deadLetter && deadRecord(deadLetter)
+    const deadEvent = this.#deadLetters.event(key)
+    return deadEvent && deadRecord(deadEvent)
   }
 
   retryNow(key: string): boolean {
@@ -41,6 +41,6 @@ export class MemoryEvents implements InboxEvents {
   *#all(): IterableIterator<EventRecord> {
     // Nobody knows yet whether an event is accepted whose claim is pending.
     for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
-    for (const deadLetter of this.#deadLetters.list({ limit: Number.POSITIVE_INFINITY })) yield deadRecord(deadLetter)
+    for (const deadEvent of this.#deadLetters.events()) yield deadRecord(deadEvent)
   }
 }

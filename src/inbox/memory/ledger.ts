@@ -10,14 +10,15 @@ const maxFailed = 10_000
 
 /** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
 export class MemoryLedger implements Ledger {
-  /** On Workers, where renewals end with the request that began them. */
-  readonly start = requestsEndWork ? ({ key }: Job) => this.#claims.renewed?.(key) : undefined
+  /** Absent where claims have no leases. */
+  readonly start: ((job: Job) => Promise<undefined> | undefined) | undefined
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
 
   constructor(claims: Claims, deadLetters: MemoryDeadLetters) {
     this.#claims = claims
+    this.start = claims.renewed && (({ key }) => claims.renewed?.(key))
     this.#deadLetters = deadLetters
   }
 

@@ -5,7 +5,7 @@ import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { Inbox } from '../../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
@@ -40,6 +40,21 @@ describe('while the claim of an event is pending', () => {
     await expect(first).rejects.toThrow(withCode('unavailable'))
     await expect(second).rejects.toThrow(withCode('unavailable'))
   })
+
+  test.each(['in-progress', 'done'] as const)(
+    'a second delivery is answered as the first if it is %s',
+    async (answer) => {
+      const { inbox, intercept } = machine()
+      const { open, interceptor } = gate()
+      intercept.claim = (_carryOut, key) => interceptor(async () => answer, key)
+      const settled = Promise.allSettled([inbox.accept(eventOf('one')), inbox.accept(eventOf('one'))])
+      open()
+      for (const each of await settled) {
+        if (answer === 'done') expect(each).toEqual({ status: 'fulfilled', value: 'duplicate' })
+        else expect(each).toMatchObject({ status: 'rejected', reason: { code: 'in_progress' } })
+      }
+    },
+  )
 
   test('an inbox that closes before the answer rejects the event, gives the claim back and does not handle it', async () => {
     const { inbox, intercept, shared } = machine()

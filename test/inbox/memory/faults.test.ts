@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Handle } from '../../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { seeded } from '../../seeded.ts'
-import { openWith } from '../open-with.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
+import { seeded } from '../../support/seeded.ts'
 import { answerLost, type Interceptor, interceptedStore } from './intercepted-store.ts'
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,16 +1,17 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
 import type { HandlingResult, Inbox } from '../../../src/inbox/inbox.ts'
 import { type MemoryInboxOptions, memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
 const failed = (completed: string[]): HandlingResult => ({ status: 'dead', completed, failures: [] })
 
-const open = (options: MemoryInboxOptions) => {
-  const { inbox, calls } = openInbox(memoryInbox(options))
+const open = (options: MemoryInboxOptions, logger = silent) => {
+  const { inbox, calls } = openInbox(memoryInbox(options), logger)
   return { inbox: inbox as Required<Inbox>, calls }
 }
 
@@ -64,6 +65,25 @@ describe('handling an event before its acknowledgement', () => {
     expect(await second).toBe('handled')
   })
 
+  test('counts its attempts until the event is handled, and from 1 when it is sent again long after', async () => {
+    const { inbox, calls } = open({ store: lruStore({ max: 1 }) })
+    const numbers: number[] = []
+    const handle = async (key: string, result?: HandlingResult) => {
+      const answer = inbox.handleNow(eventOf(key))
+      const call = await calls.next()
+      if (key === 'one') numbers.push(call.attempt.number)
+      call.finish(result)
+      return answer
+    }
+    expect(await handle('one', failed([]))).toBe('failed')
+    expect(await handle('one', failed([]))).toBe('failed')
+    expect(await handle('one')).toBe('handled')
+    // The store forgets the first event.
+    expect(await handle('two')).toBe('handled')
+    expect(await handle('one')).toBe('handled')
+    expect(numbers).toEqual([1, 2, 3, 1])
+  })
+
   test('says failed only once the claim was given back, so that a retry on another machine runs', async () => {
     const { inbox, calls, intercept, shared } = machine()
     const { open, interceptor } = gate()
@@ -84,6 +104,22 @@ describe('handling an event before its acknowledgement', () => {
     call.finish()
     expect(await result).toBe('handled')
     expect(await second.inbox.handleNow(eventOf('one'))).toBe('duplicate')
+  })
+
+  test('says in-progress when its lease is lost while the event is handled, and logs that', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { store, intercept } = interceptedStore()
+    const warn = vi.fn()
+    const { inbox, calls } = open({ store, leaseMs: 3_000 }, { ...silent, warn })
+    const result = inbox.handleNow(eventOf('one'))
+    const call = await calls.next()
+    intercept.renew = async () => false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await result).toBe('in-progress')
+    expect(call.attempt.aborted).toBe(true)
+    expect(warn.mock.calls).toEqual([[{ key: 'one' }, expect.stringContaining('another process handles it')]])
+    expect(inbox.stats()).toMatchObject({ running: 0 })
   })
 
   test('says duplicate to every caller that waits for a claim of a handled event', async () => {
