@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
+import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
 import type {
@@ -17,7 +18,7 @@ import type {
 } from './inbox.ts'
 import { Accepting } from './postgres/accepting.ts'
 import { PostgresActivity } from './postgres/activity.ts'
-import { cleanUp } from './postgres/clean-up.ts'
+import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresEvents } from './postgres/events.ts'
@@ -30,7 +31,6 @@ import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
-import { logHandedOver } from './shared/handed-over.ts'
 
 export {
   type InboxDatabase,
@@ -56,8 +56,8 @@ export interface PostgresInboxOptions {
    */
   readonly schema?: string
   /**
-   * `false` for a process that only accepts events, which others handle. Register the same handlers in both: a receiver
-   * ignores events of a type that it has no handler for.
+   * `false` for a process that only accepts events, which others handle. Register the same handlers in both, with the same
+   * names: a receiver ignores events of a type that it has no handler for.
    * @defaultValue true
    */
   readonly handles?: boolean
@@ -140,10 +140,12 @@ class PostgresInbox implements Inbox {
   readonly deadLetters: PostgresDeadLetters
   readonly events: PostgresEvents
   readonly #logger: Logger
+  readonly #handlersOf: InboxHost['handlersOf']
   readonly #database: Database
   readonly #accepting: Accepting
   readonly #handling: PostgresHandling | undefined
   readonly #listener: Listener | undefined
+  readonly #cleanUp: CleanUp
   readonly #cleaning: Regularly
   readonly #activity: PostgresActivity
   readonly #ownPool: pg.Pool | undefined
@@ -156,10 +158,11 @@ class PostgresInbox implements Inbox {
     const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
     const config = configOf(given?.options ?? connection)
     this.#logger = host.logger
+    this.#handlersOf = host.handlersOf
     this.#database = new Database({ config, schema, timeoutMs, listen, host })
     const stored = () => this.#handling?.wake()
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
-    this.deadLetters = new PostgresDeadLetters(this.#database, schema, host.parse, () => this.#closing.checkOpen())
+    this.deadLetters = new PostgresDeadLetters(this.#database, schema, host, () => this.#closing.checkOpen())
     this.events = new PostgresEvents(this.#database, schema, this.#claims)
     this.#activity = new PostgresActivity(this.#database, this.#sender, host)
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
@@ -176,7 +179,8 @@ class PostgresInbox implements Inbox {
         pollMs: longestPauseMs,
       })
     if (handles && listen) this.#listener = new Listener(this.#database, schema, (payload) => this.#heard(payload))
-    this.#cleaning = new Regularly(() => this.#upkeep(ttlMs), longestPauseMs, host.logger)
+    this.#cleanUp = new CleanUp(this.#database, ttlMs)
+    this.#cleaning = new Regularly(() => this.#upkeep(), longestPauseMs, host.logger)
     this.#database.start(() => this.#opened())
   }
 
@@ -195,7 +199,9 @@ class PostgresInbox implements Inbox {
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
     if (this.#handling?.has(accepted.event.key)) return 'duplicate'
-    return (await this.#accepting.add(accepted)) ? 'accepted' : 'duplicate'
+    const publishing = this.#handling?.publish()
+    if (publishing !== undefined) await publishing
+    return (await this.#accepting.add(accepted, this.#handlersOf(accepted.event))) ? 'accepted' : 'duplicate'
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -217,15 +223,16 @@ class PostgresInbox implements Inbox {
 
   #heard(payload: string): void {
     if (payload === this.#sender) return
-    this.#handling?.wake()
+    // Replays and processes that close have no payload.
+    this.#handling?.wake(payload === '')
     if (payload === replayMark) this.#cleaning.now()
   }
 
   /** Returns the pause until the next time, in ms. */
-  async #upkeep(ttlMs: number): Promise<number> {
+  async #upkeep(): Promise<number> {
     await replayMarked(this.deadLetters, this.#logger)
     const hasOld = await this.deadLetters.updateOld()
-    const pauseMs = await cleanUp(this.#database, ttlMs)
+    const pauseMs = await this.#cleanUp.step()
     const hearsMarks = this.#listener !== undefined || this.#handling === undefined
     return hearsMarks && !hasOld ? pauseMs : Math.min(pauseMs, marksMs)
   }
@@ -235,12 +242,14 @@ class PostgresInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
-    await this.#accepting.settle()
-    const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
-    await within(disconnectMs, this.#activity.stop(), () => {}).catch(() => {})
+    const left = countdown(timeoutMs)
+    await within(left(), this.#accepting.settle(), () => {})
+    await this.#handling?.finish(left)
+    const last = forLastSteps(left)
+    const unfinished = (await this.#handling?.release(last)) ?? []
+    await within(last(disconnectMs), this.#activity.stop(), () => {}).catch(() => {})
     const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
-    await within(disconnectMs, Promise.all(disconnected), () => {}).catch(() => {})
-    logHandedOver(unfinished, this.#logger)
+    await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})
     return { unfinished }
   }
 }

@@ -5,8 +5,8 @@ import { type Database, isAway, unreachable } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literal } from './schema.ts'
 
-/** The most events in one statement. */
-const largestBatch = 500
+/** A statement ends with the event that reaches one of these: a number of events, or the length of their JSON. */
+const largestBatch = { events: 500, length: 1_000_000 }
 
 /** The most events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
@@ -21,6 +21,8 @@ const pauseMs = 50
 class PendingEvent implements Timed {
   readonly startedAt = performance.now()
   readonly accepted: AcceptedEvent
+  /** The JSON of the names of the handlers that it owes. */
+  readonly owed: string
   readonly hash: string
   readonly stored: Promise<boolean>
   earlier: Timed | undefined
@@ -30,8 +32,9 @@ class PendingEvent implements Timed {
   #resolve!: (isNew: boolean) => void
   #reject!: (error: WebhookError) => void
 
-  constructor(accepted: AcceptedEvent, hash: string) {
+  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string) {
     this.accepted = accepted
+    this.owed = JSON.stringify(owed)
     this.hash = hash
     this.stored = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -91,15 +94,16 @@ export class Accepting {
 
   /**
    * Resolves with `true` once the event is stored, or with `false` if its key was known.
+   * @param owed the names of the handlers that it owes
    * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
    */
-  add(accepted: AcceptedEvent): Promise<boolean> {
+  add(accepted: AcceptedEvent, owed: readonly string[]): Promise<boolean> {
     const hash = hashKey(accepted.event.key)
     const first = this.#entries.get(hash)
     // Nobody knows yet whether the first one is stored.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
-    const entry = new PendingEvent(accepted, hash)
+    const entry = new PendingEvent(accepted, owed, hash)
     this.#entries.set(hash, entry)
     this.#waiting.push(entry)
     this.#deadlines.add(entry)
@@ -124,12 +128,14 @@ export class Accepting {
   }
 
   async #fly(): Promise<void> {
-    const entries = this.#waiting.splice(0, largestBatch).filter(({ hasEnded }) => !hasEnded)
+    const { entries, events } = this.#cut()
     if (entries.length === 0) return
     this.#flights++
+    // The next statement need not wait for the answer to this one.
+    if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
-      const values = [...columns(entries), ...this.#notification]
+      const values = [...columns(entries, events), ...this.#notification]
       const rows = await this.#database.measure('accept', () =>
         this.#database.query<{ hash: string }>(this.#statement, values),
       )
@@ -143,6 +149,25 @@ export class Accepting {
       this.#flights--
       if (this.#waiting.length > 0) this.#schedule()
     }
+  }
+
+  /** Cuts off the events of the next statement, with their JSON. Those whose time is up are left out. */
+  #cut(): { readonly entries: readonly PendingEvent[]; readonly events: readonly string[] } {
+    const entries: PendingEvent[] = []
+    const events: string[] = []
+    let length = 0
+    let end = 0
+    for (; end < this.#waiting.length; end++) {
+      if (entries.length === largestBatch.events || length >= largestBatch.length) break
+      const entry = this.#waiting[end] as PendingEvent
+      if (entry.hasEnded) continue
+      const event = JSON.stringify(entry.accepted.event)
+      entries.push(entry)
+      events.push(event)
+      length += event.length
+    }
+    this.#waiting.splice(0, end)
+    return { entries, events }
   }
 
   async #failed(entries: readonly PendingEvent[], error: unknown): Promise<void> {
@@ -165,12 +190,13 @@ export class Accepting {
   }
 }
 
-const columns = (entries: readonly PendingEvent[]) => [
+const columns = (entries: readonly PendingEvent[], events: readonly string[]) => [
   entries.map(({ hash }) => hash),
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
-  entries.map(({ accepted }) => JSON.stringify(accepted.event)),
+  events,
   entries.map(({ accepted }) => accepted.receivedAt.getTime()),
   entries.map(({ accepted: { trace } }) => trace && JSON.stringify(trace)),
+  entries.map(({ owed }) => owed),
 ]
 
 /**
@@ -179,14 +205,14 @@ const columns = (entries: readonly PendingEvent[]) => [
  */
 const acceptStatement = (schema: string): string => `
   WITH given AS MATERIALIZED (
-    SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received, trace
-    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[], $5::json[])
-      AS given (hash, media, event, received, trace)
+    SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received, trace, owed
+    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[])
+      AS given (hash, media, event, received, trace, owed)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
     ON CONFLICT DO NOTHING RETURNING id, hash
   ), stored AS (
-    INSERT INTO ${schema}.event (id, media, event, received_at, trace)
-    SELECT id, media, event, to_timestamp(received / 1000), trace FROM given JOIN new USING (id, hash)
+    INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
+    SELECT id, media, event, to_timestamp(received / 1000), trace, owed FROM given JOIN new USING (id, hash)
   )
-  SELECT hash::text, (SELECT pg_notify($6, $7)) FROM new`
+  SELECT hash::text, (SELECT pg_notify($7, $8)) FROM new`

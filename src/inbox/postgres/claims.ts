@@ -1,9 +1,7 @@
+import { claimStatements, type Found, type Place, type StatementOptions } from './claim-statement.ts'
 import type { Database } from './database.ts'
-import { claimedColumns } from './job.ts'
-import { claimLock, type Owner } from './owner.ts'
-
-/** The number of a media's first events among which those that another process has are looked for. */
-const depth = 100
+import { type LowMarks, LowMarksOf } from './low-marks.ts'
+import type { Owner } from './owner.ts'
 
 /**
  * The claims of a process, as it knows them itself. It is asked before the database: an event that has started since is
@@ -18,20 +16,35 @@ export interface OwnClaims {
 
 /** The answer to a claim. */
 export interface Claimed {
+  /** The owner that has them now. */
+  readonly owner: string
   /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
   readonly events: readonly string[]
   /** The time until the next retry is due, in ms. `undefined`: no event waits for one. */
   readonly nextRetryInMs: number | undefined
+  /** `true` if there are events that the claim did not examine. */
+  readonly hasMore: boolean
 }
 
 /** The events that a process asks for. */
-export interface ClaimRequest {
-  /** The most events, besides as many whose retry is due. */
-  readonly limit: number
-  /** `true` to claim an event too that may have made a process crash. */
-  readonly withSuspect: boolean
+export interface ClaimRequest extends Pick<StatementOptions, 'limit' | 'withSuspect' | 'held'> {
   /** The hashes of media that the process already has enough events of. */
   readonly crowded: readonly string[]
+}
+
+/** The pause between two rounds, as a multiple of the time that the first one took. */
+const roundPause = 5
+
+interface Round {
+  event: Place['event']
+  due: Place['due']
+  /** The processes at its beginning. If one has given events back since, they may stand before the round. */
+  readonly owners: string
+  readonly beganAt: number
+  /** The time of the next round. `undefined` until this one has reached the newest events. */
+  nextAt: number | undefined
+  /** The media items of which a claim of this round has left an event: the later ones have to wait for it. */
+  readonly left: Set<string>
 }
 
 /**
@@ -39,58 +52,73 @@ export interface ClaimRequest {
  * earlier event of its media, so that each media's events are handled in order across processes. A claim is not flushed to
  * the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event. A process whose
  * lease is over claims nothing.
+ *
+ * A claim examines a limited number of events, however many there are. If it could take few of the first ones, since most
+ * are of media items that processes have, the next claims go on behind them: a round through all events, which then stays
+ * at the newest ones for a time. As soon as a claim of the round has found enough, the first events are examined again.
  */
-export async function claim(database: Database, owner: Owner, request: ClaimRequest): Promise<Claimed> {
-  const statements = claimStatements(database.schema, owner, request)
-  const results = await database.measure('claim', () => database.batch(statements))
-  const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string | null }[]]
-  const wait = next?.wait
-  return {
-    events: claimed.map(({ claimed: event }) => event),
-    nextRetryInMs: wait === null || wait === undefined ? undefined : Math.max(0, Number(wait)),
+export class Claims {
+  readonly #database: Database
+  readonly #owner: Owner
+  readonly #low: LowMarksOf
+  #round: Round | undefined
+  #goesOn = false
+
+  constructor(database: Database, owner: Owner) {
+    this.#database = database
+    this.#owner = owner
+    this.#low = new LowMarksOf(database)
+  }
+
+  /** Events may have come back that were accepted long ago. */
+  lookBack(): void {
+    this.#low.forget()
+  }
+
+  async next({ crowded, ...request }: ClaimRequest): Promise<Claimed> {
+    const { schema } = this.#database
+    const low = await this.#low.get()
+    if (this.#round?.owners !== low.owners) this.#round = undefined
+    const round = this.#goesOn ? this.#round : undefined
+    const without = [...crowded, ...(round?.left ?? [])]
+    // Read now: the process may have begun a new lease in the meantime.
+    const { id: owner } = this.#owner
+    const statements = claimStatements({ ...request, schema, owner: this.#owner, low, from: round ?? low, without })
+    const results = await this.#database.measure('claim', () => this.#database.batch(statements))
+    const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string }[]]
+    const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
+    const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
+    if (found.low === null) this.#startOver()
+    else if (round !== undefined) continueRound(round, found)
+    else this.#examinedFirst(found, found.low)
+    this.#goesOn = found.hasMore && events.length < request.limit
+    return {
+      owner,
+      events,
+      nextRetryInMs: next && Math.max(0, Number(next.wait)),
+      hasMore: this.#goesOn || found.low === null,
+    }
+  }
+
+  #startOver(): void {
+    this.#low.forget()
+    this.#round = undefined
+  }
+
+  #examinedFirst(found: Found, low: LowMarks): void {
+    this.#low.raise(low)
+    const now = performance.now()
+    if (!found.hasMore) this.#round = undefined
+    else if (this.#round === undefined || now > (this.#round.nextAt ?? now))
+      this.#round = continueRound({ ...low, beganAt: now, nextAt: undefined, left: new Set() }, found)
   }
 }
 
-function claimStatements(
-  schema: string,
-  { id: owner, mayClaim }: Pick<Owner, 'id' | 'mayClaim'>,
-  { limit, withSuspect, crowded }: ClaimRequest,
-): string {
-  // Without statistics, Postgres takes these queries for expensive, and the events for few: it would compile the query, read
-  // all the events, or sort those of a media instead of reading the first ones from the index.
-  const settings = ['synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan']
-    .map((name) => `SET LOCAL ${name} = off`)
-    .join('; ')
-  // Subqueries with a limit are answered from the index, one event at a time. The events of a media that are claimed come
-  // first, except after replays.
-  const isElsewhere = `SELECT 1 FROM (
-      SELECT other.owner FROM ${schema}.event other WHERE other.media = event.media AND other.due_at IS NULL
-      ORDER BY other.id LIMIT ${depth}
-    ) first WHERE first.owner <> '${owner}' LIMIT 1`
-  const isAfterSuspect = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
-    AND other.crashes > 0 AND other.owner IS NULL AND other.due_at IS NULL LIMIT 1`
-  const isAfterUnclaimed = `SELECT 1 FROM ${schema}.event other WHERE other.media = event.media AND other.id < event.id
-    AND other.owner IS NULL AND other.due_at IS NULL AND other.id NOT IN (SELECT id FROM picked) LIMIT 1`
-  const pick = (where: string, order: string, count: number) => `
-    SELECT id FROM ${schema}.event
-    WHERE owner IS NULL AND ${where} AND media <> ALL ('{${crowded}}') AND (${isElsewhere}) IS NULL
-    ORDER BY ${order} LIMIT ${count} FOR UPDATE SKIP LOCKED`
-  return `
-    BEGIN ISOLATION LEVEL READ COMMITTED;
-    ${settings};
-    ${claimLock(schema)};
-    WITH retries AS (${pick('due_at <= now()', 'due_at', limit)}),
-    suspects AS (${pick(`due_at IS NULL AND crashes > 0 AND (${isAfterSuspect}) IS NULL`, 'crashes, id', withSuspect ? 1 : 0)}),
-    others AS (${pick(`due_at IS NULL AND crashes = 0 AND (${isAfterSuspect}) IS NULL`, 'id', limit)}),
-    picked AS (SELECT id FROM retries UNION ALL SELECT id FROM suspects UNION ALL SELECT id FROM others),
-    claimed AS (
-      UPDATE ${schema}.event SET owner = '${owner}', due_at = NULL
-      WHERE id IN (SELECT id FROM picked) AND (${isAfterUnclaimed}) IS NULL
-        AND ${mayClaim}
-      RETURNING *
-    )
-    SELECT ${claimedColumns} FROM claimed ORDER BY id;
-    SELECT ceil(extract(epoch FROM min(due_at) - clock_timestamp()) * 1000)::text AS wait
-    FROM ${schema}.event WHERE due_at IS NOT NULL;
-    COMMIT`
+function continueRound(round: Round, { next, hasMore, left }: Found): Round {
+  round.event = next.event
+  round.due = next.due
+  const now = performance.now()
+  if (!hasMore) round.nextAt ??= now + roundPause * (now - round.beganAt)
+  for (const media of left) round.left.add(media)
+  return round
 }

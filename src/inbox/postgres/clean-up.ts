@@ -1,8 +1,8 @@
 import { activityKeptMs } from '../shared/activity.ts'
 import type { Database } from './database.ts'
 
-/** The most keys, and the most records of handled events, that are removed in one statement. */
-const sliceSize = 1_000
+/** The number of expired keys that a step examines, and the maximum number of records of handled events that it removes. */
+const sliceSize = 2_000
 
 /** The largest id that there can be. */
 const largestId = '9223372036854775807'
@@ -10,33 +10,73 @@ const largestId = '9223372036854775807'
 /** Pauses between two clean-ups, in ms: usually, and while there is more to clean up. */
 const pauses = { usual: 60_000, busy: 100 }
 
+/** The place before the first key, and the first record. */
+const beginning = { key: '-infinity', record: '0' }
+
+interface Progress {
+  /** The acceptance of the last key that was examined. `null`: no key was left. */
+  readonly key: string | null
+  readonly record: string | null
+}
+
 /**
  * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead letters
- * stay. Also removes the activity of more than a day ago. Returns the next pause, in ms.
+ * stay. Also removes the activity of more than a day ago.
  */
-export async function cleanUp(database: Database, ttlMs: number): Promise<number> {
-  const { schema } = database
-  // By its id, since a process of version 1 removes only the key.
-  const firstRemembered = `SELECT id FROM ${schema}.key
-    WHERE accepted_at >= now() - ${ttlMs} * interval '1 ms' ORDER BY accepted_at LIMIT 1`
-  // Subqueries with a limit, no compilation, and an array: Postgres compares every key with every row of a subquery else.
-  const results = await database.batch(
-    `BEGIN;
-     SET LOCAL jit = off;
-     DELETE FROM ${schema}.key WHERE hash = ANY (ARRAY(
-       SELECT hash FROM ${schema}.key
-       WHERE accepted_at < now() - ${ttlMs} * interval '1 ms'
-         AND (SELECT 1 FROM ${schema}.event WHERE event.id = key.id LIMIT 1) IS NULL
-         AND (SELECT 1 FROM ${schema}.dead_letter WHERE event_id = key.id LIMIT 1) IS NULL
-       ORDER BY accepted_at LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
-     )) RETURNING 1;
-     DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(
-       SELECT id FROM ${schema}.handled WHERE id < coalesce((${firstRemembered}), ${largestId})
-       ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
-     )) RETURNING 1;
-     DELETE FROM ${schema}.activity WHERE minute < now() - ${activityKeptMs} * interval '1 ms';
-     COMMIT`,
-  )
-  const isBusy = [results[2], results[3]].some((removed) => removed?.length === sliceSize)
-  return isBusy ? pauses.busy : pauses.usual
+export class CleanUp {
+  readonly #database: Database
+  readonly #ttlMs: number
+  /** The place at which the next step begins: a step from the beginning would examine the same keys that have to stay, again and again. */
+  #after = beginning
+
+  constructor(database: Database, ttlMs: number) {
+    this.#database = database
+    this.#ttlMs = ttlMs
+  }
+
+  /** Makes the next step. Returns the pause before another one, in ms. */
+  async step(): Promise<number> {
+    const results = await this.#database.batch(this.#statements())
+    const { key, record } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
+    const isBusy = key !== null || record !== null
+    this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId } : beginning
+    return isBusy ? pauses.busy : pauses.usual
+  }
+
+  #statements(): string {
+    const { schema } = this.#database
+    const expired = `now() - ${this.#ttlMs} * interval '1 ms'`
+    // By its id, since a process of version 1 removes only the key.
+    const firstRemembered = `SELECT id FROM ${schema}.key WHERE accepted_at >= ${expired} ORDER BY accepted_at LIMIT 1`
+    // Events that were accepted together have one time, so that a step examines all of them. Subqueries with a limit, no
+    // compilation, and an array: otherwise Postgres compares every key with every row of a subquery.
+    return `
+      BEGIN;
+      SET LOCAL jit = off;
+      WITH examined AS MATERIALIZED (
+        SELECT hash, id, accepted_at FROM ${schema}.key
+        WHERE accepted_at > '${this.#after.key}' AND accepted_at < ${expired}
+        ORDER BY accepted_at FETCH FIRST ${sliceSize} ROWS WITH TIES
+      ), removed AS (
+        DELETE FROM ${schema}.key WHERE hash = ANY (ARRAY(
+          SELECT hash FROM ${schema}.key WHERE hash = ANY (ARRAY(
+            SELECT hash FROM examined
+            WHERE (SELECT 1 FROM ${schema}.event WHERE event.id = examined.id LIMIT 1) IS NULL
+              AND (SELECT 1 FROM ${schema}.dead_letter WHERE event_id = examined.id LIMIT 1) IS NULL
+          )) FOR UPDATE SKIP LOCKED
+        ))
+      ), forgotten AS (
+        DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(
+          SELECT id FROM ${schema}.handled
+          WHERE id > ${this.#after.record} AND id < coalesce((${firstRemembered}), ${largestId})
+          ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
+        )) RETURNING id
+      )
+      SELECT json_build_object(
+        'key', (SELECT max(accepted_at)::text FROM examined HAVING count(*) >= ${sliceSize}),
+        'record', (SELECT max(id)::text FROM forgotten HAVING count(*) >= ${sliceSize})
+      )::text AS progress;
+      DELETE FROM ${schema}.activity WHERE minute < now() - ${activityKeptMs} * interval '1 ms';
+      COMMIT`
+  }
 }

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
-import { giveBack, makePool, take } from './pool.ts'
+import { clientWithTimeout, giveBack, makePool, take } from './pool.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
 
@@ -31,6 +31,7 @@ export class Database {
   readonly #options: DatabaseOptions
   readonly #pool: pg.Pool
   readonly #config: pg.PoolConfig
+  readonly #Client: typeof pg.Client = pg.Client
   #opening: Promise<void> | undefined
   #problem: unknown
   #isOpen = false
@@ -43,11 +44,12 @@ export class Database {
     this.#config = {
       ...config,
       connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
       keepAlive: true,
-      // PgBouncer in transaction mode takes no settings of a session.
-      ...(listen ? { statement_timeout: timeoutMs } : undefined),
     }
-    this.#pool = makePool({ ...this.#config, query_timeout: timeoutMs, max: connections, min: 0 })
+    // PgBouncer in transaction mode takes no settings of a session.
+    if (listen) this.#Client = clientWithTimeout(timeoutMs)
+    this.#pool = makePool({ ...this.#config, Client: this.#Client, max: connections, min: 0 })
   }
 
   /** Opens the inbox's tables, again and again until it succeeds. `opened` is called once it has. */
@@ -102,6 +104,9 @@ export class Database {
    * @param timeoutMs a longer time than usual for all of them
    */
   async batch(text: string, timeoutMs = this.#options.timeoutMs): Promise<Record<string, unknown>[][]> {
+    // On a connection that was lost silently, the statements would wait for all of a longer time. The pool gives this
+    // connection again.
+    if (timeoutMs > this.#options.timeoutMs) await this.query('SELECT 1')
     const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
     const results = (await this.#pool.query(query)) as unknown as pg.QueryResult[] | pg.QueryResult
     return [results].flat().map(({ rows }) => rows)
@@ -131,7 +136,7 @@ export class Database {
 
   /** Connects once more, to listen. */
   async connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.#config)
+    const client = new this.#Client(this.#config)
     client.on('error', () => {})
     await client.connect()
     return client

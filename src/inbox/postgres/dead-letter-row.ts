@@ -11,6 +11,8 @@ interface StoredDeadEvent {
   readonly receivedAt: number
   /** Absent in version 1. */
   readonly trace?: TraceCarrier | null
+  /** The names of the handlers that it owes. Absent before version 3. */
+  readonly owed?: readonly string[] | null
   readonly end: {
     readonly key: string
     readonly attempts: number
@@ -48,7 +50,12 @@ export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS
 export interface DeadEventRow {
   readonly id: string
   readonly deadLetter: DeadEvent
+  readonly owed: readonly string[] | undefined
 }
+
+/** Reads the names of the handlers that the event of a dead letter owes. */
+export const owedOf = ({ dead_letter: text }: DeadLetterRow): readonly string[] | undefined =>
+  (JSON.parse(text) as Partial<StoredDeadEvent>).owed ?? undefined
 
 /** Makes a dead letter of its row. */
 export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {

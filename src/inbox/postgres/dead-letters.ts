@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
-import type { ParseUnreadable } from '../inbox.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { replayInSteps } from '../shared/replay-in-steps.ts'
 import { maxUnreadable, unreadableKey } from '../shared/stored.ts'
 import { isAway, type Tables } from './database.ts'
-import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
+import { columns, columnsWithoutBody, type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
 
@@ -20,17 +20,19 @@ const largestCommit = 500
 /** The number of old dead letters whose media are written at a time. */
 const oldPageSize = 500
 
+type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
+
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
   readonly #tables: ReplayTables
-  readonly #parse: ParseUnreadable | undefined
+  readonly #receiver: ReplayingReceiver | undefined
   readonly #checkOpen: () => void
 
   /**
-   * @param parse parses an unreadable delivery. Without it, a replay marks the delivery for a process that has the inbox open
+   * @param receiver parses an unreadable delivery. Without it, a replay marks the delivery for a process that has the inbox open
    * @param checkOpen throws once the inbox is closing
    */
-  constructor(database: Tables, channel: string, parse?: ParseUnreadable, checkOpen = () => {}) {
+  constructor(database: Tables, channel: string, receiver?: ReplayingReceiver, checkOpen = () => {}) {
     this.#tables = {
       channel,
       schema: database.schema,
@@ -39,7 +41,7 @@ export class PostgresDeadLetters implements DeadLetters {
         return database.reach(() => database.query<Row>(text, values))
       },
     }
-    this.#parse = parse
+    this.#receiver = receiver
     this.#checkOpen = checkOpen
   }
 
@@ -95,9 +97,10 @@ export class PostgresDeadLetters implements DeadLetters {
   async replay(key: string): Promise<boolean> {
     this.#checkOpen()
     const rows = await this.#rows([key])
-    const unreadable = this.#parse && rows.map(toDeadLetter)[0]?.unreadable
-    if (this.#parse === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
-    return replaceUnreadable(this.#tables, key, unreadable, await this.#parse(unreadable))
+    const unreadable = this.#receiver && rows.map(toDeadLetter)[0]?.unreadable
+    if (this.#receiver === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
+    const event = await this.#receiver.parse(unreadable)
+    return replaceUnreadable(this.#tables, key, unreadable, event, this.#receiver.handlersOf(event))
   }
 
   /** Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one had. */
@@ -116,7 +119,7 @@ export class PostgresDeadLetters implements DeadLetters {
   async #replayEach(keys: readonly string[]): Promise<readonly string[]> {
     this.#checkOpen()
     const rows = await this.#rows(keys)
-    const parsed = this.#parse === undefined ? [] : rows.filter(({ body }) => body !== null)
+    const parsed = this.#receiver === undefined ? [] : rows.filter(({ body }) => body !== null)
     const replayed = [...(await this.#replayRows(rows.filter((row) => !parsed.includes(row))))]
     for (const row of parsed) {
       const { key } = toDeadLetter(row)
@@ -126,7 +129,7 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
-    const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row) }))
+    const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row), owed: owedOf(row) }))
     const replayed = await putBack(this.#tables, rows.filter(isEvent))
     const marked = await mark(
       this.#tables,

@@ -1,11 +1,14 @@
 import type { Pool } from 'pg'
 import { WebhookError } from '../../errors.ts'
+import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import { giveUpUnrecorded, logHandedOver } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
-import { claim, type OwnClaims } from './claims.ts'
+import { OwedHandlers } from '../shared/owed.ts'
+import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isAway } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
@@ -37,6 +40,17 @@ const maxWaiting = 500
 /** The pause before another claim, in ms, after one that failed. */
 const pauseMs = 100
 
+/**
+ * The time by which this process claims retries later, in ms, so that the other processes get the events that it has left to
+ * them. It does so until it has left none for `leftMs`.
+ */
+const othersFirstMs = 100
+const leftMs = 10_000
+
+/** The failures in a row after which one is logged, and the time until another one is, in ms. */
+const tellingFailures = 3
+const quietMs = 60_000
+
 /** The longest that closing waits for Postgres after the handlers have ended, in ms. */
 const releaseMs = 1_000
 
@@ -46,6 +60,8 @@ export class PostgresHandling {
   readonly #logger: Logger
   readonly #jobs = new Jobs<PostgresJob>()
   readonly #owner: Owner
+  readonly #claims: Claims
+  readonly #owed: OwedHandlers
   readonly #ledger: PostgresLedger
   readonly #handling: Handling<PostgresJob>
   readonly #lease: Regularly
@@ -58,19 +74,27 @@ export class PostgresHandling {
   #crowded: readonly string[] = []
   /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
   #isUnsure = false
+  /** The events that this process had when it closed. */
+  #held: readonly string[] = []
+  #failures = 0
+  #toldAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
   /** `true` if the last renewal was late, and left the other processes the time to renew theirs. */
   #gaveTime = false
   #takingOver: Promise<void> | undefined
+  /** The time at which an event was last left to another process. */
+  #leftAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
   constructor(options: PostgresHandlingOptions) {
-    const { database, host, pool, concurrency, leaseMs } = options
+    const { database, host, pool, channel, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
-    this.#owner = new Owner(database, leaseMs, 2 * concurrency)
-    this.#ledger = new PostgresLedger(database, host)
+    this.#owner = new Owner(database, leaseMs, 2 * concurrency, host.handlers)
+    this.#claims = new Claims(database, this.#owner)
+    this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
+    this.#ledger = new PostgresLedger(database, host, this.#owed, channel)
     this.#handling = new Handling({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
@@ -82,6 +106,11 @@ export class PostgresHandling {
     return { owner: this.#owner.id, started: started.map(({ id }) => id) }
   }
 
+  /** Publishes the handlers of this process, if they have changed: before another process gets an event that owes them. */
+  publish(): Promise<void> | undefined {
+    return this.#owner.hasNewHandlers ? this.#options.database.reach(() => this.#owner.publish()) : undefined
+  }
+
   has(key: string): boolean {
     return this.#jobs.get(key) !== undefined
   }
@@ -89,13 +118,18 @@ export class PostgresHandling {
   async start(): Promise<void> {
     await this.#owner.register()
     this.#renewedAt = performance.now()
+    this.#owed.renewed()
     this.#state = 'open'
     this.#lease.start(0)
     this.wake()
   }
 
-  /** Looks for events: some were accepted, or may have been. */
-  wake(): void {
+  /**
+   * Looks for events: some were accepted, or may have been.
+   * @param areOld `true` if they may have been accepted long ago
+   */
+  wake(areOld = false): void {
+    if (areOld) this.#claims.lookBack()
     this.#isAwake = true
     this.#mayHaveMore = true
     if (this.#state !== 'open' || this.#claiming !== undefined) return
@@ -113,12 +147,21 @@ export class PostgresHandling {
       try {
         const nextInMs = await this.#claimSome()
         this.#wakeIn(nextInMs)
+        this.#failures = 0
       } catch (error) {
         this.#isUnsure = true
-        if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not claim events')
+        this.#tell(error)
         this.#wakeIn(pauseMs)
       }
     }
+  }
+
+  #tell(error: unknown): void {
+    if (!isAway(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    // A claim that always takes too long looks like an unreachable Postgres.
+    if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
+    this.#toldAt = performance.now()
+    this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
   /** Says whether there is room for more events. Where a slot is free, those that wait are of the media that run. */
@@ -130,25 +173,31 @@ export class PostgresHandling {
 
   /** Returns the time until the next look, in ms. */
   async #claimSome(): Promise<number> {
-    const { database, pollMs } = this.#options
-    if (this.#isUnsure) await this.#owner.giveUpOthers(Array.from(this.#jobs, (job) => job.id))
+    const { pollMs } = this.#options
+    const held = Array.from(this.#jobs, (job) => job.id)
+    if (this.#isUnsure) await this.#owner.giveUpOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
-    // Read now: the process may have begun a new lease while it gave up events.
-    const { id } = this.#owner
-    const { events, nextRetryInMs = pollMs } = await claim(database, this.#owner, {
+    const {
+      owner,
+      events,
+      nextRetryInMs = pollMs,
+      hasMore,
+    } = await this.#claims.next({
       limit: batch,
       withSuspect: !hasSuspect,
       crowded: this.#crowded.map(hashMedia),
+      held,
     })
-    const jobs = events.map((event) => new PostgresJob(event, id, this.#transact))
+    const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed before it was.
-    if (jobs.some(isSuspect)) this.#isAwake = true
+    if (jobs.some(isSuspect) || hasMore) this.#isAwake = true
     this.#mayHaveMore = this.#isAwake || events.length >= batch
     if (events.length >= batch) this.#isAwake = true
-    return Math.min(nextRetryInMs, pollMs)
+    const headStartMs = performance.now() - this.#leftAt < leftMs ? othersFirstMs : 0
+    return Math.min(nextRetryInMs + headStartMs, pollMs)
   }
 
   #take(job: PostgresJob): void {
@@ -158,7 +207,10 @@ export class PostgresHandling {
     this.#jobs.add(job)
     if (this.#state === 'stopped') return
     this.#handling.add(job)
-    void job.ended().then((result) => this.#mayClaimAfter(job, result === 'failed') && this.wake())
+    void job.ended().then((result) => {
+      if (job.isPartial) this.#leftAt = performance.now()
+      if (this.#mayClaimAfter(job, result === 'failed')) this.wake()
+    })
   }
 
   /** Says whether the end of an event may be the reason that another one can be claimed. */
@@ -178,6 +230,7 @@ export class PostgresHandling {
   async #renew(): Promise<number> {
     const { isLost, hasDead } = await this.#owner.renew()
     if (isLost) await this.#lost()
+    this.#owed.renewed()
     // After an outage of Postgres the others have not renewed their leases either, and are about to. They have until the
     // next time: where every renewal is late, Postgres is only slow.
     const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
@@ -211,26 +264,33 @@ export class PostgresHandling {
     this.wake()
   }
 
-  /** Starts no more events, waits up to `timeoutMs` for running ones, and gives the others back. */
-  async close(timeoutMs: number): Promise<readonly UnfinishedEvent[]> {
+  /** Starts no more events, and waits for running ones. `release` has to follow. */
+  async finish(left: Countdown): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#handling.stop(() => {})
-    await this.#claiming
-    const held = Array.from(this.#jobs, (job) => job.id)
+    await within(left(), Promise.resolve(this.#claiming), () => {})
+    // Its answer may come later, or never.
+    this.#isUnsure ||= this.#claiming !== undefined
+    this.#held = Array.from(this.#jobs, (job) => job.id)
     this.#jobs.giveUp(['claiming', 'waiting'])
-    await this.#jobs.idle(timeoutMs)
-    const unfinished = this.#jobs.giveUp()
-    // Where Postgres is away, the lease runs out.
-    await within(releaseMs, this.#release(held), () => {}).catch(() => {})
-    return unfinished
+    await this.#jobs.idle(left())
   }
 
-  async #release(held: readonly string[]): Promise<void> {
+  /** Gives the events back that are left. */
+  async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
+    const unfinished = this.#jobs.giveUp(['running'])
+    // Where Postgres is away, the lease runs out.
+    await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
+    logHandedOver(unfinished, this.#logger)
+    return [...unfinished, ...giveUpUnrecorded(this.#jobs, this.#logger)]
+  }
+
+  async #release(): Promise<void> {
     await this.#lease.stop()
     await this.#takingOver
     await this.#ledger.settle()
-    await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : held)
+    await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : this.#held)
   }
 
   /** Counts the claimed events of each media. */

@@ -2,12 +2,14 @@ import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
 import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
+import type { OwingJob } from '../shared/owed.ts'
 import { reviveEvent } from '../shared/stored.ts'
 
 /** The columns of a claimed event that Postgres returns, as one JSON text: the parsers of the pool can be the user's. */
 export const claimedColumns = `json_build_object(
   'id', id::text, 'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000,
-  'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed
+  'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed,
+  'owed', owed
 )::text AS claimed`
 
 interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
@@ -17,20 +19,26 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
   readonly crashes: number
   readonly trace: TraceCarrier | null
   readonly failedAttempts: readonly FailedAttempt[] | null
+  readonly owed: readonly string[] | null
 }
 
 /** An event that this process has claimed. */
-export class PostgresJob extends Job {
+export class PostgresJob extends Job implements OwingJob {
   /** The row that holds it. */
   readonly id: string
   /** The owner that claimed it. */
   readonly owner: string
   /** The number of processes that ended while they may have been handling it. */
   readonly crashes: number
+  readonly owed: readonly string[] | undefined
+  isPartial = false
+  missing: readonly string[] = []
   readonly transaction: Attempt['transaction']
 
   constructor(claimed: string, owner: string, transact: (job: PostgresJob) => Attempt['transaction']) {
-    const { id, event, receivedAt, crashes, trace, failedAttempts, ...earlier } = JSON.parse(claimed) as ClaimedEvent
+    const { id, event, receivedAt, crashes, trace, failedAttempts, owed, ...earlier } = JSON.parse(
+      claimed,
+    ) as ClaimedEvent
     super(
       { event: reviveEvent(event), receivedAt: new Date(Math.round(receivedAt)), ...(trace !== null && { trace }) },
       { ...earlier, failedAttempts: reviveFailedAttempts(failedAttempts ?? []) },
@@ -38,6 +46,7 @@ export class PostgresJob extends Job {
     this.id = id
     this.owner = owner
     this.crashes = crashes
+    this.owed = owed ?? undefined
     this.transaction = transact(this)
   }
 }

@@ -6,6 +6,9 @@ import { quoted } from './schema.ts'
 /** The pause before the connection is made again, in ms. */
 const pauseMs = 500
 
+/** The pause between two checks of the connection, in ms. One that is lost without a word looks like one that is quiet. */
+const checkMs = 2_000
+
 /** Listens on a connection of its own for events that another process has accepted. It connects again when it is cut off. */
 export class Listener {
   readonly #database: Database
@@ -31,11 +34,24 @@ export class Listener {
       await client.query(`LISTEN ${quoted(this.#channel)}`)
       if (this.#isStopped) return void (await client.end())
       this.#heard('')
+      this.#check(client)
     } catch {
       // The inbox logs an outage where it matters: when it cannot accept.
       if (this.#client === undefined) this.#again()
       else this.#client.end().catch(() => {})
     }
+  }
+
+  /** Ends a connection on which Postgres no longer answers, so that another one is made. */
+  #check(client: pg.Client): void {
+    this.#timer = setTimeout(() => {
+      if (this.#client !== client) return
+      client.query('SELECT 1').then(
+        () => this.#check(client),
+        () => client.end().catch(() => {}),
+      )
+    }, checkMs)
+    unref(this.#timer)
   }
 
   #again(): void {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { HandlerName } from '../inbox.ts'
+import { handlersJson } from '../shared/owed.ts'
 import type { Database } from './database.ts'
 import { literal, lockClass } from './schema.ts'
 
@@ -13,14 +15,21 @@ export class Owner {
   readonly #database: Database
   readonly #leaseMs: number
   readonly #suspects: number
+  readonly #handlers: () => readonly HandlerName[]
   #id: string = randomUUID()
   #generation = 0
+  /** The handlers in the row. `undefined` while there is none. */
+  #published: readonly HandlerName[] | undefined
 
-  /** @param suspects the number of claimed events that are suspects when this process crashes */
-  constructor(database: Database, leaseMs: number, suspects: number) {
+  /**
+   * @param suspects the number of claimed events that are suspects when this process crashes
+   * @param handlers the handlers of this process, another array after each change
+   */
+  constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
     this.#database = database
     this.#leaseMs = leaseMs
     this.#suspects = suspects
+    this.#handlers = handlers
   }
 
   get id(): string {
@@ -38,20 +47,54 @@ export class Owner {
   async register(): Promise<void> {
     this.#id = randomUUID()
     this.#generation = 0
+    const { schema } = this.#database
+    const handlers = this.#handlers()
     await this.#database.query(
-      `INSERT INTO ${this.#database.schema}.owner (id, expires_at, suspects)
-       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)`,
-      [this.#id, this.#leaseMs, this.#suspects],
+      `WITH published AS (INSERT INTO ${schema}.claim (owner, events) VALUES ($1, '{}'))
+       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers)
+       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4)`,
+      [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers)],
     )
+    this.#published = handlers
   }
 
-  /** Renews the lease. Resolves with `isLost` if it is over, and `hasDead` if another one is. */
+  /** `true` if the row does not have the handlers of this process. */
+  get hasNewHandlers(): boolean {
+    return this.#published !== undefined && this.#published !== this.#handlers()
+  }
+
+  /** Writes the handlers of this process to its row. */
+  async publish(): Promise<void> {
+    const handlers = this.#handlers()
+    await this.#database.query(`UPDATE ${this.#database.schema}.owner SET handlers = $2 WHERE id = $1`, [
+      this.#id,
+      handlersJson(handlers),
+    ])
+    this.#published = handlers
+  }
+
+  /** Reads the handlers of each process whose lease is not over. Those of an earlier version do not say which they have. */
+  async readLive(): Promise<readonly (readonly HandlerName[])[]> {
+    const rows = await this.#database.query<{ handlers: string }>(
+      `SELECT handlers::text FROM ${this.#database.schema}.owner
+       WHERE handlers IS NOT NULL AND NOT is_dead AND expires_at > clock_timestamp()`,
+    )
+    return rows.map(({ handlers }) => JSON.parse(handlers))
+  }
+
+  /**
+   * Renews the lease. Resolves with `isLost` if it is over, and `hasDead` if another one is. Its row in `claim` is written
+   * again, so that all of them are among the newest, and claims need not read from an old one on.
+   */
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
+    if (this.hasNewHandlers) await this.publish()
     const [renewed = [], dead = []] = await this.#database.batch(
       `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms'
        WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
-       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1`,
+       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1;
+       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events)
+       INSERT INTO ${schema}.claim (owner, events) SELECT owner, events FROM old`,
     )
     return { isLost: renewed.length === 0, hasDead: dead.length > 0 }
   }
@@ -78,6 +121,7 @@ export class Owner {
        FROM held JOIN free USING (id) WHERE event.id = held.id;
        DELETE FROM ${schema}.owner
        WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
+       DELETE FROM ${schema}.claim WHERE owner NOT IN (SELECT id FROM ${schema}.owner);
        COMMIT`,
       lookMs,
     )
@@ -117,6 +161,7 @@ export class Owner {
        ${claimLock(schema)};
        WITH given AS (UPDATE ${schema}.event SET owner = NULL WHERE ${isHeld} AND owner = '${this.#id}' RETURNING 1)
        SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
+       DELETE FROM ${schema}.claim WHERE owner = '${this.#id}';
        DELETE FROM ${schema}.owner WHERE id = '${this.#id}';
        COMMIT`,
       lookMs,

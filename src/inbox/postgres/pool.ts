@@ -13,6 +13,24 @@ export function configOf(connection: PostgresConnection): pg.PoolConfig {
 export const makePool = (config: pg.PoolConfig): pg.Pool => new pg.Pool(config).on('error', ignore)
 
 /**
+ * Makes a class of clients for whose statements Postgres takes at most `timeoutMs`. They send that with a statement, since
+ * PgBouncer rejects a connection that begins with it.
+ */
+export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
+  class Client extends pg.Client {
+    override connect(): Promise<pg.Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+      const connected = super.connect().then(() => this.query(`SET statement_timeout = ${timeoutMs}`))
+      if (callback === undefined) return connected.then(() => this)
+      connected.then(() => (callback as () => void)(), callback)
+      return undefined
+    }
+  }
+  return Client
+}
+
+/**
  * Takes a client of a pool. A connection that is lost ends the process, unless there is a listener from the beginning.
  * {@link giveBack} removes it.
  */

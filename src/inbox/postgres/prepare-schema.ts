@@ -148,7 +148,7 @@ async function checkRights(client: Client, schema: string): Promise<void> {
          AND has_table_privilege(pg_class.oid, 'DELETE')
        WHEN relkind = 'S' AND relname = 'event_id' THEN has_sequence_privilege(pg_class.oid, 'USAGE')
        ELSE true END)`,
-    [schema, ['key', 'event', 'owner', 'dead_letter', 'handled', 'activity']],
+    [schema, ['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim']],
   )
   if (rows.length > 0) throw missingRight(schema)
 }

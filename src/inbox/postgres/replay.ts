@@ -21,6 +21,7 @@ export interface ReplayTables {
 interface Row {
   readonly id: string
   readonly deadLetter: DeadLetter
+  readonly owed: readonly string[] | undefined
 }
 
 export const isEvent = (row: Row): row is DeadEventRow => row.deadLetter.event !== undefined
@@ -37,17 +38,17 @@ export async function putBack(
   // Postgres could not read the event from the JSON: it may hold characters that Postgres has no text for.
   const replayed = await query<{ id: string }>(
     `WITH given AS MATERIALIZED (
-       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[])
-         AS given (id, media, event, received, completed, failed, trace)
+       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[],
+         $8::json[]) AS given (id, media, event, received, completed, failed, trace, owed)
      ), gone AS (
        DELETE FROM $dead_letter WHERE id IN (SELECT id FROM given) AND event_id IS NOT NULL RETURNING id, event_id
      ), back AS (
-       INSERT INTO $event (id, media, event, received_at, completed, failed, trace)
-       SELECT event_id, media, event, to_timestamp(received / 1000),
-         ARRAY(SELECT json_array_elements_text(completed)), failed, trace
+       INSERT INTO $event (id, media, event, received_at, since, completed, failed, trace, owed)
+       SELECT event_id, media, event, to_timestamp(received / 1000), now(),
+         ARRAY(SELECT json_array_elements_text(completed)), failed, trace, owed
        FROM gone JOIN given USING (id)
      )
-     SELECT id::text, (SELECT pg_notify($8, '')) FROM gone`,
+     SELECT id::text, (SELECT pg_notify($9, '')) FROM gone`,
     [
       rows.map(({ id }) => id),
       rows.map(({ deadLetter }) => hashMedia(deadLetter.event.mediaId)),
@@ -56,6 +57,7 @@ export async function putBack(
       rows.map(({ deadLetter }) => JSON.stringify(deadLetter.completed)),
       rows.map(({ deadLetter }) => JSON.stringify(deadRecord(deadLetter).failedAttempts)),
       rows.map(({ deadLetter: { trace } }) => trace && JSON.stringify(trace)),
+      rows.map(({ owed }) => owed && JSON.stringify(owed)),
       channel,
     ],
   )
@@ -79,16 +81,17 @@ export async function replaceUnreadable(
   key: string,
   { receivedAt }: UnreadableDelivery,
   event: MediaEvent,
+  owed: readonly string[],
 ): Promise<boolean> {
   const rows = await query(
     `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),
      new AS (
        INSERT INTO $key (hash, id) SELECT $2::uuid, nextval($3) FROM gone ON CONFLICT DO NOTHING RETURNING id
      ), stored AS (
-       INSERT INTO $event (id, media, event, received_at)
-       SELECT id, $4, $5::json, to_timestamp($6::float8 / 1000) FROM new
+       INSERT INTO $event (id, media, event, received_at, since, owed)
+       SELECT id, $4, $5::json, to_timestamp($6::float8 / 1000), now(), $7::json FROM new
      )
-     SELECT pg_notify($7, '') FROM gone`,
+     SELECT pg_notify($8, '') FROM gone`,
     [
       hashKey(key),
       hashKey(event.key),
@@ -96,6 +99,7 @@ export async function replaceUnreadable(
       hashMedia(event.mediaId),
       JSON.stringify(event),
       receivedAt.getTime(),
+      JSON.stringify(owed),
       channel,
     ],
   )

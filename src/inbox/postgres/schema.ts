@@ -4,7 +4,7 @@ import { WebhookError } from '../../errors.ts'
 export const standardSchema = 'media_webhooks'
 
 /** The version of the tables that this version of the package makes. */
-export const schemaVersion = 2
+export const schemaVersion = 3
 
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
@@ -99,17 +99,37 @@ UPDATE ${schema}.version SET tables = 2 WHERE tables IS NULL;
 
 ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}trace json, ADD COLUMN ${ifNotExists}failed json;
 
-${giveSameRights(schema)};
+${giveSameRights(schema, ['handled', 'activity'])};
+`
+
+// Processes of the earlier versions go on working: an event that one of them accepts owes nothing that is known, and it
+// publishes neither its handlers nor its claims. Rows of `claim` are replaced and never updated: as long as a snapshot is open,
+// the versions of an updated row would have to be passed one after another. `since` is when an event was replayed, or its last
+// retry was due; null if it waits since its receipt.
+const makeVersion3 = (schema: string, ifNotExists: string): string => `
+CREATE TABLE ${ifNotExists}${schema}.claim (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  owner uuid NOT NULL,
+  events bigint[] NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+ALTER TABLE ${schema}.owner ADD COLUMN ${ifNotExists}handlers json;
+
+UPDATE ${schema}.version SET tables = 3 WHERE tables < 3;
+
+ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}owed json, ADD COLUMN ${ifNotExists}since timestamptz;
+
+${giveSameRights(schema, ['claim'])};
 `
 
 /** Gives the new tables the owner and the rights of the table of events, which the user may have granted to others. */
-const giveSameRights = (schema: string): string =>
+const giveSameRights = (schema: string, names: readonly string[]): string =>
   `DO ${literal(`
 DECLARE
   name regclass;
   granted record;
 BEGIN
-  FOREACH name IN ARRAY ARRAY[${literal(`${schema}.handled`)}, ${literal(`${schema}.activity`)}]::regclass[] LOOP
+  FOREACH name IN ARRAY ARRAY[${names.map((name) => literal(`${schema}.${name}`))}]::regclass[] LOOP
     FOR granted IN
       SELECT relowner, grantee, privilege_type
       FROM pg_class LEFT JOIN aclexplode(relacl) ON grantee <> relowner WHERE oid = ${literal(`${schema}.event`)}::regclass
@@ -125,7 +145,7 @@ BEGIN
   END LOOP;
 END`)}`
 
-const makeVersions = [makeVersion1, makeVersion2] as const
+const makeVersions = [makeVersion1, makeVersion2, makeVersion3] as const
 
 /**
  * Returns the SQL that makes the tables, or updates them.

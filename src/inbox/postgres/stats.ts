@@ -18,7 +18,7 @@ export async function readStats(database: Tables, claims: OwnClaims = {}): Promi
          'running', count(*) FILTER (WHERE due_at IS NULL AND NOT (${isWaiting})),
          'retrying', count(*) FILTER (WHERE due_at IS NOT NULL),
          'deadLetters', (SELECT count(*) FROM ${schema}.dead_letter),
-         'oldest', extract(epoch FROM min(received_at) FILTER (WHERE ${isWaiting})) * 1000
+         'oldest', extract(epoch FROM min(coalesce(since, received_at)) FILTER (WHERE ${isWaiting})) * 1000
        )::text AS stats FROM ${schema}.event`,
       [owner, started],
     ),
@@ -28,6 +28,6 @@ export async function readStats(database: Tables, claims: OwnClaims = {}): Promi
 }
 
 interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt'> {
-  /** The time at which the delivery of the oldest event that waits was received, in ms since the epoch. */
+  /** The time since which the oldest event that waits has waited, in ms since the epoch. */
   readonly oldest: number | null
 }

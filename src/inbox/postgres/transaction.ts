@@ -18,24 +18,32 @@ export interface TransactionsOptions {
 
 /** Makes the transactions of the handlers of a claimed event. */
 export function transactions({ pool, schema, leaseMs, measured }: TransactionsOptions) {
-  // A process that was suspended must not keep its locks longer than its lease. The mark ends with the transaction.
+  // A process that was suspended must not keep its locks longer than its lease. The marks end with the transaction.
   const begin = (owner: string) =>
-    `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}; SET LOCAL media_webhooks.owner = '${owner}'`
+    `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
+     SELECT set_config('media_webhooks.role', current_setting('role'), true)`
 
   return ({ id, owner }: PostgresJob): Attempt['transaction'] => {
-    const transact: NonNullable<Attempt['transaction']> = async ({ handler, signal }, run) => {
-      const client = new Client(await connect(pool, signal), signal)
+    const transact: NonNullable<Attempt['transaction']> = async (scope, run) => {
+      const { handler, signal } = scope
+      const pooled = await connect(pool, signal).catch((error) => {
+        scope.storageFailed = !signal.aborted
+        throw error
+      })
+      const client = new Client(pooled, signal)
       try {
         signal.throwIfAborted()
         await client.pooled.query(begin(owner))
-        const result = await unlessAborted(signal, run(client.pooled as never))
+        const result = await unlessAborted(signal, run(client.lent as never))
         signal.throwIfAborted()
         const name = client.pooled.escapeLiteral(handler.replaceAll('\0', ''))
         await client.commit(completeAndCommit(schema, id, owner, name))
         return result
       } catch (error) {
         await client.rollBack()
-        throw signal.aborted ? signal.reason : error
+        if (signal.aborted) throw signal.reason
+        scope.storageFailed = client.isLost || isStorageFailure(error)
+        throw error
       }
     }
     return (scope, run) => measure(measured, 'transaction', () => transact(scope, run))
@@ -43,28 +51,43 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
 }
 
 /**
- * Records that the handler has completed, and commits, in one message. Where another process has the event, or the handler
- * has completed, no row is updated: the division fails then, and Postgres does not run the commit. Where `run` has ended
- * the transaction, the mark is empty, which is no uuid.
+ * Records that the handler has completed, and commits, in one message, in the role that the transaction began with. Postgres
+ * does not run the commit where a statement before it fails. Where `run` has ended the transaction, its marks are empty.
+ * Where another process has the event, or the handler has completed, no row is updated. Each asks for a setting that there
+ * is not then: an error that a trigger of the user's tables cannot raise, since those that are deferred run in the commit.
  * @param handler the quoted name of the handler
  */
 const completeAndCommit = (schema: string, id: string, owner: string, handler: string): string => `
-  SELECT current_setting('media_webhooks.owner')::uuid;
+  SELECT CASE current_setting('media_webhooks.owner', true) WHEN '${owner}' THEN ''
+    ELSE current_setting('media_webhooks.ended') END;
+  SELECT set_config('role', current_setting('media_webhooks.role'), true);
   WITH held AS (
     UPDATE ${schema}.event SET completed = completed || ${handler}::text
     WHERE id = ${id} AND owner = '${owner}' AND NOT ${handler}::text = ANY (completed) RETURNING 1
-  ) SELECT 1 / count(*) FROM held;
+  ) SELECT CASE count(*) WHEN 0 THEN current_setting('media_webhooks.lost') END FROM held;
   COMMIT`
 
-/** The errors of {@link completeAndCommit} by the code of Postgres. */
-const commitErrors: Readonly<Record<string, () => WebhookError>> = {
-  '22012': () => new WebhookError('lease_lost', 'another process has the event, so the transaction was rolled back'),
-  '22P02': () =>
-    new WebhookError(
+/** The error of {@link completeAndCommit} for an error of Postgres. */
+function commitError(error: { code?: string; message: string }): Error {
+  const setting = error.code === '42704' && /media_webhooks\.(ended|lost)/.exec(error.message)?.[1]
+  if (setting === 'lost')
+    return new WebhookError('lease_lost', 'another process has the event, so the transaction was rolled back')
+  if (setting === 'ended')
+    return new WebhookError(
       'invalid_transaction',
       'context.transaction: its function has ended the transaction, as a transaction of Drizzle or Kysely on the same ' +
         'client does. What it wrote is committed without the record. Use a savepoint instead',
-    ),
+    )
+  return error as Error
+}
+
+/**
+ * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: it is full, stops, starts,
+ * fails over, or has lost a disk.
+ */
+function isStorageFailure(error: unknown): boolean {
+  const { code, cause } = Object(error)
+  return /^(08|53|57P0[1-3]$|58|25006)/.test(code) || (cause !== undefined && isStorageFailure(cause))
 }
 
 /** Takes a client of the pool. One that is free only after the signal is aborted goes back to the pool. */
@@ -79,31 +102,50 @@ function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
 /** A client of the pool during a transaction. An aborted signal closes its connection, so that nothing is committed. */
 class Client {
   readonly pooled: PoolClient
+  /** The client that a handler gets. */
+  readonly lent: PoolClient
   readonly #signal: AbortSignal
   readonly #abort = () => this.#release(this.#signal.reason)
+  readonly #onError = (error: Error) => {
+    this.#brokenBy ??= error
+  }
+  #brokenBy: (Error & { code?: string }) | undefined
+  #isLent = true
   #isReleased = false
 
   constructor(pooled: PoolClient, signal: AbortSignal) {
     this.pooled = pooled
+    this.lent = lend(pooled, () => this.#isLent)
     this.#signal = signal
     signal.addEventListener('abort', this.#abort)
+    pooled.on('error', this.#onError)
+  }
+
+  /** `true` if the connection broke. Postgres also ends it where the handler lets its transaction idle for too long. */
+  get isLost(): boolean {
+    return this.#brokenBy !== undefined && this.#brokenBy.code !== '25P03'
   }
 
   async commit(text: string): Promise<void> {
     // From here on it is too late to abort: only the database knows whether it has committed.
     this.#signal.removeEventListener('abort', this.#abort)
+    this.#isLent = false
     try {
       await this.pooled.query({ text, query_timeout: answerMs } as { text: string })
     } catch (error) {
       const code = (error as { code?: string }).code ?? ''
       // Postgres has not answered, so it would not answer to a rollback.
-      if (!/^[0-9A-Z]{5}$/.test(code)) this.#release(error as Error)
-      throw commitErrors[code]?.() ?? error
+      if (!/^[0-9A-Z]{5}$/.test(code)) {
+        this.#onError(error as Error)
+        this.#release(error as Error)
+      }
+      throw commitError(error as Error)
     }
     this.#release()
   }
 
   async rollBack(): Promise<void> {
+    this.#isLent = false
     if (this.#isReleased) return
     await this.pooled.query({ text: 'ROLLBACK', query_timeout: answerMs } as { text: string }).then(
       () => this.#release(),
@@ -114,7 +156,28 @@ class Client {
   #release(error?: Error): void {
     if (this.#isReleased) return
     this.#isReleased = true
+    this.#isLent = false
     this.#signal.removeEventListener('abort', this.#abort)
+    this.pooled.off('error', this.#onError)
     giveBack(this.pooled, error)
   }
+}
+
+/**
+ * Lends a client of the pool to a handler. Later it is in the transaction of another handler, or in none, so that a late
+ * query is rejected. pg runs the queries that were sent before in their order, and then COMMIT or ROLLBACK.
+ */
+function lend(pooled: PoolClient, isLent: () => boolean): PoolClient {
+  const lent = {
+    query(...args: unknown[]) {
+      if (isLent()) return Reflect.apply(pooled.query, pooled, args)
+      const problem = 'a query was sent after the transaction had ended. Await every query in its function'
+      return Promise.reject(new WebhookError('invalid_transaction', `context.transaction: ${problem}`))
+    },
+    // The inbox gives the client back.
+    release() {},
+  }
+  return new Proxy(pooled, {
+    get: (target, name, receiver) => Reflect.get(Object.hasOwn(lent, name) ? lent : target, name, receiver),
+  })
 }

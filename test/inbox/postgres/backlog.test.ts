@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { ownTime } from '../../own-time.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
+import { ownTime } from '../../support/own-time.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
   const postgres = postgresTests()
@@ -34,11 +32,11 @@ describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
     }
     const receivers = [1, 2].map(() => postgres.receiver({ leaseMs: 5_000 }).onAny(handle, { name: 'handle' }))
     await Promise.all(receivers.map((receiver) => receiver.ready()))
-    await vi.waitFor(() => expect(handled.length).toBeGreaterThan(2), 5_000)
+    await vi.waitFor(() => expect(handled.length).toBeGreaterThan(2))
     for (let index = 0; index < 20; index++) {
       const elapsed = ownTime()
       await accept(accepting, `other ${index}`)
-      await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { timeout: 2_000, interval: 5 })
+      await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { interval: 5 })
       expect(elapsed()).toBeLessThan(1_000)
     }
     expect(handled.filter((mediaId) => mediaId === 'crowded').length).toBeLessThan(1_000)
@@ -51,7 +49,7 @@ describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
     const handled: (string | undefined)[] = []
     const receiver = postgres.receiver().onAny(({ userId }) => void handled.push(userId))
     await receiver.ready()
-    await vi.waitFor(() => expect(handled.length).toBe(400), 5_000)
+    await vi.waitFor(() => expect(handled.length).toBe(400))
     expect(handled).toEqual(Array.from({ length: 400 }, (_, index) => `${index}`))
   })
 
@@ -64,8 +62,8 @@ describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
       if (mediaId === 'crowded') await new Promise((resolve) => signal.addEventListener('abort', resolve))
     })
     await receiver.ready()
-    await vi.waitFor(() => expect(handled).toEqual(['crowded']), 5_000)
+    await vi.waitFor(() => expect(handled).toEqual(['crowded']))
     await accept(accepting, 'other')
-    await vi.waitFor(() => expect(handled).toEqual(['crowded', 'other']), 2_000)
+    await vi.waitFor(() => expect(handled).toEqual(['crowded', 'other']))
   })
 })

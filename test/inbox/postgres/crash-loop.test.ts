@@ -1,18 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { bundled, Forked } from './forked.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   const postgres = postgresTests()
 
   test('makes a dead letter of the event that crashes its process, and of none that runs beside it', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-crash-loop-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const program = await bundled(new URL('processes/crashing.ts', import.meta.url), folder)
     await postgres.query('CREATE TABLE effect (media text)')
     const receiver = postgres.receiver({ handles: false }).onAny(() => {})
@@ -40,5 +37,5 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     expect(crashes).toBe(10)
     const written = await postgres.query<{ media: string }>('SELECT media FROM effect')
     expect(written.map(({ media }) => media).toSorted()).toEqual(innocents.toSorted())
-  }, 60_000)
+  })
 })

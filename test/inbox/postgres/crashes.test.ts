@@ -1,9 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { checkProgressIsStored } from '../progress.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 20_000 })
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { checkProgressIsStored } from '../stored-progress.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   const postgres = postgresTests()
@@ -25,13 +23,12 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   })
 
   /** Accepts an event that is charged with the ends of so many processes, and opens a receiver that handles it. */
-  async function charged(crashes: number) {
+  async function charged(crashes: number, handled = vi.fn<() => unknown>()) {
     const front = postgres.receiver({ handles: false }).onAny(() => {})
     await front.ready()
     await accept(front, 'media')
     await postgres.query('UPDATE $schema.event SET crashes = $1', [crashes])
-    const handled = vi.fn()
-    const receiver = postgres.receiver().onAny(() => handled())
+    const receiver = postgres.receiver().onAny(() => handled(), { name: 'handle' })
     await receiver.ready()
     return { receiver, handled, deadLetters: () => receiver.inbox.deadLetters.list() }
   }
@@ -50,5 +47,19 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       { attempts: 1, completed: [], failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }] },
     ])
     expect(handled).not.toHaveBeenCalled()
+  })
+
+  test('counts the crashes of an event anew after an attempt that has ended', async () => {
+    const handled = vi.fn<() => unknown>()
+    handled.mockRejectedValueOnce(new Error('no')).mockReturnValueOnce(new Promise(() => {}))
+    const { deadLetters } = await charged(9, handled)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(2))
+    // As when the process crashes.
+    await postgres.query('UPDATE $schema.owner SET is_dead = true')
+    const next = postgres.receiver().onAny(() => handled(), { name: 'handle' })
+    await next.ready()
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(await deadLetters()).toEqual([])
+    expect(handled).toHaveBeenCalledTimes(3)
   })
 })

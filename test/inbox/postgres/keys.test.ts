@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 20_000 })
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
   const postgres = postgresTests()
@@ -42,6 +40,34 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
       INSERT INTO $schema.key (hash, id, accepted_at)
       SELECT gen_random_uuid(), nextval('$schema.event_id'), now() - interval '2 days' FROM generate_series(1, 30000)`)
     await postgres.receiver({ handles: false }).ready()
-    await vi.waitFor(async () => expect(await keys()).toBe(0), 15_000)
+    await vi.waitFor(async () => expect(await keys()).toBe(0))
+  })
+
+  test('are forgotten behind older ones that stay, each of which is examined once', async () => {
+    await postgres.receiver({ handles: false }).ready()
+    // A sequence counts the dead letters that are found.
+    await postgres.query(`
+      CREATE SEQUENCE $schema.found;
+      ALTER TABLE $schema.dead_letter RENAME TO counted;
+      CREATE VIEW $schema.dead_letter AS SELECT * FROM $schema.counted WHERE nextval('$schema.found') > 0`)
+    // Every other one of the older keys is that of a dead letter, the others are those of events that wait.
+    await postgres.query(`
+      WITH old AS (
+        INSERT INTO $schema.key (hash, id, accepted_at)
+        SELECT gen_random_uuid(), nextval('$schema.event_id'), now() - interval '3 days' + n * interval '1 ms'
+        FROM generate_series(1, 12000) AS n RETURNING id, hash
+      ), dead AS (
+        INSERT INTO $schema.dead_letter (hash, event_id, media, dead_letter)
+        SELECT hash, id, 1, '{}' FROM old WHERE id % 2 = 0
+      )
+      INSERT INTO $schema.event (id, media, event, received_at) SELECT id, 1, '{}', now() FROM old WHERE id % 2 = 1`)
+    await postgres.query(`
+      INSERT INTO $schema.key (hash, id, accepted_at)
+      SELECT gen_random_uuid(), nextval('$schema.event_id'), now() - interval '2 days' + n * interval '1 ms'
+      FROM generate_series(1, 3000) AS n`)
+    await postgres.receiver({ handles: false }).ready()
+    await vi.waitFor(async () => expect(await keys()).toBe(12_000))
+    const [found] = await postgres.query<{ count: string }>('SELECT last_value AS count FROM $schema.found')
+    expect(Number(found?.count)).toBe(6_000)
   })
 })

@@ -1,10 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
-import { signalled } from '../../handlers/fixture.ts'
-import { ownTime } from '../../own-time.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
+import { ownTime } from '../../support/own-time.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { signalled } from '../../support/signalled.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('a process that loses its lease', () => {
   const postgres = postgresTests()
@@ -50,13 +48,13 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
       { name: 'write' },
     )
     await second.ready()
-    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 20_000)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1))
     return { first, second, handled, resume, signals, results }
   }
 
   test('writes nothing, and the process that took over writes once', async () => {
     const { resume, results, signals } = await takenOver()
-    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true), 20_000)
+    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true))
     resume.resolve()
     await vi.waitFor(() => expect(results.length).toBe(1))
     expect(results[0]).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
@@ -81,7 +79,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
       CREATE TRIGGER slowly BEFORE UPDATE ON $schema.owner FOR EACH STATEMENT EXECUTE FUNCTION $schema.slowly()`)
     const { resume, results } = await takenOver(180_000)
     resume.resolve()
-    await vi.waitFor(() => expect(results.length).toBe(1), 5_000)
+    await vi.waitFor(() => expect(results.length).toBe(1))
   })
 
   test('does not lose it while it waits to take over the events of others', async () => {
@@ -97,11 +95,11 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     const claims = await postgres.claimsHeldUp()
     await postgres.query(`INSERT INTO $schema.owner (id, expires_at, suspects)
       VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 0)`)
-    await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0), 10_000)
+    await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))
     const alive = () => postgres.query("SELECT id FROM $schema.owner WHERE expires_at > now() + interval '300 ms'")
     // Twice the time of a lease, by the timers that renew it.
     for (let i = 0; i < 12; i++) await new Promise((settle) => setTimeout(settle, 100))
-    await vi.waitFor(async () => expect(await alive()).toHaveLength(1), 5_000)
+    await vi.waitFor(async () => expect(await alive()).toHaveLength(1))
     expect(signals[0]?.aborted).toBe(false)
     await claims.goOn()
     resume.resolve()
@@ -117,7 +115,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await new Promise((settle) => setTimeout(settle, 200))
     const third = postgres.receiver({ leaseMs: 600 }).onAny(({ mediaId }) => handled(mediaId), { name: 'write' })
     await third.ready()
-    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('later'), 3_000)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('later'))
     resume.resolve()
   })
 
@@ -125,11 +123,9 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     const { first, second, resume } = await takenOver()
     resume.resolve()
     await second.close()
-    await vi.waitFor(async () => expect(await accept(first, 'later')).toBe('accepted'), 20_000)
-    await vi.waitFor(
-      async () =>
-        expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }, { writer: 'first' }]),
-      20_000,
+    await vi.waitFor(async () => expect(await accept(first, 'later')).toBe('accepted'))
+    await vi.waitFor(async () =>
+      expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }, { writer: 'first' }]),
     )
   })
 })
@@ -163,7 +159,7 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
         const mediaId = `media ${listen} ${index}`
         await accept(accepting, mediaId)
         const acceptedAt = performance.now()
-        await vi.waitFor(() => expect(begun.has(mediaId)).toBe(true), { timeout: 1_000, interval: 1 })
+        await vi.waitFor(() => expect(begun.has(mediaId)).toBe(true), { interval: 1 })
         waits.push((begun.get(mediaId) as number) - acceptedAt)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
@@ -196,7 +192,7 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
     const elapsed = ownTime()
     const { unfinished } = await first.close({ timeoutMs: 20 })
     expect(unfinished.map(({ event, state }) => [event.userId, state])).toEqual([['one', 'running']])
-    await vi.waitFor(() => expect(handled).toEqual(['one', 'two']), 2_000)
+    await vi.waitFor(() => expect(handled).toEqual(['one', 'two']))
     expect(elapsed()).toBeLessThan(1_500)
     expect(await postgres.query('SELECT 1 FROM $schema.owner')).toHaveLength(1)
   })

@@ -2,13 +2,11 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrate, migrationSql, openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { PostgresServer } from '../../postgres/postgres-server.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import { silent } from '../../support/silent.ts'
 import { version1, version1Rows } from './version-1.ts'
-
-vi.setConfig({ hookTimeout: 30_000, testTimeout: 30_000 })
 
 describe.skipIf(!findPostgres())('tables of version 1', () => {
   let server: PostgresServer
@@ -88,7 +86,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
   test('stay usable by processes of version 1, which only look at the number', async () => {
     const { schema, rows } = await earlier()
     const { receiver, handled } = await serve(schema)
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 2 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
     await rows.event('one', 'm')
     await rows.deadLetter('dead', 'm')
     // What another process tells a running one when it has marked an unreadable delivery: it looks after its tables.
@@ -112,7 +110,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await rows.event('one', 'm')
     for (let time = 0; time < 2; time++) {
       await server.query(`BEGIN; ${migrationSql(schema)}; COMMIT`)
-      expect(await versionOf(schema)).toEqual({ version: 1, tables: 2 })
+      expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
     }
     expect(await migrate(server.url, { schema })).toBe(false)
     const { handled } = await serve(schema)
@@ -154,6 +152,25 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
       [schema, 'handled', 'activity'],
     )
     expect(owners.map(({ owner }) => owner)).toEqual(['the owner', 'the owner'])
+  })
+
+  test('of version 2 are updated while its processes use them, whose events owe no handler that is known', async () => {
+    const { schema } = await earlier()
+    await migrate(server.url, { schema })
+    await server.query(`
+      ALTER TABLE ${schema}.event DROP COLUMN owed, DROP COLUMN since;
+      ALTER TABLE ${schema}.owner DROP COLUMN handlers;
+      DROP TABLE ${schema}.claim;
+      UPDATE ${schema}.version SET tables = 2;
+      INSERT INTO ${schema}.owner (id, expires_at, suspects) VALUES (gen_random_uuid(), now() + interval '1 h', 1);
+      INSERT INTO ${schema}.event (id, media, event, received_at)
+      VALUES (nextval('${schema}.event_id'), 1, '${JSON.stringify(eventOf('one').event)}', now())`)
+    const { receiver, handled } = await serve(schema)
+    await vi.waitFor(() => expect(handled).toEqual([['one', 1]]))
+    await vi.waitFor(async () =>
+      expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0, retrying: 0 }),
+    )
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
   })
 
   test('cannot be looked into before they are updated, with an error that names the fix', async () => {

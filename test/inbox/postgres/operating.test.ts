@@ -1,19 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashKey } from '../../../src/inbox/postgres/keys.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import type { ActivityMinute, Handle, ReplayReport } from '../../../src/index.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
 import { deliver } from '../../../src/testing/index.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { ownTime } from '../../own-time.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { ownTime } from '../../support/own-time.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { silent } from '../../support/silent.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { bundled, Forked } from './forked.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   const postgres = postgresTests()
@@ -25,8 +21,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   }
 
   test('tells what became of an event whose process crashed, and of those that it had handled', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-crash-between-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     await postgres.query('CREATE TABLE IF NOT EXISTS effect (media text)')
     const front = postgres.receiver({ handles: false }).onAny(() => {})
     await front.ready()
@@ -35,7 +30,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const child = new Forked(program, { url: postgres.server.url, schema: postgres.schema }, () => {})
     onTestFinished(() => child.kill())
     await accept(front, 'innocent')
-    await vi.waitFor(async () => expect(await stateOf('innocent')).toEqual(['handled']), 10_000)
+    await vi.waitFor(async () => expect(await stateOf('innocent')).toEqual(['handled']))
     await accept(front, 'culprit')
     await child.ended
     expect(await stateOf('culprit')).toEqual(['running'])
@@ -43,7 +38,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       .receiver({ leaseMs: 300 })
       .onAny(() => {})
       .ready()
-    await vi.waitFor(async () => expect(await stateOf('culprit')).toEqual(['handled']), 10_000)
+    await vi.waitFor(async () => expect(await stateOf('culprit')).toEqual(['handled']))
     expect(await stateOf('innocent')).toEqual(['handled'])
   })
 
@@ -176,6 +171,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const inbox = postgresInbox({ pool: postgres.pool, schema: postgres.schema }).open({
       handle,
       handlersOf: () => ['handle'],
+      handlers: () => [{ name: 'handle' }],
       parse: () => eventOf('parsed').event,
       logger: silent,
       observe() {},

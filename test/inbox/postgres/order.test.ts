@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { PostgresServer } from '../../postgres/postgres-server.ts'
-import { testSeed } from '../../seed.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import { testSeed } from '../../support/test-seed.ts'
 import { bundled } from './forked.ts'
 import { Receivers } from './order/receivers.ts'
 
@@ -42,28 +42,24 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
   const countBegun = async (notes: string) =>
     [...(await begun(notes)).values()].reduce((sum, { size }) => sum + size, 0)
 
-  test(
-    `begins ${total} events of ${media.length} media in order of acceptance, through kills, pauses and retries`,
-    async () => {
-      const notes = join(folder, 'notes')
-      await writeFile(notes, '')
-      const program = await bundled(new URL('./order/child.ts', import.meta.url), folder)
-      receivers = new Receivers(program, { url: server.url, notes, leaseMs, seed: testSeed() }, 4)
-      // An event is sent when the one before it, of the same media, has been acknowledged by whichever process.
-      const sent = media.map(async (mediaId) => {
-        for (let n = 0; n < eventsPerMedia; n++) await receivers.deliver({ mediaId, n })
-      })
-      for (let kill = 1; kill <= kills; kill++) {
-        while ((await countBegun(notes)) < (total * kill) / (kills + 1)) await sleep(20)
-        await receivers.kill(kill % 4 === 0 ? leaseMs * 1.5 : undefined)
-      }
-      await Promise.all(sent)
-      while ((await countBegun(notes)) < total) await sleep(50)
+  test(`begins ${total} events of ${media.length} media in order of acceptance, through kills, pauses and retries`, async () => {
+    const notes = join(folder, 'notes')
+    await writeFile(notes, '')
+    const program = await bundled(new URL('./order/child.ts', import.meta.url), folder)
+    receivers = new Receivers(program, { url: server.url, notes, leaseMs, seed: testSeed() }, 4)
+    // An event is sent when the one before it, of the same media, has been acknowledged by whichever process.
+    const sent = media.map(async (mediaId) => {
+      for (let n = 0; n < eventsPerMedia; n++) await receivers.deliver({ mediaId, n })
+    })
+    for (let kill = 1; kill <= kills; kill++) {
+      while ((await countBegun(notes)) < (total * kill) / (kills + 1)) await sleep(20)
+      await receivers.kill(kill % 4 === 0 ? leaseMs * 1.5 : undefined)
+    }
+    await Promise.all(sent)
+    while ((await countBegun(notes)) < total) await sleep(50)
 
-      const inOrder = Array.from({ length: eventsPerMedia }, (_, n) => n)
-      for (const [mediaId, order] of await begun(notes)) expect([...order], mediaId).toEqual(inOrder)
-      expect(receivers.kills).toBe(kills)
-    },
-    process.env['SOAK'] ? 300_000 : 120_000,
-  )
+    const inOrder = Array.from({ length: eventsPerMedia }, (_, n) => n)
+    for (const [mediaId, order] of await begun(notes)) expect([...order], mediaId).toEqual(inOrder)
+    expect(receivers.kills).toBe(kills)
+  })
 })

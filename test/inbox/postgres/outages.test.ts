@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
-import { signalled } from '../../handlers/fixture.ts'
-import { ownTime } from '../../own-time.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
+import { eventOf } from '../../support/inbox.ts'
+import { ownTime } from '../../support/own-time.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { signalled } from '../../support/signalled.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('while Postgres', () => {
   const postgres = postgresTests()
@@ -48,7 +48,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     const outcomes = await stop()
     // A statement whose answer was lost may have stored its events.
     expect(new Set(outcomes.values())).not.toContain('unavailable')
-    await vi.waitFor(() => expect(handled.size).toBe(outcomes.size), 10_000)
+    await vi.waitFor(() => expect(handled.size).toBe(outcomes.size))
     expect(accepted(outcomes).filter((mediaId) => !handled.has(mediaId))).toEqual([])
     expect([...handled].filter(([, runs]) => runs > 1)).toEqual([])
   })
@@ -68,7 +68,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
       await sleep(300)
       const outcomes = await stop()
       expect([...outcomes.values()].filter((outcome) => outcome === 'unavailable')).toEqual([])
-      await vi.waitFor(() => expect(accepted(outcomes).filter((mediaId) => !handled.has(mediaId))).toEqual([]), 15_000)
+      await vi.waitFor(() => expect(accepted(outcomes).filter((mediaId) => !handled.has(mediaId))).toEqual([]))
     },
   )
 
@@ -85,8 +85,8 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     } finally {
       await postgres.server.restart()
     }
-    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toMatch(/accepted|duplicate/), 5_000)
-    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('after'), 10_000)
+    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toMatch(/accepted|duplicate/))
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('after'))
   })
 
   test('hangs, deliveries are answered 503 in time, as many as there are, and the inbox recovers by itself', async () => {
@@ -107,8 +107,8 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     expect(new Set(outcomes)).toEqual(new Set(['unavailable', 'overloaded']))
     // The limit of events in memory.
     expect(outcomes.filter((outcome) => outcome === 'unavailable').length).toBe(5_000)
-    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toBe('accepted'), 5_000)
-    await vi.waitFor(() => expect(handled).toContain('after'), 10_000)
+    await vi.waitFor(async () => expect(await accept(receiver, 'after')).toBe('accepted'))
+    await vi.waitFor(() => expect(handled).toContain('after'))
   })
 
   test('is away when a handler has succeeded, its success is recorded once Postgres is back', async () => {
@@ -128,9 +128,62 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     finish.resolve()
     await sleep(300)
     await postgres.server.restart()
-    await vi.waitFor(async () => expect((await receiver.inbox.stats()).running).toBe(0), 10_000)
+    await vi.waitFor(async () => expect((await receiver.inbox.stats()).running).toBe(0))
     expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([])
     expect(runs).toHaveBeenCalledTimes(1)
+  })
+
+  test('is away when a handler has succeeded and the inbox closes, the event is unfinished, and is handled again', async () => {
+    const { logger, lines } = recordingLogger()
+    const receiver = postgres.receiver({}, { logger })
+    const finish = signalled()
+    const started = signalled()
+    const run = async () => {
+      started.resolve()
+      await finish.promise
+    }
+    receiver.onAny(run, { name: 'h' })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await started.promise
+    await postgres.server.stop('SIGINT')
+    finish.resolve()
+    const { unfinished } = await receiver.close({ timeoutMs: 100 })
+    await postgres.server.restart()
+    expect(unfinished).toMatchObject([{ event: { mediaId: 'media' }, state: 'running' }])
+    const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
+    const keys = unfinished.map(({ event }) => event.key)
+    expect(lines.filter(({ details }) => 'keys' in details)).toEqual([{ level: 'warn', message, details: { keys } }])
+    expect(lines.filter((line) => line.message.includes('another process will handle it'))).toEqual([])
+    expect(await postgres.query('SELECT 1 FROM $schema.event')).toHaveLength(1)
+  })
+
+  test('hangs, an inbox with a step that takes a minute closes in its time', async () => {
+    const { inbox, ready } = postgres.receiver({ timeoutMs: 60_000 })
+    await ready()
+    postgres.server.pause()
+    const accepting = Promise.allSettled([inbox.accept(eventOf('one'))])
+    const elapsed = ownTime()
+    expect(await inbox.close({ timeoutMs: 1_000 })).toEqual({ unfinished: [] })
+    expect(elapsed()).toBeLessThan(3_000)
+    postgres.server.resume()
+    await accepting
+  })
+
+  test('does not answer a claim, an inbox closes in its time, and the event is handled by the next process', async () => {
+    const claims = await postgres.claimsHeldUp()
+    const first = postgres.receiver({ timeoutMs: 60_000 }).onAny(() => {})
+    await first.ready()
+    await accept(first, 'media')
+    await vi.waitFor(async () => expect(await claims.waiting()).toBe(1))
+    const elapsed = ownTime()
+    expect(await first.close({ timeoutMs: 1_000 })).toEqual({ unfinished: [] })
+    expect(elapsed()).toBeLessThan(3_000)
+    await claims.goOn()
+    const handled: string[] = []
+    const next = postgres.receiver().onAny(({ mediaId }) => void handled.push(mediaId))
+    await next.ready()
+    await vi.waitFor(() => expect(handled).toEqual(['media']))
   })
 
   test('was away when the receiver was made, it opens the inbox once Postgres is back', async () => {
@@ -144,8 +197,8 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     } finally {
       await postgres.server.restart()
     }
-    await vi.waitFor(async () => expect(await accept(receiver, 'media')).toBe('accepted'), 5_000)
-    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1), 5_000)
+    await vi.waitFor(async () => expect(await accept(receiver, 'media')).toBe('accepted'))
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1))
     await receiver.ready()
   })
 })
@@ -167,10 +220,27 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     await accept(accepting, 'media')
     await vi.waitFor(
       async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE owner IS NOT NULL')).toHaveLength(1),
-      { timeout: 3_000, interval: 2 },
+      { interval: 2 },
     )
     await proxy.breakFor(20)
-    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 5_000)
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'))
+  })
+
+  test('is given up although every open connection was lost silently', async () => {
+    const { proxy, pool } = await postgres.throughProxy()
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    const receiver = postgres.receiver({ pool, listen: false, timeoutMs: 500 })
+    const handled = vi.fn()
+    receiver.onAny(({ mediaId }) => handled(mediaId))
+    await receiver.ready()
+    // Nothing is under way then, and its three connections are open.
+    await sleep(300)
+    await Promise.all([receiver.inbox.stats(), receiver.inbox.stats(), receiver.inbox.stats()])
+    proxy.silence()
+    await accept(accepting, 'media')
+    // A statement that goes through all events may take 30 s.
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 25_000)
   })
 })
 

@@ -1,39 +1,51 @@
-import { describe, expect, test, vi } from 'vitest'
-import { signalled, silent } from '../../handlers/fixture.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 20_000 })
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { signalled } from '../../support/signalled.ts'
+import { silent } from '../../support/silent.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('the record of a handled event', () => {
   const postgres = postgresTests()
-  const noEvents = () =>
-    vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]), 5_000)
+  const noEvents = () => vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+
+  /** Lists the statements with this text that wait for a lock, each as its session and the time when it began. */
+  const blocked = async (text = '') => {
+    const rows = await postgres.query<{ statement: string }>(
+      `SELECT pid || ' ' || query_start AS statement FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query LIKE '%${text}%'`,
+    )
+    return rows.map(({ statement }) => statement)
+  }
 
   /** Opens a receiver with an event whose handler waits to be finished, and what it logs. */
-  async function handling() {
+  async function handling(inbox: { timeoutMs?: number } = {}) {
     const logged: [string, string, object][] = []
     const log = (level: string) => (details: object, message: string) => void logged.push([level, message, details])
     const logger = { ...silent, warn: log('warn'), error: log('error') }
-    const receiver = postgres.receiver({ timeoutMs: 1_500 }, { logger })
+    const front = postgres.receiver({ handles: false }).onAny(() => {}, { name: 'handle' })
+    await front.ready()
+    await accept(front, 'media')
+    const receiver = postgres.receiver(inbox, { logger })
     const [started, finished] = [signalled(), signalled()]
     const handler = vi.fn(async () => {
       started.resolve()
       await finished.promise
     })
-    receiver.onAny(handler)
-    await receiver.ready()
-    await accept(receiver, 'media')
+    receiver.onAny(handler, { name: 'handle' })
     await started.promise
     return { receiver, handler, logged, finish: () => finished.resolve() }
   }
 
   test('is written once Postgres can, without a new attempt or a word, when its row is locked for long', async () => {
-    const { handler, logged, finish } = await handling()
+    const { handler, logged, finish } = await handling({ timeoutMs: 500 })
     const client = await postgres.pool.connect()
     await client.query(`BEGIN; SELECT 1 FROM ${postgres.schema}.event FOR UPDATE`)
     finish()
-    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    const statements = new Set<string>()
+    await vi.waitFor(async () => {
+      for (const statement of await blocked()) statements.add(statement)
+      expect(statements.size).toBeGreaterThan(1)
+    })
     await client.query('COMMIT')
     client.release()
     await noEvents()
@@ -51,6 +63,28 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     await noEvents()
     expect(handler).toHaveBeenCalledTimes(1)
     expect(logged.filter(([level]) => level === 'warn')).toEqual([])
+  })
+
+  test('is written before the events of its process go to others, when the inbox closes', async () => {
+    // Postgres does not cancel the statement, however slow the machine is.
+    const { receiver, finish } = await handling({ timeoutMs: 60_000 })
+    const client = await postgres.pool.connect()
+    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.handled`)
+    finish()
+    // The clean-up can wait for the same table.
+    await vi.waitFor(async () => expect(await blocked('INSERT INTO')).toHaveLength(1))
+    // By this clock, closing does not reach the time for which it waits for Postgres.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const closing = receiver.close({ timeoutMs: 1 })
+    for (let ms = 0; ms < 20; ms++) {
+      await vi.advanceTimersByTimeAsync(1)
+      await postgres.query('SELECT pg_sleep(0.005)')
+    }
+    await client.query('COMMIT')
+    client.release()
+    expect(await closing).toEqual({ unfinished: [] })
+    expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([])
   })
 
   test('warns where another process has an event whose result it records, and only there', async () => {

@@ -9,12 +9,10 @@ import {
 } from '../../../src/inbox/postgres.ts'
 import { createReceiver, type MediaEvent, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { silent } from '../../conformance/subject.ts'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { PostgresServer } from '../../postgres/postgres-server.ts'
-import { startReplica } from '../../postgres/replica.ts'
-
-vi.setConfig({ hookTimeout: 30_000, testTimeout: 30_000 })
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import { startReplica } from '../../support/postgres/replica.ts'
+import { silent } from '../../support/silent.ts'
 
 let events = 0
 
@@ -117,7 +115,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
       })
       expect((await send()).status).toBe(503)
       await server.query('GRANT CREATE ON DATABASE postgres TO waits_for_rights')
-      await vi.waitFor(async () => expect((await send()).status).toBe(200), { timeout: 5_000 })
+      await vi.waitFor(async () => expect((await send()).status).toBe(200))
       await receiver.ready()
     })
 
@@ -205,7 +203,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
       const { receiver, send } = receive({ connection: replica.url })
       await expect(receiver.ready()).rejects.toMatchObject({ code: 'unavailable' })
       await replica.query('SELECT pg_promote()')
-      await vi.waitFor(async () => expect((await send()).status).toBe(200), { timeout: 10_000 })
+      await vi.waitFor(async () => expect((await send()).status).toBe(200))
     })
   })
 
@@ -218,7 +216,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     expect(await send()).toMatchObject({ status: 503 })
     await expect(receiver.inbox.stats()).rejects.toMatchObject({ code: 'unavailable' })
     await late.restart()
-    await vi.waitFor(async () => expect((await send()).status).toBe(200), { timeout: 5_000 })
+    await vi.waitFor(async () => expect((await send()).status).toBe(200))
     await receiver.ready()
     await vi.waitUntil(() => handled.length >= 1)
     expect(logged).toHaveLength(1)

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool, type PoolClient } from 'pg'
+import { Client, Pool, type PoolClient } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { findPostgres } from '../../postgres/find-postgres.ts'
-import { accept, postgresTests } from './fixture.ts'
-
-vi.setConfig({ testTimeout: 20_000 })
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { signalled } from '../../support/signalled.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
   const postgres = postgresTests()
@@ -14,6 +13,12 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
   async function withTable() {
     await postgres.query('CREATE TABLE IF NOT EXISTS public.row (n int)')
     await postgres.query('TRUNCATE public.row')
+  }
+
+  function limitedPool(max: number): Pool {
+    const pool = new Pool({ connectionString: postgres.server.url, max })
+    onTestFinished(() => pool.end())
+    return pool
   }
 
   test('writes once although the answer to the commit was lost', async () => {
@@ -34,7 +39,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     })
     await receiver.ready()
     await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]), 10_000)
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
     expect(attempts).toEqual([1, 'unknown'])
     expect(await rows()).toBe(1)
   })
@@ -71,6 +76,68 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await vi.waitFor(async () => expect((await receiver.inbox.stats()).deadLetters).toBe(1))
     expect(errors).toMatchObject([{ code: 'timeout' }])
     await sleep(400)
+    expect(await rows()).toBe(0)
+  })
+
+  /** Makes a receiver with one attempt, whose handler's transaction first does what breaks it, some times. */
+  async function breaking(breaks: (client: PoolClient) => Promise<unknown>, times: number) {
+    await withTable()
+    const receiver = postgres.receiver({}, { retry: { attempts: 1, baseMs: 1 } })
+    const attempts: number[] = []
+    receiver.onAny(async (_, { attempt, transaction }) => {
+      attempts.push(attempt)
+      await transaction(async (client) => {
+        if (attempts.length <= times) await breaks(client)
+        await write(client)
+      })
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    return { receiver, attempts }
+  }
+
+  const raise = (code: string) => (client: PoolClient) =>
+    client.query(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${code}'; END $$`)
+
+  test.each<[string, (client: PoolClient) => Promise<unknown>]>([
+    ['a lost connection', (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())')],
+    [
+      'a lost connection that the handler does not notice itself',
+      (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {}),
+    ],
+    ['a full disk', raise('53100')],
+    [
+      'a full disk, in an error that wraps it',
+      (client) =>
+        raise('53100')(client).catch((cause) => {
+          throw new Error('the query failed', { cause })
+        }),
+    ],
+    ['a failover', raise('25006')],
+  ])('does not count an attempt that fails by %s', async (_, breaks) => {
+    const { receiver, attempts } = await breaking(breaks, 3)
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(await receiver.inbox.stats()).toMatchObject({ deadLetters: 0 })
+    expect(attempts).toEqual([1, 1, 1, 1])
+    expect(await rows()).toBe(1)
+  })
+
+  test.each<[string, (client: PoolClient) => Promise<unknown>]>([
+    ['an error of its handler', () => Promise.reject(undefined)],
+    ['a constraint', raise('23505')],
+    ['a statement that takes too long', raise('57014')],
+    [
+      'a pause in which Postgres ends it',
+      async (client) => {
+        const ended = new Promise((resolve) => client.once('end', resolve))
+        await client.query('SET LOCAL idle_in_transaction_session_timeout = 1')
+        await ended
+      },
+    ],
+  ])('counts an attempt that fails by %s', async (_, breaks) => {
+    const { receiver, attempts } = await breaking(breaks, Number.POSITIVE_INFINITY)
+    await vi.waitFor(async () => expect(await receiver.inbox.stats()).toMatchObject({ deadLetters: 1 }))
+    expect(attempts).toEqual([1])
     expect(await rows()).toBe(0)
   })
 
@@ -113,6 +180,131 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     expect(errors).toMatchObject([{ code: 'invalid_transaction' }, { code: 'invalid_transaction' }])
   })
 
+  test('takes no more queries through the client once it has ended, so that none is committed outside of it', async () => {
+    await withTable()
+    const receiver = postgres.receiver({}, { retry: { attempts: 2 } })
+    const late: Promise<unknown>[] = []
+    const failed = signalled()
+    const ends: Record<string, (client: PoolClient, written: Promise<unknown>) => Promise<unknown>> = {
+      fails: (_, written) => Promise.all([Promise.reject(new Error('no')), written]),
+      'has a failed query': (client, written) => Promise.all([client.query('SELECT nonsense'), written]),
+      commits: async () => {},
+    }
+    receiver.onAny(async ({ mediaId }, { transaction }) => {
+      await transaction((client) => {
+        const { query } = client
+        const written = failed.promise.then(() => Reflect.apply(query, client, ['INSERT INTO public.row VALUES (1)']))
+        written.catch(() => {})
+        late.push(written)
+        return ends[mediaId]?.(client, written)
+      })
+    })
+    await receiver.ready()
+    for (const mediaId of Object.keys(ends)) await accept(receiver, mediaId)
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    failed.resolve()
+    const results = await Promise.allSettled(late)
+    expect(results).toHaveLength(5)
+    for (const result of results)
+      expect(result).toMatchObject({ reason: { name: 'WebhookError', code: 'invalid_transaction' } })
+    expect(await rows()).toBe(0)
+  })
+
+  test('takes no more queries through the client once its handler has timed out', async () => {
+    await withTable()
+    const receiver = postgres.receiver({}, { handlerTimeoutMs: 50, retry: { attempts: 1 } })
+    const late = signalled<unknown>()
+    receiver.onAny((_, { signal, transaction }) =>
+      transaction(async (client) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        await write(client).catch(late.resolve)
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    expect(await late.promise).toMatchObject({ code: 'invalid_transaction' })
+  })
+
+  test('commits a query that it has sent and not awaited, before it ends', async () => {
+    await withTable()
+    const receiver = postgres.receiver()
+    receiver.onAny((_, { transaction }) =>
+      transaction((client) => {
+        void client.query('SELECT pg_sleep(0.05)')
+        void write(client)
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await rows()).toBe(1))
+  })
+
+  test('goes on after its function has released the client, as query builders do after each query', async () => {
+    await withTable()
+    const receiver = postgres.receiver({ pool: limitedPool(2) }, { retry: { attempts: 1 } })
+    receiver.onAny((_, { transaction }) =>
+      transaction(async (client) => {
+        await write(client)
+        client.release()
+        await write(client)
+      }),
+    )
+    await receiver.ready()
+    await Promise.all(Array.from({ length: 8 }, (_, index) => accept(receiver, `media ${index}`)))
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(await rows()).toBe(16)
+  })
+
+  test('gives its function a Client of pg', async () => {
+    const receiver = postgres.receiver()
+    const given = signalled<PoolClient>()
+    receiver.onAny((_, { transaction }) => transaction((client) => given.resolve(client)))
+    await receiver.ready()
+    await accept(receiver, 'media')
+    const client = await given.promise
+    expect(client).toBeInstanceOf(Client)
+    expect(client.escapeIdentifier('a')).toBe('"a"')
+  })
+
+  test('records the handler although its function has changed to a role without rights on the inbox', async () => {
+    await withTable()
+    await postgres.query('CREATE ROLE writer; GRANT INSERT ON public.row TO writer')
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
+    const errors: unknown[] = []
+    receiver.onError((error) => void errors.push(error))
+    receiver.onAny((_, { transaction }) =>
+      transaction(async (client) => {
+        await client.query('SET LOCAL ROLE writer')
+        await write(client)
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(errors).toEqual([])
+    expect(await rows()).toBe(1)
+  })
+
+  test.each([
+    ['1 / 0', 'division by zero'],
+    ["'no'::uuid", 'invalid input syntax for type uuid: "no"'],
+  ])('fails with the error of a deferred trigger that computes %s', async (sql, message) => {
+    await postgres.query(`
+      CREATE TABLE $schema_failing (n int);
+      CREATE FUNCTION $schema_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM ${sql}; RETURN NEW; END $$;
+      CREATE CONSTRAINT TRIGGER failing AFTER INSERT ON $schema_failing DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION $schema_fail()`)
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
+    const failed = signalled<unknown>()
+    receiver.onError(failed.resolve)
+    receiver.onAny((_, { transaction }) =>
+      transaction((client) => client.query(`INSERT INTO ${postgres.schema}_failing VALUES (1)`)),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    expect(await failed.promise).toMatchObject({ message })
+  })
+
   test('gives its slot free when Postgres hangs during the commit', async () => {
     await withTable()
     const receiver = postgres.receiver({ concurrency: 1 }, { handlerTimeoutMs: 200 })
@@ -128,14 +320,36 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await accept(receiver, 'media')
     await sleep(1_000)
     postgres.server.resume()
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]), 15_000)
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
     expect(await rows()).toBe(1)
+  })
+
+  test('keeps its locks no longer than the lease when its process is suspended in it', async () => {
+    await withTable()
+    await postgres.query('INSERT INTO public.row VALUES (0)')
+    const receiver = postgres.receiver({ leaseMs: 300 }, { handlerTimeoutMs: 600_000 })
+    const locked = signalled()
+    const resume = signalled()
+    receiver.onAny((_, { attempt, transaction }) =>
+      transaction(async (client) => {
+        await client.query('UPDATE public.row SET n = n + 1')
+        if (attempt > 1) return
+        locked.resolve()
+        await resume.promise
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await locked.promise
+    await postgres.query('UPDATE public.row SET n = n + 10')
+    resume.resolve()
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(await postgres.query('SELECT n FROM public.row')).toEqual([{ n: 11 }])
   })
 
   test("leaves the pool's clients as they were, also after failures", async () => {
     await withTable()
-    const pool = new Pool({ connectionString: postgres.server.url, max: 2 })
-    onTestFinished(() => pool.end())
+    const pool = limitedPool(2)
     const receiver = postgres.receiver({ pool }, { retry: { attempts: 1 } })
     const done = vi.fn()
     receiver.onAny(async ({ mediaId }, { transaction }) => {
@@ -154,7 +368,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
       Array.from({ length: 20 }, (_, index) => accept(receiver, `media ${index % 4} ${index % 3}${index}`)),
     )
     await Promise.all(Array.from({ length: 9 }, (_, index) => accept(receiver, `failing ${index} ${1 + (index % 2)}`)))
-    await vi.waitFor(() => expect(done).toHaveBeenCalledTimes(29), 5_000)
+    await vi.waitFor(() => expect(done).toHaveBeenCalledTimes(29))
     await receiver.close()
     expect(pool.totalCount).toBeLessThanOrEqual(2)
     expect(pool.idleCount).toBe(pool.totalCount)

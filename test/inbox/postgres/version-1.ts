@@ -1,5 +1,5 @@
 import { hashKey, hashMedia } from '../../../src/inbox/postgres/keys.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { eventOf } from '../../support/inbox.ts'
 
 /** The tables as version 1 made them. */
 export const version1 = (schema: string): string => `CREATE SCHEMA ${schema};

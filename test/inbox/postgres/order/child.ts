@@ -4,8 +4,8 @@ import { Pool } from 'pg'
 import { postgresInbox } from '../../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { deliver, samplePayload } from '../../../../src/testing/index.ts'
-import { silent } from '../../../conformance/subject.ts'
-import { seeded } from '../../../seeded.ts'
+import { seeded } from '../../../support/seeded.ts'
+import { silent } from '../../../support/silent.ts'
 import type { FromOrdered, OrderTask, ToOrdered } from './task.ts'
 
 // Accepts what it is sent, and notes when a handler begins.

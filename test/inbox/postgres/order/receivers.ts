@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { seeded } from '../../../seeded.ts'
+import { seeded } from '../../../support/seeded.ts'
 import { Forked } from '../forked.ts'
 import type { FromOrdered, Numbered, OrderTask, ToOrdered } from './task.ts'
 

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import { postgresInbox } from '../../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
-import { silent } from '../../../handlers/fixture.ts'
-import { testSeed } from '../../../seed.ts'
-import { seeded } from '../../../seeded.ts'
+import { seeded } from '../../../support/seeded.ts'
+import { silent } from '../../../support/silent.ts'
+import { testSeed } from '../../../support/test-seed.ts'
 
 // Handles events until it meets one that makes it crash.
 const { url, schema } = JSON.parse(process.argv[2] as string) as { url: string; schema: string }

@@ -1,0 +1,184 @@
+import { claimedColumns } from './job.ts'
+import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
+import { claimLock, type Owner } from './owner.ts'
+
+/** The number of events that a claim examines, and of retries that are due. More than those that may still be committed. */
+const windowSize = 5_000
+
+/** The number of a media item's first events among which those of processes of an earlier version are looked for. */
+const depth = 100
+
+export interface StatementOptions {
+  readonly schema: string
+  readonly owner: Pick<Owner, 'id' | 'mayClaim'>
+  /** The maximum number of events, besides as many whose retry is due. */
+  readonly limit: number
+  /** `true` to claim also an event that may have made a process crash. */
+  readonly withSuspect: boolean
+  /** The hashes of media items of which no event is claimed. */
+  readonly without: readonly string[]
+  /** The ids of the events that the process has. */
+  readonly held: readonly string[]
+  readonly low: LowMarks
+  /** Where the examined events begin. */
+  readonly from: Place
+}
+
+/** A place among the events by their id, and among the retries by the time at which they are due. */
+export type Place = Pick<LowMarks, 'event' | 'due'>
+
+/** Makes the statements of a claim. The last but two return the claimed events in order, and what was found. */
+export function claimStatements(options: StatementOptions): string {
+  const { schema, owner, held, low } = options
+  // Without statistics, Postgres takes these queries for expensive, and the events for few: it would compile the query, read
+  // all the events, or sort those of a media item instead of reading the first ones from the index.
+  const settings = ['synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan']
+    .map((name) => `SET LOCAL ${name} = off`)
+    .join('; ')
+  return `
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    ${settings};
+    ${claimLock(schema)};
+    WITH ${elsewhere(options)},
+    ${choose(options)},
+    locked AS (
+      SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM chosen)) AND owner IS NULL
+      FOR UPDATE SKIP LOCKED
+    ),
+    skipped AS (SELECT id, media FROM chosen WHERE id NOT IN (SELECT id FROM locked)),
+    claimed AS (
+      UPDATE ${schema}.event SET owner = '${owner.id}', since = coalesce(due_at, since), due_at = NULL
+      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${owner.mayClaim}
+        AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
+      RETURNING *
+    ),
+    published AS (
+      INSERT INTO ${schema}.claim (owner, events)
+      SELECT '${owner.id}', '{${held}}'::bigint[] || array_agg(id) FROM claimed HAVING count(*) > 0 RETURNING 1
+    ),
+    replaced AS (
+      DELETE FROM ${schema}.claim
+      WHERE id >= ${low.claim} AND owner = '${owner.id}' AND EXISTS (SELECT FROM published)
+    )
+    SELECT id, ${claimedColumns} FROM claimed
+    UNION ALL SELECT NULL, ${found(options)}
+    ORDER BY id NULLS LAST;
+    SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
+    FROM ${schema}.event WHERE due_at > now() ORDER BY due_at LIMIT 1;
+    COMMIT`
+}
+
+/**
+ * Selects the media items that another process has events of, whatever number of unclaimed events stands before them. Each
+ * process publishes the ids of its events with each claim, in the same commit and under the lock of all claims, so that none
+ * is missing. The rows of the events tell which of them it still has.
+ */
+const elsewhere = ({ schema, owner: { id: owner }, low }: StatementOptions): string => `
+  elsewhere AS MATERIALIZED (
+    SELECT media FROM (
+      SELECT (SELECT media FROM ${schema}.event WHERE event.id = published.id AND event.owner = claim.owner LIMIT 1)
+      FROM ${schema}.claim CROSS JOIN unnest(claim.events) AS published (id)
+      WHERE claim.id >= ${low.claim} AND claim.owner <> '${owner}'
+    ) held WHERE media IS NOT NULL
+  ),
+  current AS MATERIALIZED (SELECT ${ownersText(schema)} = '${low.owners}' AS is_current)`
+
+const isCurrent = '(SELECT is_current FROM current)'
+
+/** The condition that this process may have an event of a media item. */
+const isFree = (options: StatementOptions, media: string): string => `(
+  ${media} <> ALL ('{${options.without}}') AND ${media} NOT IN (SELECT media FROM elsewhere)
+  ${options.low.hasEarlier ? `AND NOT ${isWithEarlier(options, media)}` : ''}
+)`
+
+/** The condition that a process of an earlier version has an event of a media item. */
+const isWithEarlier = ({ schema, owner }: StatementOptions, media: string): string => `EXISTS (
+  SELECT FROM (
+    SELECT other.owner FROM ${schema}.event other WHERE other.media = ${media} AND other.due_at IS NULL
+    ORDER BY other.id LIMIT ${depth}
+  ) first WHERE first.owner <> '${owner.id}'
+)`
+
+const isAfter = (schema: string, row: string, condition: string): string => `(
+  SELECT 1 FROM ${schema}.event other WHERE other.media = ${row}.media AND other.id < ${row}.id
+    AND other.owner IS NULL AND other.due_at IS NULL AND ${condition} LIMIT 1
+) IS NOT NULL`
+
+const isWaiting = (schema: string, row: string): string =>
+  `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
+
+/** The events that a claim examines. A subquery, since Postgres reads no more of it than it needs. */
+const earliest = ({ schema, from }: StatementOptions): string => `(
+  SELECT id, media, owner, due_at, crashes FROM ${schema}.event
+  WHERE id >= ${from.event} AND ${isCurrent} ORDER BY id LIMIT ${windowSize}
+) earliest`
+
+/** The retries that a claim examines. */
+const due = ({ schema, from }: StatementOptions): string => `(
+  SELECT id, media, due_at FROM ${schema}.event
+  WHERE due_at <= now() AND due_at >= '${from.due}' AND ${isCurrent} ORDER BY due_at LIMIT ${windowSize}
+) due`
+
+/** Chooses the first of the events, and of the retries that are due. One that comes after an unclaimed one of its media item never. */
+const choose = (options: StatementOptions): string => {
+  const { schema, limit, withSuspect, low } = options
+  return `
+    retries AS MATERIALIZED (
+      SELECT id, media FROM ${due(options)} WHERE ${isFree(options, 'due.media')} ORDER BY due_at LIMIT ${limit}
+    ),
+    others AS MATERIALIZED (
+      SELECT id, media FROM ${earliest(options)}
+      WHERE ${isWaiting(schema, 'earliest')} AND ${isFree(options, 'earliest.media')} ORDER BY id LIMIT ${limit}
+    ),
+    suspects AS MATERIALIZED (
+      SELECT id, media FROM ${schema}.event suspect
+      WHERE owner IS NULL AND due_at IS NULL AND crashes > 0 AND ${isCurrent}
+        AND ${isFree(options, 'suspect.media')}
+        AND NOT ${isAfter(schema, 'suspect', 'other.crashes > 0')}
+        AND NOT ${isAfter(schema, 'suspect', `other.id >= ${low.event} AND other.id NOT IN (SELECT id FROM others)`)}
+      ORDER BY crashes, id LIMIT ${withSuspect ? 1 : 0}
+    ),
+    chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
+}
+
+/** What a claim has found besides events, as JSON. */
+export interface Found {
+  /** The low marks, if it began at them. `null`: those that it was given no longer hold, and nothing was chosen. */
+  readonly low: LowMarks | null
+  /** Where the next claim goes on. */
+  readonly next: Place
+  /** `true` if there are more, of which none was examined. */
+  readonly hasMore: boolean
+  /** The hashes of the media items that have earlier events, which could not be claimed. */
+  readonly left: readonly string[]
+}
+
+const found = (options: StatementOptions): string => {
+  const { schema, limit, low, from } = options
+  const lastOf = (column: string, where: string) =>
+    `(SELECT ${column} FROM ${schema}.event WHERE ${where} ORDER BY ${column} OFFSET ${windowSize - 1} LIMIT 1)`
+  const isLeft = 'id NOT IN (SELECT id FROM claimed)'
+  const firstLeft = `SELECT id FROM ${earliest(options)} WHERE owner IS NULL AND due_at IS NULL AND ${isLeft} ORDER BY id LIMIT 1`
+  return `(
+    SELECT json_build_object(
+      'low', CASE WHEN ${isCurrent} THEN ${marksJson(schema, {
+        event: `coalesce((${firstLeft}), last_id)`,
+        due: `(SELECT due_at FROM ${due(options)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
+        claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${low.claim}), ${low.claim})`,
+      })} END,
+      'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due' })}),
+      'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
+      'left', coalesce((
+        SELECT json_agg(DISTINCT media::text) FROM ${schema}.event
+        WHERE id >= ${from.event} AND id <= last_id AND owner IS NULL AND due_at IS NULL AND ${isLeft}
+      ), '[]')
+    )::text FROM (SELECT
+      CASE WHEN (SELECT count(*) FROM others) = ${limit} THEN (SELECT max(id) FROM others)
+        ELSE ${lastOf('id', `id >= ${from.event}`)} END AS last_id,
+      CASE WHEN (SELECT count(*) FROM retries) = ${limit} THEN (
+        SELECT max(due_at) FROM ${due(options)} WHERE id IN (SELECT id FROM retries)
+      ) ELSE ${lastOf('due_at', `due_at <= now() AND due_at >= '${from.due}'`)} END AS last_due
+      OFFSET 0
+    ) examined
+  )`
+}

@@ -1,0 +1,120 @@
+import type { Database } from './database.ts'
+import { literal } from './schema.ts'
+
+/** The least time between two searches, in ms, and the part of the time that they may take. */
+const leastPauseMs = 1_000
+const largestPart = 0.01
+
+/** Maximum time of a search, in ms: it reads every row that is dead. */
+const searchMs = 30_000
+
+/** The ids that may still be committed, among the newest ones: each process stores up to 1,000 events at a time. */
+const underway = 2_000
+
+/** The time in which a statement that sets `due_at` commits. */
+const committed = "interval '10 s'"
+
+/** The places at which a claim begins to read each index, as texts of SQL. */
+export interface LowMarks {
+  /** The id before which no event can be claimed that waits for no retry. */
+  readonly event: string
+  /** The time before which no retry is due that can be claimed. */
+  readonly due: string
+  /** The id before which there are no claims of processes. */
+  readonly claim: string
+  /** The processes for which this is true. */
+  readonly owners: string
+  /** `true` if one of them is of an earlier version, which publishes no claims. */
+  readonly hasEarlier: boolean
+}
+
+/**
+ * Keeps the {@link LowMarks} of this process. As long as a session has a snapshot open, Postgres removes no dead row, and a
+ * claim that reads an index from its beginning passes the rows of all the events that were handled since.
+ *
+ * Each claim raises the marks, by what it has read. What then appears below them is found by the next search: an event that
+ * was replayed, or was committed late. An event that another process gives back has to come before the later ones of its
+ * media, so a claim compares `owners`, which changes in the same commit.
+ */
+export class LowMarksOf {
+  readonly #database: Database
+  #marks: LowMarks | undefined
+  #searchAt = 0
+  #isForgotten = false
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Reads the marks, or searches for them. */
+  async get(): Promise<LowMarks> {
+    if (this.#marks !== undefined && performance.now() < this.#searchAt) return this.#marks
+    this.#isForgotten = false
+    this.#marks = await this.#search()
+    return this.#marks
+  }
+
+  raise(marks: LowMarks): void {
+    this.#marks = marks
+  }
+
+  /** Searches again before the next claim, also if a search is being made. */
+  forget(): void {
+    this.#isForgotten = true
+    this.#searchAt = 0
+  }
+
+  /** Not under the lock of the claims, since it takes long where many rows are dead or wait for a retry. */
+  async #search(): Promise<LowMarks> {
+    const { schema } = this.#database
+    const startedAt = performance.now()
+    const first = `SELECT id FROM ${schema}.event WHERE owner IS NULL AND due_at IS NULL ORDER BY id LIMIT 1`
+    const firstDue = `SELECT due_at FROM ${schema}.event WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`
+    const results = await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       SET LOCAL statement_timeout = ${searchMs};
+       SET LOCAL jit = off;
+       SET LOCAL enable_seqscan = off;
+       SELECT ${marksJson(schema, {
+         event: `(${first})`,
+         due: `(${firstDue})`,
+         claim: `coalesce((SELECT min(id) FROM ${schema}.claim), 0)`,
+       })}::text AS marks;
+       COMMIT`,
+      searchMs,
+    )
+    const endedAt = performance.now()
+    const pauseMs = Math.max(leastPauseMs, (endedAt - startedAt) / largestPart)
+    this.#searchAt = this.#isForgotten ? 0 : endedAt + pauseMs
+    return JSON.parse(results.at(-2)?.[0]?.['marks'] as string)
+  }
+}
+
+/**
+ * Selects {@link LowMarks} as JSON.
+ * @param lowest expressions for the lowest rows that were found, or NULL
+ */
+export const marksJson = (
+  schema: string,
+  { claim, ...place }: Readonly<Record<'event' | 'due' | 'claim', string>>,
+): string => `json_build_object(
+  ${placeFields(schema, place)},
+  'claim', (${claim})::text,
+  'owners', ${ownersText(schema)},
+  'hasEarlier', EXISTS (
+    SELECT FROM ${schema}.owner WHERE id NOT IN (SELECT claim.owner FROM ${schema}.claim WHERE claim.id >= ${claim})
+  )
+)`
+
+/** Selects a place as fields of JSON, before that of what may still be committed. */
+export const placeFields = (schema: string, { event, due }: Readonly<Record<'event' | 'due', string>>): string => `
+  'event', least(${event}, coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0) - ${underway})::text,
+  'due', least(${due}, now() - ${committed})::text`
+
+/**
+ * Selects a text that changes whenever a process gives events back: it ends, its claims are given up, or those of a dead
+ * one are taken over in steps, each of which writes its row.
+ */
+export const ownersText = (schema: string): string =>
+  `(SELECT string_agg(concat_ws(':', id, generation, CASE WHEN is_dead THEN owner.xmin::text END), ',' ORDER BY id)
+    FROM ${schema}.owner)`

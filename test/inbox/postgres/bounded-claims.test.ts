@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Handler } from '../../../src/index.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
+
+const many = 60_000
+
+describe.skipIf(!findPostgres())('a claim', () => {
+  const postgres = postgresTests({ shared_preload_libraries: 'pg_stat_statements' })
+  beforeEach(() => postgres.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'))
+
+  /** Inserts events whose columns are expressions of `n`, from 1 on. Postgres has statistics of them. */
+  async function insertMany(media: string, dueAt = 'NULL') {
+    await postgres.query(`
+      INSERT INTO $schema.event (id, media, event, received_at, due_at)
+      SELECT nextval('$schema.event_id'), ${media}, json_build_object('type', 'encoding.finished', 'key', 'many ' || n,
+        'mediaId', 'many', 'qualities', '[]'::json, 'payload', '{}'::json), now(), ${dueAt}
+      FROM generate_series(1, ${many}) AS n`)
+    await postgres.query('ANALYZE $schema.event')
+  }
+
+  async function accepting() {
+    const receiver = postgres.receiver({ handles: false }).onAny(() => {})
+    await receiver.ready()
+    return receiver
+  }
+
+  /** Starts processes. Resolves with the media of the events that they have handled. */
+  async function handling(processes: number, handle: Handler = () => {}) {
+    const handled: string[] = []
+    for (let index = 0; index < processes; index++) {
+      const receiver = postgres.receiver().onAny(async (event, context) => {
+        await handle(event, context as never)
+        handled.push(event.mediaId)
+      })
+      await receiver.ready()
+    }
+    return handled
+  }
+
+  /** The number of blocks of 8 kB that a claim reads, on average, while `run` runs. */
+  async function blocksPerClaim(run: () => Promise<void>): Promise<number> {
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    await run()
+    const [row] = await postgres.query<{ blocks: string }>(
+      `SELECT sum(shared_blks_hit + shared_blks_read) / sum(calls) * 2 AS blocks FROM pg_stat_statements
+       WHERE query LIKE '% claimed%' OR query LIKE '% AS wait%'`,
+    )
+    return Number(row?.blocks)
+  }
+
+  /** Accepts events of ten media items, one after another, and waits until each is handled. */
+  const handleTen = (receiver: Awaited<ReturnType<typeof accepting>>, handled: readonly string[]) => async () => {
+    for (let index = 0; index < 10; index++) {
+      await accept(receiver, `other ${index}`)
+      await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { interval: 5 })
+    }
+  }
+
+  const untilClosed: Handler = ({ mediaId }, { signal }) =>
+    new Promise<void>((resolve, reject) => {
+      if (mediaId !== 'many') return resolve()
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+
+  test('reads few of the events of one media item that wait, in each of two processes', async () => {
+    const receiver = await accepting()
+    await insertMany('7')
+    const handled = await handling(2, untilClosed)
+    // Both have claimed what they may.
+    await vi.waitFor(async () =>
+      expect(await postgres.query('SELECT FROM $schema.event WHERE owner IS NOT NULL LIMIT 1')).toHaveLength(1),
+    )
+    expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(10_000)
+  })
+
+  test('finds the events of 250 media items behind those of one that are with another process', async () => {
+    const receiver = await accepting()
+    await insertMany('7')
+    const handled = await handling(2, untilClosed)
+    const others = Array.from({ length: 250 }, (_, index) => `other ${index}`)
+    await Promise.all(others.map((mediaId) => accept(receiver, mediaId)))
+    const isOther = (mediaId: string) => mediaId !== 'many'
+    await vi.waitFor(() => expect(handled.filter(isOther).toSorted()).toEqual(others.toSorted()))
+  })
+
+  test.each([
+    ['one media item', '7'],
+    ['many media items', 'n'],
+  ])('reads few of the events of %s that were handled while a snapshot is open', async (_, media) => {
+    const receiver = await accepting()
+    await insertMany(media)
+    const client = await postgres.pool.connect()
+    onTestFinished(async () => {
+      await client.query('COMMIT')
+      client.release()
+    })
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+    await postgres.query('DELETE FROM $schema.event')
+    const handled = await handling(1)
+    expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
+  })
+
+  test.each([
+    ['one media item', '7'],
+    ['many media items', 'n'],
+  ])('reads few of the events of %s that wait for a retry', async (_, media) => {
+    const receiver = await accepting()
+    await insertMany(media, `now() + interval '1 day' + n * interval '1 ms'`)
+    const handled = await handling(1)
+    expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, test, vi } from 'vitest'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { signalled } from '../../support/signalled.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
+
+describe.skipIf(!findPostgres())('a claim', () => {
+  const postgres = postgresTests()
+
+  test('leaves an event alone while another session has locked an earlier one of its media item', async () => {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    await accept(accepting, 'media', 'one')
+    await accept(accepting, 'media', 'two')
+    await accept(accepting, 'other', 'three')
+    const client = await postgres.pool.connect()
+    await client.query(`BEGIN; SELECT 1 FROM ${postgres.schema}.event ORDER BY id LIMIT 1 FOR UPDATE`)
+    const handled: (string | undefined)[] = []
+    const receiver = postgres.receiver({ listen: false }).onAny(({ userId }) => void handled.push(userId))
+    await receiver.ready()
+    await vi.waitFor(() => expect(handled).toContain('three'))
+    await client.query('COMMIT')
+    client.release()
+    await vi.waitFor(() => expect(handled).toEqual(['three', 'one', 'two']))
+  })
+
+  /** Lets `count` events pass that belong to nobody, so that claims need not read older ones any more. */
+  const passEvents = (count = 20_000) => postgres.query(`SELECT setval('$schema.event_id', ${count})`)
+
+  test('leaves the events of a media item to its process, however many older ones of them are replayed', async () => {
+    const first = postgres.receiver({}, { retry: { attempts: 1 } })
+    const resume = signalled()
+    const handled: (string | undefined)[] = []
+    let fails = true
+    const handle = async ({ userId }: { userId?: string | undefined }) => {
+      if (fails) throw new Error('no')
+      if (userId === 'last') await resume.promise
+      handled.push(userId)
+    }
+    first.onAny(handle, { name: 'handle' })
+    await first.ready()
+    const numbers = Array.from({ length: 150 }, (_, index) => `${index}`)
+    for (const number of numbers) await accept(first, 'media', number)
+    await vi.waitFor(async () => expect((await first.inbox.stats()).deadLetters).toBe(150))
+    fails = false
+    await accept(first, 'media', 'last')
+    await vi.waitFor(async () => expect((await first.inbox.stats()).running).toBe(1))
+    // It has enough events of this media item, so that the other process could claim those that are replayed.
+    const second = postgres.receiver().onAny(handle, { name: 'handle' })
+    await second.ready()
+    await first.inbox.deadLetters.replayAll?.({ perSecond: 10_000 })
+    await accept(second, 'other')
+    await vi.waitFor(() => expect(handled).toEqual(['user']))
+    await accept(second, 'another')
+    await vi.waitFor(() => expect(handled).toEqual(['user', 'user']))
+    resume.resolve()
+    await vi.waitFor(() => expect(handled).toHaveLength(153))
+    expect(handled).toEqual(['user', 'user', 'last', ...numbers])
+  })
+
+  test('comes to an old event that a process gives back before the later ones of its media item', async () => {
+    const stays = postgres.receiver({ handles: false }).onAny(() => {})
+    await stays.ready()
+    const started = signalled()
+    const handled: (string | undefined)[] = []
+    const first = postgres.receiver()
+    first.onAny(
+      async ({ userId }, { signal }) => {
+        if (userId !== 'old') return void handled.push(userId)
+        started.resolve()
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      },
+      { name: 'handle' },
+    )
+    await first.ready()
+    await accept(stays, 'media', 'old')
+    await started.promise
+    await passEvents()
+    const second = postgres.receiver({ listen: false })
+    second.onAny(({ userId }) => void handled.push(userId), { name: 'handle' })
+    await second.ready()
+    for (const mediaId of ['a', 'b', 'c']) await accept(stays, mediaId)
+    await vi.waitFor(() => expect(handled).toHaveLength(3))
+    await accept(stays, 'media', 'new')
+    await first.close({ timeoutMs: 0 })
+    await vi.waitFor(() => expect(handled).toEqual(['user', 'user', 'user', 'old', 'new']))
+  })
+
+  test.each([true, false])('comes to an old event that is replayed (listen: %s)', async (listen) => {
+    let fails = true
+    const handled: string[] = []
+    const receiver = postgres.receiver({ listen }, { retry: { attempts: 1 } }).onAny(({ mediaId }) => {
+      if (fails) throw new Error('no')
+      handled.push(mediaId)
+    })
+    await receiver.ready()
+    await accept(receiver, 'old')
+    const { deadLetters } = receiver.inbox
+    await vi.waitFor(async () => expect(await deadLetters.list()).toHaveLength(1))
+    fails = false
+    await passEvents()
+    for (const mediaId of ['a', 'b']) {
+      await accept(receiver, mediaId)
+      await vi.waitFor(() => expect(handled).toContain(mediaId))
+    }
+    await deadLetters.replayAll?.()
+    await vi.waitFor(() => expect(handled).toEqual(['a', 'b', 'old']))
+  })
+
+  test('that takes too long again and again is logged, once', async () => {
+    const { logger, lines } = recordingLogger('warn')
+    const claims = await postgres.receiver({ handles: false }).ready().then(postgres.claimsHeldUp)
+    await postgres
+      .receiver({ timeoutMs: 100 }, { logger })
+      .onAny(() => {})
+      .ready()
+    const told = () => lines.filter(({ message }) => message.startsWith('the inbox could not claim events'))
+    await vi.waitFor(() => expect(told()).toMatchObject([{ level: 'warn', details: { err: { code: '57014' } } }]))
+    await claims.goOn()
+  })
+})

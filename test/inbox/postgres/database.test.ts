@@ -1,0 +1,31 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Database } from '../../../src/inbox/postgres/database.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { silent } from '../../support/silent.ts'
+import { postgresTests } from './postgres-tests.ts'
+
+describe.skipIf(!findPostgres())('a connection of the inbox', () => {
+  const postgres = postgresTests()
+  const readTimeout = "SELECT setting, source FROM pg_settings WHERE name = 'statement_timeout'"
+
+  function database(listen: boolean) {
+    const options = { schema: postgres.schema, timeoutMs: 60_000, listen, host: { logger: silent } }
+    const opened = new Database({ config: { connectionString: postgres.server.url }, ...options })
+    onTestFinished(() => opened.close())
+    return opened
+  }
+
+  test('limits its statements after it has begun, since PgBouncer takes no such setting at the beginning', async () => {
+    const opened = database(true)
+    // The source of a setting that a connection begins with is "client".
+    const limited = [{ setting: '60000', source: 'session' }]
+    expect(await opened.query(readTimeout)).toEqual(limited)
+    const client = await opened.connect()
+    onTestFinished(() => client.end())
+    expect((await client.query(readTimeout)).rows).toEqual(limited)
+  })
+
+  test('sets nothing behind a PgBouncer in transaction mode', async () => {
+    expect(await database(false).query(readTimeout)).toEqual([{ setting: '0', source: 'default' }])
+  })
+})

@@ -1,0 +1,46 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Database } from '../../../src/inbox/postgres/database.ts'
+import { Listener } from '../../../src/inbox/postgres/listener.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { silent } from '../../support/silent.ts'
+import { postgresTests } from './postgres-tests.ts'
+
+describe.skipIf(!findPostgres())('Listener', () => {
+  const postgres = postgresTests()
+
+  function listening(connectionString: string) {
+    const host = { logger: silent }
+    const config = { connectionString }
+    const database = new Database({ config, schema: postgres.schema, timeoutMs: 2_000, listen: true, host })
+    const heard: string[] = []
+    const listener = new Listener(database, 'channel', (payload) => void heard.push(payload))
+    onTestFinished(async () => {
+      await listener.stop()
+      await database.close()
+    })
+    return { listener, heard }
+  }
+
+  test('reports what it hears, and when it may have missed something: before it listened, and while it was cut off', async () => {
+    const { listener, heard } = listening(postgres.server.url)
+    await listener.start()
+    expect(heard).toEqual([''])
+    await postgres.query("NOTIFY channel, 'one'")
+    await vi.waitFor(() => expect(heard).toEqual(['', 'one']))
+    await postgres.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+    await vi.waitFor(() => expect(heard).toEqual(['', 'one', '']))
+    await postgres.query("NOTIFY channel, 'two'")
+    await vi.waitFor(() => expect(heard).toEqual(['', 'one', '', 'two']))
+  })
+
+  test('finds out that nothing comes through its connection any more, and makes another one', async () => {
+    const { proxy, pool } = await postgres.throughProxy()
+    const { listener, heard } = listening(pool.options.connectionString as string)
+    await listener.start()
+    proxy.silence()
+    await postgres.query("NOTIFY channel, 'lost'")
+    await vi.waitFor(() => expect(heard).toEqual(['', '']), 60_000)
+    await postgres.query("NOTIFY channel, 'heard'")
+    await vi.waitFor(() => expect(heard).toEqual(['', '', 'heard']), 60_000)
+  })
+})
