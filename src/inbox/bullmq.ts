@@ -1,15 +1,19 @@
 import type { RedisOptions } from 'ioredis'
+import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { Closing } from '../internal/closing.ts'
+import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { BullmqActivity } from './bullmq/activity.ts'
-import { watch } from './bullmq/connection.ts'
+import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
 import { BullmqHandling } from './bullmq/handling.ts'
 import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
+import { Room } from './bullmq/room.ts'
+import { watchSettings } from './bullmq/settings.ts'
 import { readStats } from './bullmq/stats.ts'
 import type {
   Acceptance,
@@ -41,8 +45,8 @@ export interface BullmqInboxOptions {
    */
   readonly queue?: string
   /**
-   * `false` for a process that only accepts events, which others handle. Register the same handlers in both: a receiver
-   * ignores events of a type that it has no handler for.
+   * `false` for a process that only accepts events, which others handle. Register the same handlers in both, with the same
+   * names: a receiver ignores events of a type that it has no handler for.
    * @defaultValue true
    */
   readonly handles?: boolean
@@ -79,7 +83,8 @@ const disconnectMs = 1_000
  * An inbox in Redis: a BullMQ queue that any number of processes fill and empty. It survives the loss of any of them,
  * and is as safe against the loss of Redis as its settings: `appendonly yes` and `maxmemory-policy noeviction`. It keeps
  * no order among the events of one media. While Redis is disconnected, deliveries wait up to `timeoutMs` for it, and are
- * answered 503 then; the inbox recovers by itself. It keeps the newest 1,000 unreadable deliveries.
+ * answered 503 then; the inbox recovers by itself. So are deliveries while Redis is more than 90 % full. It keeps the
+ * newest 1,000 unreadable deliveries.
  *
  * It forgets an event once it was handled, but for its key. A page of `events.list` and a `history` go through all the
  * events in the queue, which takes about half a second for 100,000 of them.
@@ -104,7 +109,9 @@ class BullmqInbox implements Inbox {
   readonly events: BullmqEvents
   readonly #logger: Logger
   readonly #measured: InboxHost['measured']
+  readonly #handlersOf: InboxHost['handlersOf']
   readonly #queue: EventQueue
+  readonly #room: Room
   readonly #activity: BullmqActivity
   readonly #handling: BullmqHandling | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -113,9 +120,12 @@ class BullmqInbox implements Inbox {
     const { connection, queue, handles, ttlMs, timeoutMs } = settings
     this.#logger = host.logger
     this.#measured = host.measured
+    this.#handlersOf = host.handlersOf
     this.#queue = new EventQueue(queue, connection, timeoutMs)
-    watch(this.#queue.client, host.logger, () => this.#closing.hasStarted)
-    this.deadLetters = new BullmqDeadLetters(this.#queue, host.parse, ttlMs)
+    this.#room = new Room(this.#queue, host.logger)
+    watchConnection(this.#queue.client, host.logger, () => this.#closing.hasStarted)
+    watchSettings(this.#queue.client, host.logger)
+    this.deadLetters = new BullmqDeadLetters(this.#queue, host, ttlMs)
     this.events = new BullmqEvents(this.#queue)
     this.#activity = new BullmqActivity(this.#queue)
     host.observe(this.#activity.recorder)
@@ -124,11 +134,17 @@ class BullmqInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    return measure(this.#measured, 'accept', () => this.#queue.add(accepted))
+    const publishing = this.#handling?.publish()
+    if (publishing !== undefined) await publishing
+    const owed = this.#handlersOf(accepted.event)
+    return measure(this.#measured, 'accept', async () =>
+      (await this.#room.isLeft()) ? this.#queue.add({ ...accepted, owed }) : 'overloaded',
+    )
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
+    if (!(await this.#room.isLeft())) throw new WebhookError('overloaded', 'Redis is almost full')
     await this.#queue.keepUnreadable(unreadable)
   }
 
@@ -149,8 +165,11 @@ class BullmqInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
-    const unfinished = (await this.#handling?.close(timeoutMs)) ?? []
-    await within(disconnectMs, this.#disconnect(), () => {}).catch(() => {})
+    const left = countdown(timeoutMs)
+    await this.#handling?.finish(left)
+    const last = forLastSteps(left)
+    const unfinished = (await this.#handling?.handBack(last)) ?? []
+    await within(last(disconnectMs), this.#disconnect(), () => {}).catch(() => {})
     this.#queue.client.disconnect()
     logHandedOver(unfinished, this.#logger)
     return { unfinished }

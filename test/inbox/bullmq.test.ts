@@ -3,12 +3,14 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../src/inbox/bullmq.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import type { Logger } from '../../src/internal/logger.ts'
-import { type Calls, eventOf, openInbox, until } from '../../src/testing/contract/handling.ts'
-import { ownTime } from '../own-time.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { redisTests } from '../redis/redis-tests.ts'
-import { openWith } from './open-with.ts'
+import { type Calls, eventOf, openInbox, until } from '../support/inbox.ts'
+import { openWith } from '../support/open-with.ts'
+import { ownTime } from '../support/own-time.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { redisTests } from '../support/redis/redis-tests.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()
@@ -99,7 +101,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const acceptMany = async (count: number) => {
       const until = handled + count
       await Promise.all(Array.from({ length: count }, () => inbox.accept(eventOf(crypto.randomUUID()))))
-      await vi.waitUntil(async () => handled === until && (await inbox.stats()).running === 0, { timeout: 30_000 })
+      await vi.waitUntil(async () => handled === until && (await inbox.stats()).running === 0)
     }
     const used = async () => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1])
     // The stream of BullMQ's events, which is bounded, is filled first.
@@ -110,7 +112,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     console.info(`bullmqInbox: ${Math.round(bytes)} bytes per finished event`)
     expect(bytes).toBeLessThan(300)
     await inbox.close()
-  }, 60_000)
+  })
 
   test('does not handle an event again whose process ended between handling it and ending the job', async () => {
     const name = queue()
@@ -170,7 +172,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   ])('fails a job of another program in its queue once, and continues: %o', async (data) => {
     const name = queue()
     const error = vi.fn()
-    const { inbox, calls } = open({ queue: name }, { debug() {}, info() {}, warn() {}, error })
+    const { inbox, calls } = open({ queue: name }, { ...silent, error })
     const others = new Queue(name, { connection: { port: redis.server.port } })
     const job = await others.add('foreign', data, { attempts: 5 })
     await until(() => job.isFailed())
@@ -274,7 +276,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     onTestFinished(() => weak.remove())
     const warnings: string[] = []
     const warn = (_: object, message: string) => void warnings.push(message)
-    const { inbox, calls } = open({ connection: weak.url }, { debug() {}, info() {}, warn, error() {} })
+    const { inbox, calls } = open({ connection: weak.url }, { ...silent, warn })
     await until(async () => warnings.length === 2)
     expect(warnings).toEqual([expect.stringContaining('appendonly'), expect.stringContaining('noeviction')])
     await end(inbox, calls)
@@ -282,7 +284,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
   test('does not warn where Redis keeps everything', async () => {
     const warn = vi.fn()
-    const { inbox, calls } = open({}, { debug() {}, info() {}, warn, error() {} })
+    const { inbox, calls } = open({}, { ...silent, warn })
     await inbox.accept(eventOf('one'))
     await inbox.stats()
     await end(inbox, calls)
@@ -290,8 +292,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   test.each([
-    [{ connection: undefined as never }],
-    [{ connection: 6379 as never }],
+    [{ connection: untyped(undefined) }],
+    [{ connection: untyped(6379) }],
     [{ queue: '' }],
     [{ queue: 'a:b' }],
     [{ concurrency: 0 }],

@@ -1,9 +1,11 @@
-import { UnrecoverableError } from 'bullmq'
+import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Logger } from '../../internal/logger.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { Handle, HandlingResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
+import { leaveMs, type OwedHandlers } from '../shared/owed.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job-data.ts'
@@ -14,6 +16,9 @@ const maxCrashes = 10
 
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
+
+/** The pause before this process passes an event on, in ms: another process that waits for events then gets it. */
+const passOnMs = 20
 
 /** Tells BullMQ when to run a job again. */
 export class Retry extends Error {
@@ -32,14 +37,16 @@ export class AttemptRunner {
   readonly #logger: Logger
   readonly #ttlMs: number
   readonly #measured: InboxHost['measured']
+  readonly #owed: OwedHandlers
   readonly #isolation = new Isolation()
 
-  constructor(queue: EventQueue, { handle, logger, measured }: InboxHost, ttlMs: number) {
+  constructor(queue: EventQueue, { handle, logger, measured }: InboxHost, ttlMs: number, owed: OwedHandlers) {
     this.#queue = queue
     this.#handle = handle
     this.#logger = logger
     this.#ttlMs = ttlMs
     this.#measured = measured
+    this.#owed = owed
   }
 
   /** Makes the attempt and records its result. Rejects with the error that tells BullMQ what to do next. */
@@ -49,8 +56,23 @@ export class AttemptRunner {
     // The process ended while it buried the event.
     const { failures } = progressOf(job.progress)
     if (failures !== undefined) return this.#end(attempt, failures)
-    if (job.stalledCounter === 0) return this.#isolation.beside(() => this.#handleEvent(attempt))
-    return this.#isolation.alone(() => this.#runSuspect(attempt))
+    if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
+    else await this.#isolation.alone(() => this.#runSuspect(attempt))
+    if (attempt.isLeft) await this.#leave(attempt)
+  }
+
+  /**
+   * Leaves the event to the other processes, without counting the attempt. This one is often the first to have it again. Every
+   * second time it therefore passes the event on: the process that has waited longest gets it.
+   */
+  async #leave({ job, accepted }: BullmqAttempt): Promise<never> {
+    if (job.attemptsStarted % 2 === 0) {
+      await sleep(passOnMs)
+      await job.moveToWait(job.token)
+      throw new WaitingError()
+    }
+    await job.moveToDelayed(Date.now() + leaveMs(accepted), job.token)
+    throw new DelayedError()
   }
 
   /** Handles an event that may have ended a process. If this one ends meanwhile, the event stays charged with it. */
@@ -86,12 +108,19 @@ export class AttemptRunner {
     // It may have waited for its turn.
     if (attempt.aborted) return
     const { job, accepted } = attempt
+    await this.#owed.check(attempt)
     const result = await this.#handle(accepted, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return
-    if (result.status === 'done') return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
+    attempt.isHandled = true
+    if (result.status === 'done') {
+      this.#owed.ended(attempt)
+      return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
+    }
     if (result.status === 'dead') return this.#bury(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
+    attempt.isLeft = attempt.isPartial && result.failures.length === 0
+    if (attempt.isLeft) return
     throw new Retry(Math.ceil(result.delayMs))
   }
 

@@ -3,17 +3,25 @@ import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { AcceptedEvent, Attempt, HandlingResult } from '../inbox.ts'
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
 import { withFailure } from '../shared/failed-attempts.ts'
-import { type JobProgress, progressOf } from './job-data.ts'
+import type { OwingJob } from '../shared/owed.ts'
+import { type EventData, type JobProgress, progressOf } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */
-export class BullmqAttempt extends LazyAbort implements Attempt {
+export class BullmqAttempt extends LazyAbort implements Attempt, OwingJob {
   readonly job: EventJob
   readonly accepted: AcceptedEvent
   readonly number: number
   readonly completed: readonly string[]
+  readonly owed: readonly string[] | undefined
+  isPartial = false
+  missing: readonly string[] = []
+  /** `true` once the handlers of this process have succeeded, and others are left to another process. */
+  isLeft = false
   /** `true` while Redis holds the event responsible, should the process end. */
   isCharged = false
+  /** `true` once its handlers have ended. */
+  isHandled = false
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
   readonly #queue: EventQueue
@@ -27,6 +35,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt {
     this.job = job
     this.accepted = accepted
     this.number = job.attemptsMade + 1
+    this.owed = (job.data as Partial<EventData>).owed
     const { completed, failedAttempts = [] } = progressOf(job.progress)
     this.completed = completed
     this.#recorded = completed

@@ -49,9 +49,8 @@ class Retries {
   }
 }
 
-/** Logs outages, and settings of Redis that can lose events. */
-export function watch(client: Redis, logger: Logger, isClosing: () => boolean): void {
-  client.once('ready', () => void warnOfWeakSettings(client, logger))
+/** Logs outages. */
+export function watchConnection(client: Redis, logger: Logger, isClosing: () => boolean): void {
   let isLost = false
   let timer: Timer | undefined
   const lost = (reason: string) => {
@@ -84,23 +83,4 @@ const outageMs = 1_000
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   withoutCommand(error)
   return error.message || String(error.code ?? error.name)
-}
-
-async function warnOfWeakSettings(client: Redis, logger: Logger): Promise<void> {
-  try {
-    const info = `${await client.info('persistence')}${await client.info('memory')}`
-    if (/^aof_enabled:0/m.test(info))
-      logger.warn({}, 'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes')
-    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
-    if (policy !== undefined && policy !== 'noeviction')
-      logger.warn(
-        { policy },
-        'Redis evicts keys when it is full, acknowledged events too. Set maxmemory-policy to noeviction',
-      )
-  } catch (error) {
-    logger.warn(
-      { err: withoutCommand(error) },
-      'the settings of Redis could not be read. Make sure that appendonly is on and maxmemory-policy is noeviction',
-    )
-  }
 }

@@ -1,4 +1,4 @@
-import type { ParseUnreadable } from '../inbox.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import { replayAll } from '../shared/replay-all.ts'
 import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
@@ -7,19 +7,21 @@ import type { EventJob, EventQueue } from './queue.ts'
 /** The number of steps that are sent to Redis at a time. */
 const batchSize = 100
 
+type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
+
 /** Dead letters: the failed jobs of the queue. */
 export class BullmqDeadLetters implements DeadLetters {
   readonly #queue: EventQueue
-  readonly #parse: ParseUnreadable | undefined
+  readonly #receiver: ReplayingReceiver | undefined
   readonly #ttlMs: number
 
   /**
-   * @param parse parses an unreadable delivery. Without it, a replayed delivery is passed on to a process with a receiver
+   * @param receiver parses an unreadable delivery. Without it, a replayed delivery is passed on to a process with a receiver
    * @param ttlMs the time for which a discarded event is remembered, in ms
    */
-  constructor(queue: EventQueue, parse: ParseUnreadable | undefined, ttlMs: number) {
+  constructor(queue: EventQueue, receiver: ReplayingReceiver | undefined, ttlMs: number) {
     this.#queue = queue
-    this.#parse = parse
+    this.#receiver = receiver
     this.#ttlMs = ttlMs
   }
 
@@ -58,8 +60,8 @@ export class BullmqDeadLetters implements DeadLetters {
   async replay(key: string): Promise<boolean> {
     const job = await this.#find(key)
     if (job === undefined) return false
-    if (this.#parse === undefined || !isUnreadable(job.data)) return this.#queue.revive(job)
-    return this.#replayUnreadable(job, job.data, this.#parse)
+    if (this.#receiver === undefined || !isUnreadable(job.data)) return this.#queue.revive(job)
+    return this.#replayUnreadable(job, job.data, this.#receiver)
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
@@ -67,10 +69,11 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 
   /** Turns the job into the event's, in one step. It stays a dead letter until the next step revives it. */
-  async #replayUnreadable(job: EventJob, data: UnreadableData, parse: ParseUnreadable): Promise<boolean> {
+  async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: ReplayingReceiver): Promise<boolean> {
     const unreadable = toUnreadable(data)
-    const event = await parse(unreadable)
-    const conversion = await this.#queue.convert(job, { event, receivedAt: unreadable.receivedAt })
+    const event = await receiver.parse(unreadable)
+    const accepted = { event, receivedAt: unreadable.receivedAt, owed: receiver.handlersOf(event), since: new Date() }
+    const conversion = await this.#queue.convert(job, accepted)
     if (conversion === 'known') return this.#queue.discard(job, 0)
     return conversion === 'converted' && (await this.#queue.revive(job))
   }

@@ -1,13 +1,16 @@
 import { DelayedError, WaitingError, Worker } from 'bullmq'
 import { WebhookError } from '../../errors.ts'
+import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../internal/reach-redis.ts'
-import { longestWaitMs, within } from '../../internal/timers.ts'
+import { within } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import { OwedHandlers } from '../shared/owed.ts'
 import { BullmqAttempt } from './attempt.ts'
 import { AttemptRunner, Retry, retryPauseMs } from './attempt-runner.ts'
 import { type JobData, progressOf } from './job-data.ts'
 import { jobReader, type ReadJob } from './job-reader.ts'
+import { LiveHandlers } from './live-handlers.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 export interface BullmqHandlingOptions {
@@ -15,6 +18,9 @@ export interface BullmqHandlingOptions {
   readonly leaseMs: number
   readonly ttlMs: number
 }
+
+/** Maximum time for which closing waits for a worker that handles nothing, in ms. */
+const idleMs = 1_000
 
 /** The longest that closing waits until Redis has the running events back, in ms. */
 const handBackMs = 1_000
@@ -25,18 +31,26 @@ const unendedPauseMs = 5_000
 /** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
 export class BullmqHandling {
   readonly #queue: EventQueue
+  readonly #live: LiveHandlers
+  readonly #owed: OwedHandlers
   readonly #attempts: AttemptRunner
   readonly #readJob: ReadJob
   readonly #logger: Logger
+  readonly #leaseMs: number
   readonly #running = new Map<string, BullmqAttempt>()
+  /** A timer for each of them, which fires when its lease has ended without a renewal. */
+  readonly #ends = new Map<string, NodeJS.Timeout>()
   #isClosed = false
   readonly #worker: Worker<JobData>
 
   constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqHandlingOptions) {
     this.#queue = queue
-    this.#attempts = new AttemptRunner(queue, host, ttlMs)
+    this.#live = new LiveHandlers(queue, host.handlers, leaseMs, () => this.#owed.renewed())
+    this.#owed = new OwedHandlers(host, leaseMs, () => this.#live.read())
+    this.#attempts = new AttemptRunner(queue, host, ttlMs, this.#owed)
     this.#readJob = jobReader(queue, host)
     this.#logger = host.logger
+    this.#leaseMs = leaseMs
     this.#worker = new Worker(queue.jobs.name, (job) => this.#process(job), {
       connection: queue.client,
       concurrency,
@@ -53,11 +67,19 @@ export class BullmqHandling {
       },
     })
     this.#worker.on('lockRenewalFailed', (ids) => this.#leasesLost(ids))
+    this.#worker.on('locksRenewed', ({ jobIds }) => {
+      for (const id of jobIds) this.#ends.get(id)?.refresh()
+    })
     this.#worker.on('error', (error) => {
       // The inbox logs an outage once; BullMQ reports it for every connection, and for every attempt to reconnect.
       if (queue.client.status === 'ready' && !('syscall' in error))
         host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
     })
+  }
+
+  /** Publishes the handlers of this process, if they have changed: before another process gets an event that owes them. */
+  publish(): Promise<void> | undefined {
+    return this.#live.publish()
   }
 
   async #process(job: EventJob): Promise<void> {
@@ -67,13 +89,22 @@ export class BullmqHandling {
     if (isRevived(job)) await this.#queue.startAfresh(job)
     const accepted = await this.#readJob(job)
     if (accepted === undefined) return
+    const id = job.id as string
     const attempt = new BullmqAttempt(this.#queue, job, accepted)
-    this.#running.set(job.id as string, attempt)
+    this.#running.set(id, attempt)
+    this.#ends.set(id, setTimeout(() => this.#leaseEnded(attempt), this.#leaseMs).unref())
     try {
       await Promise.race([this.#attempts.run(attempt), attempt.stopped])
     } finally {
-      this.#running.delete(job.id as string)
+      this.#running.delete(id)
+      clearTimeout(this.#ends.get(id))
+      this.#ends.delete(id)
     }
+  }
+
+  /** Redis could not be reached, and may have given the event to another process. What was handled is still recorded. */
+  #leaseEnded(attempt: BullmqAttempt): void {
+    if (!attempt.isHandled) this.#leasesLost([attempt.job.id as string])
   }
 
   /** Postpones a job whose earlier lease ran out here unnoticed. The next attempt starts when the earlier one has ended. */
@@ -93,18 +124,26 @@ export class BullmqHandling {
     }
   }
 
-  /** Starts no more events, waits up to `timeoutMs` for running ones, and hands the others back. */
-  async close(timeoutMs: number): Promise<readonly UnfinishedEvent[]> {
+  /** Starts no more events, and waits for running ones. `handBack` has to follow. */
+  async finish(left: Countdown): Promise<void> {
     const closed = this.#worker.close()
-    const { client } = this.#queue
     // Without Redis nothing can end, and the worker would use up the whole time to close.
-    const isIdle = this.#running.size === 0 && client.status !== 'ready'
-    await within(isIdle ? 0 : Math.min(timeoutMs, longestWaitMs), closed, () => {})
+    if (this.#running.size === 0) await within(left(this.#isConnected ? idleMs : 0), closed, () => {})
+    if (this.#running.size > 0) await within(left(), closed, () => {})
     this.#isClosed = true
+  }
+
+  get #isConnected(): boolean {
+    return this.#queue.client.status === 'ready'
+  }
+
+  /** Hands the events back that are left. */
+  async handBack(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.#running.values()]
     for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     const handedBack = Promise.allSettled(unfinished.map((attempt) => this.#giveUp(attempt)))
-    await within(client.status === 'ready' ? handBackMs : 0, handedBack, () => {})
+    await within(left(this.#isConnected ? handBackMs : 0), handedBack, () => {})
+    this.#live.stop()
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 

@@ -18,8 +18,15 @@ export interface UnreadableData {
   }
 }
 
-/** The data of a job: an accepted event, whose dates are texts when it comes back, or an unreadable delivery. */
-export type JobData = AcceptedEvent | UnreadableData
+/** An accepted event as the data of a job. Its dates are texts when it comes back. */
+export interface EventData extends AcceptedEvent {
+  /** The names of the handlers that it owes. Absent if an earlier version accepted it. */
+  readonly owed?: readonly string[] | undefined
+  /** The time of its replay, if it was an unreadable delivery. */
+  readonly since?: Date | undefined
+}
+
+export type JobData = EventData | UnreadableData
 
 /** The progress of a job: what its earlier attempts achieved. */
 export interface JobProgress {
@@ -33,7 +40,7 @@ export interface JobProgress {
 }
 
 /** Says whether a job is an event. Other programs that reach the queue can add jobs of their own. */
-export function isEvent(data: unknown): data is AcceptedEvent {
+export function isEvent(data: unknown): data is EventData {
   const { event, receivedAt } = (data ?? {}) as Partial<AcceptedEvent>
   return typeof event?.key === 'string' && typeof receivedAt === 'string'
 }

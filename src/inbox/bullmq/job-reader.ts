@@ -9,7 +9,7 @@ import type { EventJob, EventQueue } from './queue.ts'
 /** Reads the event of a job. `undefined`: the event is known already. A job without an event fails for good. */
 export type ReadJob = (job: EventJob) => Promise<AcceptedEvent | undefined>
 
-export function jobReader(queue: EventQueue, { parse, logger }: InboxHost): ReadJob {
+export function jobReader(queue: EventQueue, { parse, handlersOf, logger }: InboxHost): ReadJob {
   const parseAgain = async (unreadable: UnreadableDelivery): Promise<MediaEvent> => {
     try {
       return await parse(unreadable)
@@ -28,6 +28,7 @@ export function jobReader(queue: EventQueue, { parse, logger }: InboxHost): Read
     // A dead letter that another program, such as Bull Board, has retried.
     const unreadable = toUnreadable(data)
     const accepted = { event: await parseAgain(unreadable), receivedAt: unreadable.receivedAt }
-    return (await queue.convert(job, accepted)) === 'converted' ? accepted : undefined
+    const converted = await queue.convert(job, { ...accepted, owed: handlersOf(accepted.event) })
+    return converted === 'converted' ? accepted : undefined
   }
 }

@@ -3,11 +3,11 @@ import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
 import { type ReachRedis, redisReach } from '../../internal/reach-redis.ts'
-import type { Acceptance, AcceptedEvent } from '../inbox.ts'
+import type { Acceptance } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
 import { maxUnreadable } from '../shared/stored.ts'
 import { connect } from './connection.ts'
-import { type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
+import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
 import {
   chargeScript,
   convertScript,
@@ -76,7 +76,7 @@ export class EventQueue {
    * Adds the event unless its key is known, in one script. The id tells which delivery won, also when the client sends
    * the script again because the answer was lost.
    */
-  async add(accepted: AcceptedEvent): Promise<Acceptance> {
+  async add(accepted: EventData): Promise<Acceptance> {
     const id = await sha256(accepted.event.key)
     const jobId = this.#nextId()
     const options = { ...jobOptions, jobId, deduplication: { id } }
@@ -97,7 +97,7 @@ export class EventQueue {
   }
 
   /** Converts the job of an unreadable delivery into the job of its event. */
-  async convert(job: EventJob, accepted: AcceptedEvent): Promise<Conversion> {
+  async convert(job: EventJob, accepted: EventData): Promise<Conversion> {
     const { key, type } = accepted.event
     const id = await sha256(key)
     const of = [job.id as string, type, JSON.stringify(accepted), id]

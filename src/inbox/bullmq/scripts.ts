@@ -96,3 +96,22 @@ for i = 4, #ARGV, 2 do
   redis.call('PEXPIRE', key, ARGV[3])
 end
 return 1`
+
+/**
+ * Publishes the handlers of a process for as long as its lease, and returns those of all processes. ARGV: prefix, id of the
+ * process, TTL in ms, its handlers.
+ */
+export const publishHandlersScript = `
+local processes, ofProcess, live = ARGV[1] .. 'processes', ARGV[1] .. 'handlers:', {}
+redis.call('SADD', processes, ARGV[2])
+redis.call('SET', ofProcess .. ARGV[2], ARGV[4], 'PX', ARGV[3])
+for _, id in ipairs(redis.call('SMEMBERS', processes)) do
+  local handlers = redis.call('GET', ofProcess .. id)
+  if handlers then table.insert(live, handlers) else redis.call('SREM', processes, id) end
+end
+return live`
+
+/** Removes the handlers of a process that ends. ARGV: prefix, id of the process. */
+export const removeHandlersScript = `
+redis.call('SREM', ARGV[1] .. 'processes', ARGV[2])
+return redis.call('DEL', ARGV[1] .. 'handlers:' .. ARGV[2])`

@@ -13,5 +13,5 @@ export async function readStats(queue: EventQueue): Promise<InboxStats> {
   const stats = { waiting: wait, running: active, retrying: delayed, deadLetters: failed }
   const oldest = wait > 0 ? await queue.reach(() => queue.run<string | null>(oldestWaitingScript, lookedAt)) : null
   const data: unknown = oldest === null ? undefined : JSON.parse(oldest)
-  return isEvent(data) ? { ...stats, oldestWaitingAt: new Date(data.receivedAt) } : stats
+  return isEvent(data) ? { ...stats, oldestWaitingAt: new Date(data.since ?? data.receivedAt) } : stats
 }

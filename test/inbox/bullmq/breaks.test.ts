@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { Inbox } from '../../../src/inbox/inbox.ts'
 import type { Logger } from '../../../src/index.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { usedMemory } from '../../redis/memory.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
-import { TcpProxy } from '../../tcp-proxy.ts'
-import { openWith } from '../open-with.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { TcpProxy } from '../../support/tcp-proxy.ts'
+import { usedMemory } from '../../support/used-memory.ts'
 
 const unavailable = expect.objectContaining({ code: 'unavailable' })
 
@@ -73,11 +73,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       }
       await sleep(200)
     })
-    expect(accepted).toBeGreaterThan(100)
+    expect(accepted).toBeGreaterThan(10)
     expect(rejected).toBe(0)
-    await vi.waitUntil(() => runs.size === accepted + 1, { timeout: 5_000 })
+    await vi.waitUntil(() => runs.size === accepted + 1)
     expect([...runs.values()].filter((count) => count > 1)).toEqual([])
-  }, 20_000)
+  })
 
   test('uses no more memory for 6,000 deliveries than for 1,500 while Redis hangs', async () => {
     open(50)
@@ -96,11 +96,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     console.info(`bullmqInbox: ${Math.round(growth / 1024)} kB more after 4,500 deliveries to a Redis that hangs`)
     expect(growth).toBeLessThan(5_000_000)
     server.resume()
-    await vi.waitUntil(() => accepts('last'), { timeout: 5_000 })
-    await vi.waitUntil(() => runs.has('last'), { timeout: 5_000 })
+    await vi.waitUntil(() => accepts('last'))
+    await vi.waitUntil(() => runs.has('last'))
     // The deliveries that were on their way when it hung.
     expect(runs.size).toBeLessThan(600)
-  }, 60_000)
+  })
 
   test('recovers after a failover that leaves its connections to the former master open', async () => {
     const replica = await RedisServer.start()
@@ -111,18 +111,18 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       await inbox.accept(eventOf('before'))
       await vi.waitUntil(() => runs.size === 1)
       const info = () => replica.command('INFO', 'replication')
-      await vi.waitUntil(async () => (await info()).includes('master_link_status:up'), { timeout: 10_000 })
+      await vi.waitUntil(async () => (await info()).includes('master_link_status:up'))
       proxy.target = replica.port
       await replica.command('REPLICAOF', 'NO', 'ONE')
       await server.command('REPLICAOF', '127.0.0.1', `${replica.port}`)
       const { accepted, rejected } = await acceptDuring(() => sleep(1_000))
-      expect(accepted).toBeGreaterThan(50)
+      expect(accepted).toBeGreaterThan(10)
       expect(rejected).toBe(0)
-      await vi.waitUntil(() => runs.size === accepted + 1, { timeout: 5_000 })
+      await vi.waitUntil(() => runs.size === accepted + 1)
     } finally {
       await replica.remove()
     }
-  }, 30_000)
+  })
 
   test('waits for a master that is read-only for a moment', async () => {
     open()
@@ -134,5 +134,5 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       await sleep(300)
     })
     expect(rejected).toBe(0)
-  }, 20_000)
+  })
 })

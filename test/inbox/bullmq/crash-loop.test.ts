@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
 import { ReceiverProcess } from './receiver-process.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
@@ -37,5 +37,5 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(Object.keys(await redis.hgetall('effects')).sort()).toEqual(innocents)
     redis.disconnect()
     await inbox.close()
-  }, 120_000)
+  })
 })

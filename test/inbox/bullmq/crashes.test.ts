@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { redisTests } from '../../redis/redis-tests.ts'
-import { checkProgressIsStored } from '../progress.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { redisTests } from '../../support/redis/redis-tests.ts'
+import { silent } from '../../support/silent.ts'
+import { checkProgressIsStored } from '../stored-progress.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()

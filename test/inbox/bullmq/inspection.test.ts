@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { untyped } from '../../support/untyped.ts'
 
 describe.skipIf(!findRedis())('openInboxQueue', () => {
   let server: RedisServer
@@ -78,14 +79,14 @@ describe.skipIf(!findRedis())('openInboxQueue', () => {
   })
 
   test.each([
-    [{ connection: null as never }, 'connection'],
-    [{ connection: 6379 as never }, 'connection'],
-    [{ queue: 7 as never }, 'queue'],
+    [{ connection: untyped(null) }, 'connection'],
+    [{ connection: untyped(6379) }, 'connection'],
+    [{ queue: untyped(7) }, 'queue'],
     [{ queue: '' }, 'queue'],
     [{ queue: 'a:b' }, 'queue'],
-    [{ other: true } as never, 'other'],
+    [{ other: true }, 'other'],
   ])('rejects wrong options: %o', async (options, named) => {
-    await expect(openInboxQueue({ connection: server.url, ...(options as object) })).rejects.toMatchObject({
+    await expect(openInboxQueue({ connection: server.url, ...options })).rejects.toMatchObject({
       code: 'invalid_option',
       message: expect.stringMatching(new RegExp(`^openInboxQueue: .*${named}`)),
     })

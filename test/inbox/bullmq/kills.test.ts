@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
-import { testSeed } from '../../seed.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { testSeed } from '../../support/test-seed.ts'
 import { reportText } from '../kill/judge.ts'
-import { killRun } from './kill-run.ts'
+import { killRun } from './kill/run.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   // `npm run soak -- bullmq` kills more often.
@@ -11,11 +11,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const server = await RedisServer.start()
     const seed = testSeed()
     try {
-      const report = await killRun(server, 6, seed)
+      const report = await killRun(server, 3, seed)
       console.info(`bullmqInbox: ${reportText(report)} (seed ${seed})`)
       expect(report.faults, `seed ${seed}`).toEqual([])
     } finally {
       await server.remove()
     }
-  }, 120_000)
+  })
 })

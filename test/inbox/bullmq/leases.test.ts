@@ -1,12 +1,13 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
-import { type Calls, eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
-import { openWith } from '../open-with.ts'
+import { type Calls, eventOf, openInbox, until } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
 import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
 
 const leaseMs = 600
@@ -62,7 +63,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     call.finish()
     await until(async () => (await other.stats()).running === 0)
     expect(await other.accept(eventOf('one'))).toBe('duplicate')
-  }, 20_000)
+  })
 
   test('stays with a process that handles it for longer than a lease', async () => {
     const process = await holding('one')
@@ -73,7 +74,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     await until(async () => (await other.stats()).running === 0)
     expect(handle).not.toHaveBeenCalled()
     expect(process.said.filter(({ did }) => did === 'abort')).toEqual([])
-  }, 20_000)
+  })
 
   test('is lost by a process that was paused: its signal is aborted and its completion has no effect', async () => {
     const process = await holding('one')
@@ -94,7 +95,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(again.attempt.number).toBe(2)
     again.finish()
     await until(async () => (await other.stats()).running === 0)
-  }, 20_000)
+  })
 
   test('is not completed by a process that lost its lease without noticing', async () => {
     const { inbox, calls } = open()
@@ -149,7 +150,32 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(call.event.key).toBe('one')
     calls.finishAll()
     hanging.finishAll()
-  }, 20_000)
+  })
+
+  test('is stopped when its lease has ended without an answer from Redis, before another process can have it', async () => {
+    const { inbox, calls } = open()
+    await inbox.accept(eventOf('one'))
+    const { attempt } = await calls.next()
+    server.pause()
+    await once(attempt.signal, 'abort')
+    server.resume()
+    expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
+    calls.finishAll()
+    await until(async () => (await inbox.stats()).running === 0)
+  })
+
+  test('is recorded after an outage that was longer than its lease, if its handlers had ended', async () => {
+    const { inbox, calls } = open()
+    await inbox.accept(eventOf('one'))
+    const { attempt, finish } = await calls.next()
+    server.pause()
+    finish()
+    await sleep(leaseMs * 2)
+    expect(attempt.aborted).toBe(false)
+    server.resume()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
 
   test('is retried when it is due, even if the inbox was closed and opened in between', async () => {
     const { inbox: first, calls: failing } = open()
@@ -165,7 +191,7 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(call.attempt.number).toBe(2)
     expect(call.attempt.completed).toEqual(['a'])
     calls.finishAll()
-  }, 20_000)
+  })
 
   test('is handled once even if inboxes close and open under load', async () => {
     const runs = new Map<string, number>()
@@ -206,5 +232,5 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     })
     expect(accepted.length).toBeGreaterThan(50)
     expect(accepted.filter((key) => runs.get(key) !== 1)).toEqual([])
-  }, 20_000)
+  })
 })

@@ -5,13 +5,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
 import { createReceiver, type Logger, unverified } from '../../../src/index.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { silent } from '../../conformance/subject.ts'
-import { ownTime } from '../../own-time.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { RedisServer } from '../../redis/redis-server.ts'
-import { openWith } from '../open-with.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
+import { ownTime } from '../../support/own-time.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+import { silent } from '../../support/silent.ts'
 
 // Redis hands an event to another worker when this time has passed since its worker's connection ended.
 const leaseMs = 2_000
@@ -64,8 +65,7 @@ const isEmpty = async (inbox: Inbox) => {
   const { waiting, running, retrying } = await inbox.stats()
   return waiting + running + retrying === 0
 }
-const becomesEmpty = (inbox: Inbox) =>
-  vi.waitUntil(() => isEmpty(inbox).catch(() => false), { timeout: 15_000, interval: 50 })
+const becomesEmpty = (inbox: Inbox) => vi.waitUntil(() => isEmpty(inbox).catch(() => false), { interval: 50 })
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   let server: RedisServer
@@ -91,7 +91,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const { inbox, runs } = open({ leaseMs, timeoutMs: 200 }, { ...silent, error })
     const { inbox: front } = openCounting({ connection: server.url, handles: false })
     await front.accept(eventOf('one'))
-    await vi.waitUntil(() => runs.size === 1, { timeout: 5_000 })
+    await vi.waitUntil(() => runs.size === 1)
     await becomesEmpty(front)
     await front.close()
     await server.stop()
@@ -100,11 +100,27 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
 
     const elapsed = ownTime()
     await expect(inbox.accept(eventOf('late'))).rejects.toEqual(unavailable)
-    expect(elapsed()).toBeLessThan(500)
+    expect(elapsed()).toBeLessThan(1_900)
     await inbox.close()
     // Well before the 10 s that running events would have.
     expect(elapsed()).toBeLessThan(8_000)
-  }, 20_000)
+  })
+
+  test('reports an event as unfinished, and logs its key once, that was handled and could not be recorded before it closed', async () => {
+    const { logger, lines } = recordingLogger('warn')
+    const { inbox: opened, calls } = openInbox(bullmqInbox({ connection: server.url, leaseMs }), logger)
+    await opened.accept(eventOf('one'))
+    const call = await calls.next()
+    await server.stop()
+    call.finish()
+    await vi.waitUntil(() => lines.some(({ message }) => message.startsWith('there is no connection')))
+    const { unfinished } = await opened.close({ timeoutMs: 100 })
+    expect(unfinished.map(({ event }) => event.key)).toEqual(['one'])
+    const closed = lines.filter(
+      ({ message, details }) => message.startsWith('the inbox closed') && details['key'] === 'one',
+    )
+    expect(closed).toHaveLength(1)
+  })
 
   test('is unavailable within timeoutMs while Redis is down, and recovers by itself when it is back', async () => {
     const { inbox, runs } = open({ leaseMs, timeoutMs: 300 })
@@ -119,13 +135,13 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     ]
     for (const step of await Promise.allSettled(steps))
       expect(step).toEqual({ status: 'rejected', reason: unavailable })
-    expect(elapsed()).toBeLessThan(600)
+    expect(elapsed()).toBeLessThan(1_900)
     await server.restart()
-    await vi.waitUntil(() => accepts(inbox, 'after'), { timeout: 5_000 })
+    await vi.waitUntil(() => accepts(inbox, 'after'))
     await becomesEmpty(inbox)
     expect(runs.get('after')).toBe(1)
     expect(await inbox.accept(eventOf('before'))).toBe('duplicate')
-  }, 20_000)
+  })
 
   /** Logs into an array, with all that an error holds. */
   const logInto = (lines: string[]): Logger => {
@@ -146,7 +162,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       await vi.waitUntil(() => lines.filter((line) => line.includes('is restored')).length === outage)
     }
     expect(lines).toEqual(Array(4).fill(expect.stringMatching(/ECONNREFUSED|is restored/)))
-  }, 20_000)
+  })
 
   test('logs nothing about a connection that is back at once', async () => {
     const lines: string[] = []
@@ -161,7 +177,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   test('logs the name of a host that does not exist', async () => {
     const lines: string[] = []
     open({ connection: 'redis://redis.invalid:6379' }, logInto(lines))
-    await vi.waitUntil(() => lines.some((line) => /redis\.invalid/.test(line)), { timeout: 5_000 })
+    await vi.waitUntil(() => lines.some((line) => /redis\.invalid/.test(line)))
     expect(lines.filter((line) => /E(NOTFOUND|AI_AGAIN)/.test(line)).length).toBe(1)
   })
 
@@ -176,8 +192,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const admin = new Redis({ port: server.port, password: 'another' })
     await admin.config('SET', 'requirepass', password)
     admin.disconnect()
-    await vi.waitUntil(() => accepts(inbox, 'one'), { timeout: 5_000 })
-  }, 20_000)
+    await vi.waitUntil(() => accepts(inbox, 'one'))
+  })
 
   test('keeps events out of the errors that it throws', async () => {
     const { inbox } = open({ timeoutMs: 300 })
@@ -207,10 +223,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     inbox = opened
     await expect(opened.accept(eventOf('one'))).rejects.toEqual(unavailable)
     await server.restart()
-    await vi.waitUntil(() => accepts(opened, 'one'), { timeout: 5_000 })
+    await vi.waitUntil(() => accepts(opened, 'one'))
     expect((await calls.next()).event.key).toBe('one')
     calls.finishAll()
-  }, 20_000)
+  })
 
   test('is unavailable within timeoutMs while Redis does not answer', async () => {
     const { inbox, runs } = open({ timeoutMs: 1_000 })
@@ -223,7 +239,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await inbox.accept(eventOf('two'))
     await becomesEmpty(inbox)
     expect(runs).toEqual(new Map([...['one', 'two'].map((key) => [key, 1] as const)]))
-  }, 20_000)
+  })
 
   test('closes in time while Redis is down', async () => {
     const { inbox, calls } = openInbox(bullmqInbox({ connection: server.url }))
@@ -237,32 +253,43 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     calls.finishAll()
   })
 
+  test('closes in time while Redis hangs, soon if it handles nothing', async () => {
+    const idle = openCounting({ connection: server.url, queue: 'idle' }).inbox
+    const { inbox, calls } = openInbox(bullmqInbox({ connection: server.url }))
+    await inbox.accept(eventOf('one'))
+    await calls.next()
+    server.pause()
+    const elapsed = ownTime()
+    await idle.close({ timeoutMs: 60_000 })
+    const { unfinished } = await inbox.close({ timeoutMs: 1_000 })
+    expect(elapsed()).toBeLessThan(6_000)
+    expect(unfinished).toMatchObject([{ event: { key: 'one' }, state: 'running' }])
+    calls.finishAll()
+    server.resume()
+  })
+
   // With everysec a kill loses the newest writes. An orderly end writes them.
   test.each([
     ['is stopped', 'SIGTERM', 'everysec'],
     ['is killed', 'SIGKILL', 'always'],
-  ] as const)(
-    'handles each accepted event once although Redis %s under load',
-    async (_, signal, appendfsync) => {
-      await server.remove()
-      server = await RedisServer.start({ settings: { appendfsync } })
-      const { inbox, runs } = open({ leaseMs })
-      const stop = acceptMany(inbox)
-      for (let i = 0; i < 3; i++) {
-        await sleep(300)
-        await server.stop(signal)
-        await sleep(100)
-        await server.restart()
-      }
+  ] as const)('handles each accepted event once although Redis %s under load', async (_, signal, appendfsync) => {
+    await server.remove()
+    server = await RedisServer.start({ settings: { appendfsync } })
+    const { inbox, runs } = open({ leaseMs })
+    const stop = acceptMany(inbox)
+    for (let i = 0; i < 3; i++) {
       await sleep(300)
-      const { accepted } = await stop()
-      await becomesEmpty(inbox)
-      expect(accepted.length).toBeGreaterThan(100)
-      expect(accepted.filter((key) => runs.get(key) !== 1)).toEqual([])
-      expect([...runs.values()].filter((count) => count > 1)).toEqual([])
-    },
-    40_000,
-  )
+      await server.stop(signal)
+      await sleep(100)
+      await server.restart()
+    }
+    await sleep(300)
+    const { accepted } = await stop()
+    await becomesEmpty(inbox)
+    expect(accepted.length).toBeGreaterThan(10)
+    expect(accepted.filter((key) => runs.get(key) !== 1)).toEqual([])
+    expect([...runs.values()].filter((count) => count > 1)).toEqual([])
+  })
 
   test('handles each accepted event once although its connections are cut', async () => {
     const { inbox, runs } = open({ leaseMs })
@@ -275,8 +302,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     admin.disconnect()
     const { accepted } = await stop()
     await becomesEmpty(inbox)
-    expect(accepted.length).toBeGreaterThan(100)
+    expect(accepted.length).toBeGreaterThan(10)
     expect(accepted.filter((key) => runs.get(key) !== 1)).toEqual([])
     expect([...runs.values()].filter((count) => count > 1)).toEqual([])
-  }, 40_000)
+  })
 })

@@ -3,10 +3,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
 import type { AcceptedEvent, HandlingResult } from '../../../src/inbox/inbox.ts'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { redisTests } from '../../redis/redis-tests.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { redisTests } from '../../support/redis/redis-tests.ts'
+import { silent } from '../../support/silent.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
 const later: HandlingResult = { status: 'retry', delayMs: 60_000, completed: ['a'], failures }
@@ -53,7 +53,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     const next = await reader.events.list({ mediaId: 'm"\\ü', limit: 2, cursor: cursor ?? '' })
     expect(keysOf(next.events)).toEqual(['key 7'])
     expect(next.cursor).toBe(undefined)
-  }, 30_000)
+  })
 
   test('goes on after a page whose events have ended meanwhile', async () => {
     const { queue, reader } = await withWaiting(5)
@@ -204,6 +204,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     const inbox = bullmqInbox({ connection: redis.server.url, queue: freshQueue() }).open({
       handle: async () => ({ status: 'done' }),
       handlersOf: () => [],
+      handlers: () => [],
       parse: () => Promise.reject(new Error('there are none')),
       logger: silent,
       observe() {},

@@ -6,9 +6,9 @@ import { nodeHandler } from '../../../adapters/node.ts'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver } from '../../../src/index.ts'
 import { verify } from '../../conformance/sending.ts'
-import { silent } from '../../conformance/subject.ts'
-import { testSeed } from '../../seed.ts'
-import { seeded } from '../../seeded.ts'
+import { seeded } from '../../support/seeded.ts'
+import { silent } from '../../support/silent.ts'
+import { testSeed } from '../../support/test-seed.ts'
 import type { FromReceiver, ReceiverTask, ToReceiver } from './receiver-process.ts'
 
 const { redis, queue, handling, leaseMs } = JSON.parse(process.argv[2] as string) as ReceiverTask

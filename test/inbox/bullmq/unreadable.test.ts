@@ -3,12 +3,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type EventJob, EventQueue } from '../../../src/inbox/bullmq/queue.ts'
 import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver, type Receiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { deliver } from '../../../src/testing/index.ts'
-import { silent } from '../../conformance/subject.ts'
-import { findRedis } from '../../redis/find-redis.ts'
-import { redisTests } from '../../redis/redis-tests.ts'
-import { checkUnreadable, future, opened, upgraded, url } from '../unreadable.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { redisTests } from '../../support/redis/redis-tests.ts'
+import { silent } from '../../support/silent.ts'
+import { checkUnreadable, future, opened, upgraded, url } from '../unreadable.suite.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()
@@ -63,7 +63,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     // As long as those of earlier versions.
     expect(first?.key).toMatch(/^unreadable:[^:]{32}$/)
     expect(await knownKeys(prefix)).toHaveLength(1_000)
-  }, 20_000)
+  })
 
   test('handles an unreadable delivery once after another program, such as Bull Board, has retried it', async () => {
     const { receiver, deadLetters, handled, prefix, job } = await inQueue()
@@ -115,6 +115,19 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(await deadLetters.replay('one')).toBe(true)
     await until(async () => handled.length === 1 && (await redis.client.zcard(`${prefix}unreadable`)) === 0)
     expect(await deadLetters.replay('one')).toBe(false)
+  })
+
+  test('says that an event waits since its replay if its delivery could not be read before', async () => {
+    const { inbox } = (await open({}, { handles: false })).onAny(() => {})
+    const body = new TextEncoder().encode(JSON.stringify(samplePayload('encoding.finished')))
+    await inbox.keepUnreadable?.({ reason: 'not known then', receivedAt: new Date(0), eventId: undefined, body })
+    const [unreadable] = await inbox.deadLetters.list()
+    const before = Date.now()
+    expect(await inbox.deadLetters.replay(unreadable?.key ?? '')).toBe(true)
+    const { waiting, oldestWaitingAt } = await inbox.stats()
+    expect(waiting).toBe(1)
+    expect(oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
+    expect((await inbox.events?.list())?.events).toMatchObject([{ state: 'waiting', receivedAt: new Date(0) }])
   })
 
   test('keeps a discarded delivery again when it arrives again', async () => {

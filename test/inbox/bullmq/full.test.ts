@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
+import type { AcceptedEvent, Inbox } from '../../../src/inbox/inbox.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { RedisServer } from '../../support/redis/redis-server.ts'
+
+/** Makes an event of some size, so that the server is full soon. */
+function largeEvent(key: string): AcceptedEvent {
+  const { event, ...rest } = eventOf(key)
+  return { ...rest, event: { ...event, title: 'x'.repeat(2_000) } }
+}
+
+describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
+  let server: RedisServer
+  const inboxes: Inbox[] = []
+  beforeEach(async () => {
+    server = await RedisServer.start({ settings: { maxmemory: '12mb' } })
+  })
+  afterEach(async () => {
+    for (const inbox of inboxes.splice(0)) await inbox.close({ timeoutMs: 100 })
+    await server?.remove()
+  })
+
+  /** Opens an inbox that accepts events and handles none. */
+  const openFront = () => {
+    const { logger, lines } = recordingLogger('info')
+    const { inbox } = openInbox(bullmqInbox({ connection: server.url, handles: false }), logger)
+    inboxes.push(inbox)
+    return { inbox, lines }
+  }
+
+  /** Accepts events until one is not accepted. Returns the keys of those before it, and what became of it. */
+  async function fill(inbox: Inbox) {
+    const accepted: string[] = []
+    for (;;) {
+      const key = crypto.randomUUID()
+      const outcome = await inbox.accept(largeEvent(key))
+      if (outcome !== 'accepted') return { accepted, outcome }
+      accepted.push(key)
+    }
+  }
+
+  test('is overloaded before that, so that everything it has accepted is handled, and accepts again then', async () => {
+    const { inbox: front, lines } = openFront()
+    const { accepted, outcome } = await fill(front)
+    expect(outcome).toBe('overloaded')
+    expect(lines.map(({ level }) => level)).toEqual(['error'])
+    expect(lines[0]?.message).toMatch(/^Redis is more than 90 % full/)
+
+    const handled = new Set<string>()
+    const back = openWith(bullmqInbox({ connection: server.url }), async ({ event }) => {
+      handled.add(event.key)
+      return { status: 'done' }
+    })
+    inboxes.push(back)
+    await until(async () => handled.size === accepted.length)
+    await vi.waitUntil(async () => (await front.accept(eventOf('later'))) !== 'overloaded')
+    expect(lines.map(({ level }) => level)).toEqual(['error', 'info'])
+  })
+
+  test('is overloaded before that where many events come side by side', async () => {
+    const { inbox } = openFront()
+    const outcomes = await Promise.all(Array.from({ length: 32 }, () => fill(inbox)))
+    expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['overloaded']))
+  })
+
+  test('does not keep an unreadable delivery then', async () => {
+    const { inbox } = openFront()
+    await fill(inbox)
+    const unreadable = { reason: 'no JSON', receivedAt: new Date(), eventId: undefined, body: new Uint8Array(9) }
+    await expect(inbox.keepUnreadable?.(unreadable)).rejects.toMatchObject({ code: 'overloaded' })
+  })
+})
