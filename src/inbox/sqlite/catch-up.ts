@@ -140,8 +140,8 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
 
   /** Takes up an event before its turn if it waits for a retry: it has lost its place in the order already. */
   takeUpRetry(key: string): SqliteJob | undefined {
-    const { file, rowOf } = this.options
-    const row = this.#isOver ? undefined : rowOf(key)
+    const { file, rowOf, hasStopped } = this.options
+    const row = this.#isOver || hasStopped() ? undefined : rowOf(key)
     if (row === undefined) return undefined
     const stored = file.events.get(row)
     return stored !== undefined && stored.dueInMs > 0 ? this.takeUp(row, (job) => this.add(job)) : undefined
@@ -164,7 +164,8 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
   #oldestLeftAt(): Date | undefined {
     const [row = 0] = this.#left
     try {
-      return this.options.file.events.get(row)?.receivedAt
+      const since = this.options.file.events.get(row)?.since
+      return since === undefined ? undefined : new Date(since)
     } catch {
       // It is reported in its turn.
       return undefined

@@ -1,7 +1,8 @@
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
+import { inTransaction, type SqliteDatabase } from './driver.ts'
 import type { SqliteEventBatch } from './event-batch.ts'
 import type { SqliteOwner } from './owner.ts'
+import { isBusy } from './sqlite-errors.ts'
 
 /** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
 const patienceMs = 1_800
@@ -23,7 +24,7 @@ interface Write {
 export interface CommitReports {
   /** Called when a commit failed whose writes may be in the file all the same. */
   onFailed(): void
-  /** Called once, when another process has taken over the file. Every write is rejected from then on. */
+  /** Called once, when another process has taken over the file, or it is gone. Every write is rejected from then on. */
   onLost(error: WebhookError): void
 }
 
@@ -146,7 +147,7 @@ export class GroupCommit {
     this.#reports.onLost(error)
   }
 
-  /** Returns `false` when another process has taken over the file, which is reported. Cheap enough for every attempt. */
+  /** Returns `false` when the inbox has lost its file, which is reported. Cheap enough for every attempt. */
   isOwner(): boolean {
     try {
       if (this.#owner.confirm()) return true

@@ -1,6 +1,6 @@
 import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../reading.ts'
 import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
-import { reviveEvent, unreadableKey } from '../shared/stored.ts'
+import { reviveEvent } from '../shared/stored.ts'
 
 /** A dead letter as a row of its table. */
 export interface DeadLetterRow {
@@ -17,24 +17,6 @@ export const eventRow = (id: number, deadLetter: DeadEvent): DeadLetterRow => ({
   dead_letter: JSON.stringify(deadLetter),
   body: null,
 })
-
-/**
- * Makes the dead letter of an unreadable delivery.
- * @param digest a hash of its body
- */
-export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: string): DeadLetter {
-  const { reason, receivedAt } = unreadable
-  return {
-    key: unreadableKey(digest),
-    event: undefined,
-    unreadable,
-    receivedAt,
-    attempts: 0,
-    completed: [],
-    failures: [{ handler: 'none', message: reason }],
-    diedAt: receivedAt,
-  }
-}
 
 export function unreadableRow(deadLetter: DeadLetter, { body, ...unreadable }: UnreadableDelivery): DeadLetterRow {
   return { event_id: null, dead_letter: JSON.stringify({ ...deadLetter, unreadable }), body }

@@ -1,6 +1,6 @@
 import type { DeadEvent, DeadLetter, UnreadableDelivery } from '../reading.ts'
-import { maxUnreadable } from '../shared/stored.ts'
-import { type DeadLetterRow, eventRow, toDeadLetter, unreadableDeadLetter, unreadableRow } from './dead-letter-row.ts'
+import { maxUnreadable, unreadableDeadLetter } from '../shared/stored.ts'
+import { type DeadLetterRow, eventRow, toDeadLetter, unreadableRow } from './dead-letter-row.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import type { SqliteEvents } from './events.ts'
 

@@ -129,15 +129,3 @@ export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<
     return { error }
   }
 }
-
-/** Says whether an error means that another connection holds the lock. */
-export const isBusy = (error: unknown): boolean => isKind(error, 'SQLITE_BUSY', 5)
-
-/** Says whether an error means that a constraint of the schema was violated. */
-export const isConstraint = (error: unknown): boolean => isKind(error, 'SQLITE_CONSTRAINT', 19)
-
-function isKind(error: unknown, name: string, number: number): boolean {
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  // The lower byte of a code says what happened, and the others why.
-  return String(code).startsWith(name) || (Number(errcode) & 0xff) === number
-}

@@ -52,6 +52,7 @@ export function toStoredEvent(row: EventRow): StoredEvent {
     crashes: row.starts,
     dueInMs: Math.min(dueInMs, pauseMs),
     waitsTooLong: dueInMs > pauseMs,
+    since: Math.max(row.received_at, row.due_at),
     ...(row.trace !== null && { trace: JSON.parse(row.trace) }),
   }
 }

@@ -44,6 +44,7 @@ export class SqliteEvents {
   readonly #remove: SqliteStatement
   readonly #postpone: SqliteStatement
   readonly #bringForward: SqliteStatement
+  readonly #waitFrom: SqliteStatement
   readonly #makeDue: SqliteStatement
   readonly #restore: SqliteStatement
   readonly #handled: SqliteStatement
@@ -72,12 +73,13 @@ export class SqliteEvents {
     this.#bringForward = database.prepare(
       'UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id BETWEEN ? AND ?',
     )
+    this.#waitFrom = database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ?')
     this.#makeDue = database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?')
     this.#complete = database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?')
     this.#completed = database.prepare('SELECT completed FROM inbox_event WHERE id = ?')
     this.#counts = database.prepare(
       `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
-         min(CASE WHEN due_at <= ? THEN received_at END) AS oldest FROM inbox_event`,
+         min(CASE WHEN due_at <= ? THEN max(received_at, due_at) END) AS oldest FROM inbox_event`,
     )
     this.#ids = database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?')
     this.#get = database.prepare('SELECT * FROM inbox_event WHERE id = ?')
@@ -121,6 +123,12 @@ export class SqliteEvents {
     const { event, receivedAt, trace } = this.write(accepted)
     this.#insert.run(row, event, receivedAt, trace)
     this.#restore.run(JSON.stringify(completed), writeFailed(failedAttempts), row)
+    this.waitFromNow(row)
+  }
+
+  /** Records that an event which was replayed waits since now, and not since its receipt. */
+  waitFromNow(row: number): void {
+    this.#waitFrom.run(Date.now(), row)
   }
 
   /** Removes an event that has been handled, and keeps what is to be known of it. */

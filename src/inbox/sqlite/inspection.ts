@@ -31,7 +31,7 @@ export interface InboxFileStats extends InboxStats {
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
-  /** The time at which the delivery of the oldest event that counts as waiting was received. */
+  /** The time since which the oldest event that counts as waiting has waited. */
   readonly oldestWaitingAt?: Date | undefined
 }
 

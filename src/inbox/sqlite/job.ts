@@ -1,6 +1,5 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
-import type { HandlerFailure } from '../reading.ts'
 import { type EarlierAttempts, Job } from '../shared/jobs.ts'
 import type { SqliteTransactions } from './transactions.ts'
 
@@ -15,6 +14,8 @@ export class SqliteJob extends Job implements Attempt {
   crashes: number
   /** The time of its next attempt, in ms of `performance.now`, where it waits for one. */
   dueAt = 0
+  /** The newest retry to be recorded. Its attempt may have the number of the one before, if that did not count. */
+  postponed: object | undefined
   readonly #transactions: Transactions
 
   constructor(
@@ -34,8 +35,8 @@ export class SqliteJob extends Job implements Attempt {
     return this.#transactions.run(this, scope, run)
   }
 
-  override nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[]): void {
-    super.nextAttempt(completed, failures)
+  override nextAttempt(...result: Parameters<Job['nextAttempt']>): void {
+    super.nextAttempt(...result)
     this.crashes = 0
   }
 }

@@ -124,8 +124,9 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     const { number, completed, failedAttempts } = job
     const due = { at: dueAt, inMs: dueAt - Date.now() }
     const earlier = { attempts: number - 1, completed, failedAttempts }
+    job.postponed = due
     // The record of a later attempt takes its place.
-    const isNewest = () => job.number === number && !job.hasEnded
+    const isNewest = () => job.postponed === due && job.number === number && !job.hasEnded
     const write = () => this.#file.events.postpone(job.row, earlier, due)
     this.#insist({ what: 'a retry', job, write, isNeeded: isNewest, written() {} })
     this.#suspects?.leave(job)

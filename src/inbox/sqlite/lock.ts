@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
-import { inTransaction, isBusy, type SqliteDatabase } from './driver.ts'
+import { inTransaction, type SqliteDatabase } from './driver.ts'
+import { isBusy } from './sqlite-errors.ts'
 
 /**
  * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system

@@ -73,7 +73,9 @@ export class OpenDeadLetters implements DeadLetters {
     const written = events.write({ event, receivedAt })
     const replayed = await this.#commits.add(() => {
       if (!deadLetters.discard(key)) return undefined
-      return { row: events.accept(written) }
+      const row = events.accept(written)
+      if (row !== undefined) events.waitFromNow(row)
+      return { row }
     })
     if (replayed?.row !== undefined) this.#inbox.onReplayed(replayed.row)
     return replayed !== undefined

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
+import { watchPlace } from './place.ts'
 
 /** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
 const freshMs = 5
@@ -27,8 +28,10 @@ interface OwnerRow {
 export class SqliteOwner {
   /** `undefined` when the file is new, or was closed. */
   readonly predecessor: Predecessor | undefined
-  /** The error of everything that is asked of an inbox whose file was taken over. */
-  readonly lost: WebhookError
+  /** The error of everything that is asked of an inbox that has lost its file. */
+  lost: WebhookError
+  readonly #isInPlace: () => boolean
+  readonly #moved: WebhookError
   readonly #token = randomUUID()
   readonly #version: SqliteStatement
   readonly #owns: SqliteStatement
@@ -41,8 +44,11 @@ export class SqliteOwner {
 
   /** Takes over the file. Part of a transaction. */
   constructor(database: SqliteDatabase, path: string) {
-    const message = `another process has opened ${path}: this one handles nothing more, and has to be restarted`
-    this.lost = new WebhookError('unavailable', message)
+    const lost = (what: string) =>
+      new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
+    this.lost = lost(`another process has opened ${path}`)
+    this.#moved = lost(`${path} was deleted, moved or replaced while it was open`)
+    this.#isInPlace = watchPlace(path)
     this.predecessor = this.#takeOver(database)
     // A number that changes whenever another connection has written.
     this.#version = database.prepare('PRAGMA data_version')
@@ -67,20 +73,28 @@ export class SqliteOwner {
     return this.#isLost
   }
 
-  /** Throws {@link lost} when another process has taken over the file. Part of a transaction. */
+  /** Throws {@link lost} when another process has taken over the file, or it is gone. Part of a transaction. */
   check(): void {
     // node:sqlite returns undefined where there is no row, libsql too, other drivers may return null.
-    this.#isLost ||= !this.#owns.get(this.#token)
+    this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
     if (this.#isLost) throw this.lost
     this.#confirmedAt = performance.now()
   }
 
-  /** Returns `false` when another process has taken over the file. */
+  /** SQLite goes on writing to a file that was deleted, and nothing ever reads that. */
+  #isGone(): boolean {
+    if (this.#isInPlace()) return false
+    this.lost = this.#moved
+    return true
+  }
+
+  /** Returns `false` when another process has taken over the file, or it is gone. */
   confirm(): boolean {
     if (this.#isLost) return false
     if (performance.now() - this.#confirmedAt < freshMs) return true
     const { data_version: version } = this.#version.get() as { data_version: number }
     if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
+    this.#isLost ||= this.#isGone()
     this.#confirmedVersion = version
     this.#confirmedAt = performance.now()
     return !this.#isLost

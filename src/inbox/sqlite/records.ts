@@ -71,7 +71,14 @@ export function readRecord(row: RecordRow, current: (key: string) => EventRecord
   return current(stored.event.key) ?? unfinishedRecord(stored)
 }
 
-function unfinishedRecord({ row: _, crashes: __, waitsTooLong: ___, dueInMs, ...stored }: StoredEvent): EventRecord {
+function unfinishedRecord({
+  row: _,
+  crashes: __,
+  waitsTooLong: ___,
+  since: ____,
+  dueInMs,
+  ...stored
+}: StoredEvent): EventRecord {
   const { key, type, mediaId } = stored.event
   const failedAttempts = stored.failedAttempts ?? []
   const record = { ...stored, key, type, mediaId, failedAttempts }

@@ -41,9 +41,9 @@ export class SqliteRetries {
     return (this.#asked.all() as { id: number }[]).map(({ id }) => id)
   }
 
-  /** Removes what was asked for, and returns the rows that were still there. Part of a transaction. */
-  forget(rows: readonly number[]): readonly number[] {
-    return rows.filter((row) => Number(this.#forget.run(row).changes) > 0)
+  /** Removes what was asked for. Part of a transaction. */
+  forget(rows: Iterable<number>): void {
+    for (const row of rows) this.#forget.run(row)
   }
 }
 
@@ -58,11 +58,11 @@ export interface AskedRetriesOptions
 export async function startAsked(options: AskedRetriesOptions): Promise<void> {
   const { retries, commits, jobs, handling, logger, hasStopped, lookAgain } = options
   try {
-    const rows = retries.asked()
-    if (rows.length === 0) return
+    const rows = new Set(retries.asked())
+    if (rows.size === 0) return
     // First, so that one request never starts two attempts.
-    const wanted = new Set(await commits.add(() => retries.forget(rows)))
-    for (const job of [...jobs]) if (wanted.has(job.row)) handling.retryNow(job)
+    await commits.add(() => retries.forget(rows))
+    for (const job of [...jobs]) if (rows.has(job.row)) handling.retryNow(job)
   } catch (error) {
     if (hasStopped()) return
     logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')

@@ -13,6 +13,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { giveUpUnrecorded } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteActivity } from './activity.ts'
@@ -134,9 +135,8 @@ export class SqliteInbox implements Inbox {
     this.deadLetters.replayMarked()
   }
 
-  /** Finds what another process has changed: it may have replayed dead letters, or taken over the file. */
+  /** Finds what another process has changed: it may have replayed dead letters. */
   #lookInto(): void {
-    if (!this.#commits.isOwner()) return
     void this.#catchUp.missing()
     this.deadLetters.replayMarked()
     void startAsked(this.#asked)
@@ -209,9 +209,9 @@ export class SqliteInbox implements Inbox {
     return true
   }
 
-  /** Stops at once: another process handles the events of the file now. */
+  /** Stops immediately: another process handles the events of the file now, or it is gone. */
   #lose(error: WebhookError): void {
-    this.#logger.error({ err: error }, 'the inbox has stopped: another process has opened its file')
+    this.#logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
     this.#stop(() => {})
     const leaseLost = new WebhookError('lease_lost', error.message)
     for (const job of [...this.#jobs]) {
@@ -249,12 +249,13 @@ export class SqliteInbox implements Inbox {
     const unfinished: UnfinishedEvent[] = []
     this.#stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
-    unfinished.push(...this.#jobs.giveUp())
+    unfinished.push(...this.#jobs.giveUp(['running']))
     // The numbers of the last seconds are all that can be lost here.
     this.#activity.write().catch(() => {})
     // Without this record the next process takes this one for crashed, which does no harm.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()
+    unfinished.push(...giveUpUnrecorded(this.#jobs, this.#logger))
     this.deadLetters.close()
     this.events.close()
     this.#file.close()

@@ -61,6 +61,7 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
       await this.#takeUpMissing()
     } catch (error) {
       logger.warn({ err: error }, 'the inbox could not read its file')
+      lookAgain()
     } finally {
       this.#isReading = false
     }

@@ -2,9 +2,10 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { GroupCommit } from './commits.ts'
-import { inSavepoint, isConstraint, type Outcome } from './driver.ts'
+import { inSavepoint, type Outcome } from './driver.ts'
 import type { OwnedFile } from './file.ts'
 import type { SqliteJob } from './job.ts'
+import { isConstraint, isStorageFailure } from './sqlite-errors.ts'
 import { checkSynchronous, type Synchronous } from './synchronous.ts'
 
 /** The part of a handler's context that `sqliteInbox` adds. */
@@ -63,9 +64,9 @@ export class SqliteTransactions {
     try {
       await this.#commits.add(write, { isHandlers: true })
     } catch (error) {
-      if (outcome === undefined || !(await this.#isRecorded(job, scope.handler))) throw failure(error, job)
+      if (outcome === undefined || !(await this.#isRecorded(job, scope.handler))) throw failure(error, job, scope)
     }
-    return resultOf(outcome as unknown as Outcome<Result>)
+    return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
 
   /** Says whether the record is in the file. Nobody knows that while the file cannot be read, so it waits until then. */
@@ -81,15 +82,18 @@ export class SqliteTransactions {
   }
 }
 
-function resultOf<Result>(outcome: Outcome<Result>): Result {
-  if ('error' in outcome) throw outcome.error
-  return outcome.result
+function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Result {
+  if (!('error' in outcome)) return outcome.result
+  // A statement of the handler is the first that meets a full disk.
+  scope.storageFailed = isStorageFailure(outcome.error)
+  throw outcome.error
 }
 
-function failure(error: unknown, job: SqliteJob): unknown {
+function failure(error: unknown, job: SqliteJob, scope: TransactionScope): unknown {
   if (job.aborted) return job.signal.reason
   // A foreign key can be checked as late as in the commit.
   if (error instanceof WebhookError || isConstraint(error)) return error
+  scope.storageFailed = isStorageFailure(error)
   const message = `the transaction was not committed: ${(error as Error).message}`
   return new WebhookError('unavailable', message, { cause: error })
 }

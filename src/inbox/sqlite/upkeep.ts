@@ -56,7 +56,9 @@ export class SqliteUpkeep {
   }
 
   #watch(): void {
-    const { logger, onChanged } = this.#options
+    const { commits, logger, onChanged } = this.#options
+    // Between deliveries nothing else notices that the file was deleted.
+    if (!commits.isOwner()) return
     try {
       const version = this.#readVersion()
       const hasChanged = version !== this.#version

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ActivityMinute } from '../../../src/inbox/reading.ts'
 import { openInboxFile, sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { freshPath } from './fixture.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
+import { freshPath } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const writes = 'INSERT INTO inbox_activity'
@@ -115,6 +115,7 @@ test('each accepted delivery says how long its commit took, and that it failed',
   const inbox = sqliteInbox({ database }).open({
     handle: async () => ({ status: 'done' }),
     handlersOf: () => [],
+    handlers: () => [],
     parse: () => {
       throw new Error('nothing to parse')
     },

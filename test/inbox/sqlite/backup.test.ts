@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Handle, HandlingResult } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { openWith } from '../open-with.ts'
-import { freshPath } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
 import { startProgram } from './processes/start.ts'
+import { freshPath } from './sqlite-tests.ts'
 
 /** Opens an inbox that is closed with the test. */
 function open(path: string, handle: Handle) {
@@ -86,4 +86,4 @@ test('a copy that VACUUM INTO makes under load is an inbox with each event that 
   const { retrying } = await restored.stats()
   expect(retrying).toBeGreaterThan(100)
   expect(handledAgain.size + retrying).toBe(unfinished.size)
-}, 30_000)
+})

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteInboxOptions } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { crashed, freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import { seedWaiting } from './seed.ts'
+import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
@@ -166,6 +166,19 @@ describe('a file in which many events wait', () => {
     expect(await inbox.events?.retryNow('key 299')).toBe(true)
     expect(await inbox.events?.retryNow('key 299')).toBe(false)
     expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
+  })
+
+  test('has retries that are not started any more while the inbox closes, and are reported once', async () => {
+    const path = await fileOf(300)
+    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id = 300`)
+    const { inbox, calls } = started({ path, concurrency: 1 })
+    const running = await calls.next()
+    const closed = inbox.close()
+    await turn()
+    expect(await inbox.events?.retryNow('key 299')).toBe(false)
+    running.finish()
+    const { unfinished } = await closed
+    expect(unfinished.filter(({ event }) => event.key === 'key 299')).toMatchObject([{ state: 'retrying' }])
   })
 
   test.each([0, 1, 3])('reports each event once when it is closed after %i turns, and loses none', async (turns) => {

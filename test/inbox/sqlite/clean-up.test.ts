@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { SqliteCleanUp } from '../../../src/inbox/sqlite/clean-up.ts'
 import { inTransaction, openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 function ask(path: string, question: string, ...parameters: string[]): number {
   const database = openDatabase(path)

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { ownTime } from '../../own-time.ts'
-import { crashed, freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { ownTime } from '../../support/own-time.ts'
+import { crashed, freshPath, started } from './sqlite-tests.ts'
 
 const month = 30 * 24 * 3_600_000
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 describe('an event that is being accepted when its inbox closes', () => {
   test('is reported, and is handled by the next process', async () => {

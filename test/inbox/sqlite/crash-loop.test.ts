@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { crashed, freshPath, receiverOver } from './fixture.ts'
 import { startProgram } from './processes/start.ts'
+import { crashed, freshPath, receiverOver } from './sqlite-tests.ts'
 
 /** Makes the file that a crash leaves while its first 16 events are being handled. */
 async function fileWith(events: readonly { readonly mediaId: string; readonly title: string }[]): Promise<string> {
@@ -47,7 +47,7 @@ describe('in a crash loop', () => {
     await new Promise<void>((resolve) => child.on('message', (message) => message === 'idle' && resolve()))
     expect(deadIn(path)).toEqual([])
     expect(new Set(notesOf(path)).size).toBe(5)
-  }, 60_000)
+  })
 
   test('that an event causes, only that one becomes a dead letter, and the others are handled meanwhile, in order', async () => {
     const path = await fileWith([
@@ -81,5 +81,5 @@ describe('in a crash loop', () => {
       const numbers = all.filter((number) => number % 20 === media && number < 100)
       expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     }
-  }, 60_000)
+  })
 })

@@ -2,8 +2,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { SqliteEventBatch } from '../../../src/inbox/sqlite/event-batch.ts'
 import { makeTables } from '../../../src/inbox/sqlite/schema.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 test('a commit of many deliveries accepts each event once, in their order, and knows those of earlier commits', async () => {
   const { inbox, calls } = started({ path: await freshPath(), concurrency: 1_000 })

@@ -1,10 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { HandlingResult } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { crashed, freshPath, receiverOver, started } from './fixture.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { signalled } from '../../support/signalled.ts'
+import { silent } from '../../support/silent.ts'
+import { crashed, freshPath, receiverOver, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 /** Opens a database whose disk can be made full: SQLite then fails as it does on a full disk. */
@@ -53,6 +57,100 @@ describe('on a full disk', () => {
     disk.makeRoom()
     expect(await inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
     for (const key of keys) expect(await inbox.accept(eventOf(key))).toBe('accepted')
+  })
+})
+
+describe('a failure of the storage in a transaction is no attempt of its handler', () => {
+  const table = 'CREATE TABLE written (content TEXT)'
+  const write = (database: SqliteDatabase, content = 'x') =>
+    void database.prepare('INSERT INTO written VALUES (?)').run(content)
+
+  /** Makes a receiver whose handler writes `run`, and that waits with it until it is let go. */
+  function writing(database: SqliteDatabase, run: (database: SqliteDatabase) => void) {
+    const attempts: number[] = []
+    const go = signalled()
+    const receiver = createReceiver({
+      verify: unverified(),
+      logger: silent,
+      retry: { attempts: 2, baseMs: 5 },
+      inbox: sqliteInbox({ database }),
+    })
+    onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
+    receiver.onAny(async (_, { attempt, transaction }) => {
+      await go.promise
+      attempts.push(attempt)
+      await transaction(run)
+    })
+    const count = () => database.prepare('SELECT content FROM written').all().length
+    return { receiver, attempts, go, count }
+  }
+
+  test.each(['in a statement of the handler', 'in a statement that the handler wraps'])(
+    'a full disk, met %s',
+    async (how) => {
+      const disk = await smallDisk()
+      disk.database.exec(table)
+      const { receiver, attempts, go, count } = writing(disk.database, (database) => {
+        try {
+          write(database, 'x'.repeat(100_000))
+        } catch (cause) {
+          throw how.endsWith('wraps') ? new Error('query failed', { cause }) : cause
+        }
+      })
+      for (let i = 0; i < 10; i++) expect((await deliver(receiver, payloadOf(`${i}`))).status).toBe(200)
+      disk.fill()
+      go.resolve()
+      await until(async () => attempts.length > 50)
+      expect(await receiver.inbox.stats()).toMatchObject({ deadLetters: 0 })
+      disk.makeRoom()
+      await until(async () => count() === 10)
+      expect(new Set(attempts)).toEqual(new Set([1]))
+    },
+  )
+
+  test.each([
+    ['a disk that cannot be written', { code: 'SQLITE_IOERR_WRITE' }],
+    ['the same as node:sqlite says it', { errcode: 778 }],
+  ])('%s', async (_, details) => {
+    const { database } = await smallDisk()
+    database.exec(table)
+    let fails = false
+    const exec = (sql: string) => {
+      if (fails && sql === 'COMMIT') throw Object.assign(new Error('disk I/O error'), details)
+      return database.exec(sql)
+    }
+    const failing = { exec, prepare: (sql: string) => database.prepare(sql), close: () => database.close() }
+    const { receiver, attempts, go, count } = writing(failing, write)
+    expect((await deliver(receiver, payloadOf('one'))).status).toBe(200)
+    fails = true
+    go.resolve()
+    await until(async () => attempts.length > 5)
+    fails = false
+    await until(async () => count() === 1)
+    expect(new Set(attempts)).toEqual(new Set([1]))
+  })
+
+  test.each([
+    [
+      'an error of the handler',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    [
+      'no error at all',
+      () => {
+        throw undefined
+      },
+    ],
+    ['a transaction that the handler ends', (database: SqliteDatabase) => void database.exec('ROLLBACK')],
+  ])('but %s is', async (_, run) => {
+    const { database } = await smallDisk()
+    const { receiver, attempts, go } = writing(database, run)
+    expect((await deliver(receiver, payloadOf('one'))).status).toBe(200)
+    go.resolve()
+    await until(async () => (await receiver.inbox.stats()).deadLetters === 1)
+    expect(attempts).toEqual([1, 2])
   })
 })
 
@@ -113,6 +211,41 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
 })
 
 describe('when the end of an event cannot be recorded', () => {
+  const unrecorded = 'the inbox closed before it could record the end of these events; their handlers may run again'
+
+  test.each<[string, HandlingResult]>([
+    ['handled', { status: 'done' }],
+    ['a dead letter', { status: 'dead', completed: [], failures: [] }],
+  ])('before the inbox has closed, an event that is %s is unfinished, and is handled again', async (_, result) => {
+    const path = await freshPath()
+    const { inbox, calls, logged } = started({ path })
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const blocker = blocked(path)
+    call.finish(result)
+    const { unfinished } = await inbox.close({ timeoutMs: 0 })
+    expect(unfinished).toEqual([{ ...eventOf('one'), receivedAt: expect.any(Date), state: 'running' }])
+    expect(logged.filter(({ message }) => message === unrecorded)).toEqual([
+      { message: unrecorded, details: { keys: ['one'] } },
+    ])
+    blocker.free()
+    expect((await started({ path }).calls.next()).event.key).toBe('one')
+  })
+
+  test('and is recorded while the inbox closes, the event is not unfinished', async () => {
+    const path = await freshPath()
+    const { inbox, calls, lines } = started({ path })
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const blocker = blocked(path)
+    call.finish()
+    const closed = inbox.close({ timeoutMs: 0 })
+    await nextTurn()
+    blocker.free()
+    expect(await closed).toEqual({ unfinished: [] })
+    expect(lines).not.toContain(unrecorded)
+  })
+
   test('it is not handled again, and its end is recorded as soon as it can be', async () => {
     const path = await freshPath()
     const { inbox, calls, lines } = started({ path })

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { type Calls, eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { type Calls, eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 function ask(path: string, question: string): number {
   const database = openDatabase(path)
@@ -74,7 +74,7 @@ test('the file stops growing', async () => {
   const before = await sizeAfter(1)
   const later = [await sizeAfter(2), await sizeAfter(3), await sizeAfter(4)]
   expect(Math.max(...later)).toBeLessThanOrEqual(before * 1.2)
-}, 30_000)
+})
 
 test('the oldest dead letters make room for newer ones, which is logged', async () => {
   const path = await freshPath()

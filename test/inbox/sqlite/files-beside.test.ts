@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { drivers, freshPath, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { drivers, freshPath, started } from './sqlite-tests.ts'
 
 const filesBeside = async (path: string) =>
   (await readdir(dirname(path))).map((name) => name.replace(basename(path), '')).sort()

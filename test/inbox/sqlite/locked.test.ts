@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { openDatabase, type SqliteDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { longestComputing, ownTime } from '../../own-time.ts'
-import { freshPath, receiverOver } from './fixture.ts'
+import { until } from '../../support/inbox.ts'
+import { longestComputing, ownTime } from '../../support/own-time.ts'
 import { startProgram } from './processes/start.ts'
+import { freshPath, receiverOver } from './sqlite-tests.ts'
 
 // On a busy machine a process may not be scheduled for as long as a lock is held. Waiting for the lock would stall it each
 // time.

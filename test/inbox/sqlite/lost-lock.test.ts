@@ -1,16 +1,15 @@
 import { expect, test } from 'vitest'
-import { until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { until } from '../../support/inbox.ts'
 import type { FromOwner } from './processes/first-owner.ts'
 import { startProgram } from './processes/start.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 /** Starts a process that has the file open, with two events that are being handled and one that waits. */
 async function firstOwner(path: string) {
   const { child } = await startProgram('first-owner', [path])
   const told: FromOwner[] = []
   child.on('message', (message: FromOwner) => void told.push(message))
-  const all = <Key extends string>(key: Key) =>
-    told.flatMap((message) => (typeof message === 'object' && key in message ? [(message as never)[key]] : []))
+  const all = <Key extends keyof FromOwner>(key: Key) => told.flatMap((message) => message[key] ?? [])
   const deliver = async (mediaId: string) => {
     const before = all('answered').length
     child.send(mediaId)

@@ -6,8 +6,9 @@ import Libsql from 'libsql'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { drivers, freshPath, receiverOver, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
+import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
 
 const run = promisify(execFile)
 const withCode = (code: string, message: string | RegExp = '') =>
@@ -185,7 +186,7 @@ describe('the options', () => {
     ['an empty path', { path: '' }],
     ['memory', { path: ':memory:' }],
     ['both a path and a database', { path: 'inbox.db', database: inMemory() }],
-    ['no database', { database: {} as never }],
+    ['no database', { database: untyped({}) }],
     ['a concurrency of 0', { path: 'inbox.db', concurrency: 0 }],
     ['room for nothing', { path: 'inbox.db', maxWaiting: 0 }],
     ['a time that is no number', { path: 'inbox.db', ttlMs: Number.NaN }],

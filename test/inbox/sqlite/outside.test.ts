@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 /** Opens an inbox with a dead letter, and its file beside it. */
 async function withDeadLetter() {

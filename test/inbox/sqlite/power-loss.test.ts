@@ -1,17 +1,18 @@
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { drivers, freshPath, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { postJson } from '../../support/post-json.ts'
+import { drivers, freshPath, started } from './sqlite-tests.ts'
 import { findStrace, traceProgram } from './strace.ts'
 
 describe.skipIf(!findStrace())('before an event is answered 200', () => {
-  test('its write has reached the disk', { timeout: 60_000 }, async () => {
+  test('its write has reached the disk', async () => {
     const path = await freshPath()
     const { line: url, calls } = await traceProgram('serving', path, join(dirname(path), 'calls'))
     const media = Array.from({ length: 5 }, () => crypto.randomUUID())
     for (const mediaId of media) {
-      const body = JSON.stringify({ type: 'encoding.finished', media_id: mediaId, emitted_at: '2026-03-01T12:00:00Z' })
-      const { status } = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const payload = { type: 'encoding.finished', media_id: mediaId, emitted_at: '2026-03-01T12:00:00Z' }
+      const { status } = await postJson(url, payload)
       expect(status).toBe(200)
     }
     const made = await calls()

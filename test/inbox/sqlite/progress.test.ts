@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { checkProgressIsStored } from '../progress.ts'
-import { freshPath, receiverOver, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { checkProgressIsStored } from '../stored-progress.ts'
+import { freshPath, receiverOver, started } from './sqlite-tests.ts'
 
 test('a handler begins only once the success of the one before it is in the file', async () => {
   const path = await freshPath()

@@ -2,9 +2,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EventQuery, EventRecord, InboxEvents } from '../../../src/inbox/reading.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import { countingRows, seedHandled } from './seed.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
 const later = { ...dead, status: 'retry', delayMs: 3_600_000 } as const
@@ -54,7 +54,7 @@ describe('a file with 100,000 handled events', () => {
     expect([rows.length, Math.max(...rows)]).toEqual([200, 100])
     expect((await pages(events, { type: 'rare' })).flat()).toEqual(['key 0'])
     expect(await pages(events, { type: 'rare', order: 'oldest', limit: 1 })).toContainEqual(['key 0'])
-  }, 30_000)
+  })
 
   test('has the events of a media found without reading the others', async () => {
     const { inbox, events, take } = await opened()
@@ -65,7 +65,7 @@ describe('a file with 100,000 handled events', () => {
     expect((await pages(events, { mediaId: 'wanted', limit: 30, order: 'oldest' })).flat()).toEqual(ofMedia)
     expect((await events.list({ mediaId: 'wanted', type: 'rare' })).events).toHaveLength(1)
     expect(await inbox.history?.('media of key 77777')).toMatchObject([{ key: 'key 77777', state: 'handled' }])
-  }, 30_000)
+  })
 })
 
 test('keys and media ids of any text are found again', async () => {

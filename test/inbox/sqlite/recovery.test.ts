@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { HandlerContext, MediaEvent } from '../../../src/index.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { testSeed } from '../../seed.ts'
-import { seeded } from '../../seeded.ts'
-import { crashed, freshPath, receiverOver, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { seeded } from '../../support/seeded.ts'
+import { testSeed } from '../../support/test-seed.ts'
+import { crashed, freshPath, receiverOver, started } from './sqlite-tests.ts'
 
 const nothingLeft = { waiting: 0, running: 0, retrying: 0, deadLetters: 0 }
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { freshPath, started } from './fixture.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 test('the file of an inbox is on disk, whatever its name could mean to a driver', async () => {
   const folder = dirname(await freshPath())

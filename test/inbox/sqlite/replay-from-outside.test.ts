@@ -2,8 +2,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { ReplayReport } from '../../../src/inbox/reading.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
 
@@ -57,5 +58,5 @@ test('the dead letters of a type and a time are replayed, until a signal is abor
   expect(report).toEqual({ total: 2, replayed: 1, kept: 0 })
   expect(file.stats()).toMatchObject({ waiting: 1, deadLetters: 4 })
   await expect(file.deadLetters.replayAll({ perSecond: 0 })).rejects.toMatchObject({ code: 'invalid_option' })
-  await expect(file.deadLetters.replayAll({ limit: 1 } as never)).rejects.toMatchObject({ code: 'invalid_option' })
+  await expect(file.deadLetters.replayAll(untyped({ limit: 1 }))).rejects.toMatchObject({ code: 'invalid_option' })
 })

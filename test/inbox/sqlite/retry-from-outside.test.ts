@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { crashed, freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import { startProgram } from './processes/start.ts'
+import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
@@ -25,10 +25,9 @@ async function withRetry(options: { database?: ReturnType<typeof watched>['datab
 describe('a retry that another process asks for', () => {
   test('is started by the process that has the inbox open', async () => {
     const { path, calls, inbox } = await withRetry()
-    const next = calls.next()
     const { first } = await startProgram('retrying', [path, 'one'])
     expect(first).toBe(true)
-    const { attempt } = await next
+    const { attempt } = await calls.next()
     expect([attempt.number, attempt.completed]).toEqual([2, ['a']])
     expect(await inbox.events?.get('one')).toMatchObject({ state: 'running', attempts: 2 })
   })
@@ -47,6 +46,27 @@ describe('a retry that another process asks for', () => {
     other.exec('CREATE TABLE mine (a)')
     other.close()
     await until(async () => count('SELECT id FROM inbox_retry') > looks)
+    await inbox.accept(eventOf('two'))
+    expect((await calls.next()).event.key).toBe('two')
+    expect(await inbox.events?.get('one')).toMatchObject({ state: 'retrying', attempts: 2 })
+  })
+
+  test('is started once if the inbox reads the request twice before it can write to its file', async () => {
+    const path = await freshPath()
+    const { database, count } = watched(path)
+    const { calls, inbox, file } = await withRetry({ database }, path)
+    const other = openDatabase(path)
+    onTestFinished(() => void other.close())
+    const reads = () => count('SELECT id FROM inbox_retry')
+    expect(file.events.retryNow('one')).toBe(true)
+    for (const sql of ['CREATE TABLE mine (a)', 'DROP TABLE mine']) {
+      const before = reads()
+      other.exec('BEGIN IMMEDIATE')
+      await until(async () => reads() > before)
+      other.exec(sql)
+      other.exec('COMMIT')
+    }
+    ;(await calls.next()).finish(later)
     await inbox.accept(eventOf('two'))
     expect((await calls.next()).event.key).toBe('two')
     expect(await inbox.events?.get('one')).toMatchObject({ state: 'retrying', attempts: 2 })

@@ -5,8 +5,8 @@ import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { hashMedia } from '../../../src/inbox/sqlite/media-hash.ts'
 import { writeHandled } from '../../../src/inbox/sqlite/records.ts'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { started } from './sqlite-tests.ts'
 
 /** Makes a file with events that have been handled, oldest first: their keys are `key 0`, `key 1` and so on. */
 export async function seedHandled(

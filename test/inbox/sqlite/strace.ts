@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { canTest } from '../../can-test.ts'
+import { canTest } from '../../support/can-test.ts'
 
 /** Says whether the tests that trace a process can run. A sandbox can forbid tracing even in CI. */
 export function findStrace(): boolean {

@@ -1,139 +1,165 @@
-import { expect, test, vi } from 'vitest'
-import { Jobs } from '../../../src/inbox/shared/jobs.ts'
-import { UnreadableEvent } from '../../../src/inbox/sqlite/event-row.ts'
-import { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
-import { TakeUp } from '../../../src/inbox/sqlite/take-up.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../handlers/fixture.ts'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openInboxFile } from '../../../src/inbox/sqlite.ts'
+import { type Call, eventOf } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
+import { nothing, watched } from './watched.ts'
 
-/** Takes up events of a file that holds these rows. The key of each event is its row. */
-function subject(rows: number[]) {
-  const jobs = new Jobs<SqliteJob>()
-  const due = new Map<number, number>()
-  const added: number[] = []
-  const later: [number, number][] = []
-  const lookAgain = vi.fn()
-  const warn = vi.fn()
-  const error = vi.fn()
-  const state = { hasStopped: false }
-  const get = vi.fn((row: number) =>
-    rows.includes(row)
-      ? {
-          ...eventOf(`${row}`),
-          row,
-          attempts: 0,
-          completed: [],
-          crashes: 0,
-          dueInMs: due.get(row) ?? 0,
-          waitsTooLong: false,
-        }
-      : undefined,
-  )
-  const takeUp = new TakeUp({
-    file: {
-      events: { rows: (after = 0, limit = rows.length) => rows.filter((row) => row > after).slice(0, limit), get },
-    } as never,
-    jobs,
-    handling: {
-      add: ({ row }: SqliteJob) => void added.push(row),
-      addLater: ({ row }: SqliteJob, ms: number) => void later.push([row, ms]),
-    } as never,
-    transactions: undefined as never,
-    logger: { ...silent, warn, error },
-    hasStopped: () => state.hasStopped,
-    lookAgain,
-  })
-  const hold = (row: number) => jobs.add(new SqliteJob(eventOf(`${row}`), row, undefined as never))
-  return { takeUp, added, later, due, get, hold, lookAgain, warn, error, state }
+// The timer of the inbox that checks whether another process has changed the file.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
+afterEach(() => void vi.useRealTimers())
+const checkFile = () => void vi.advanceTimersByTime(250)
+
+const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
+const readsRows = 'SELECT id FROM inbox_event'
+const readsEvent = 'SELECT * FROM inbox_event'
+const couldNotRead = 'the inbox could not read its file'
+
+const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Opens an inbox with dead letters, and its file beside it, as another process does. */
+async function withDeadLetters(count: number) {
+  const path = await freshPath()
+  const subject = watched(path)
+  const { inbox, calls, ...rest } = started({ database: subject.database, concurrency: 5_000 })
+  await Promise.all(keysTo(count).map((key) => inbox.accept(eventOf(key))))
+  for (let left = count; left > 0; left--) (await calls.next()).finish(dead)
+  await expect.poll(async () => (await inbox.stats()).deadLetters).toBe(count)
+  const file = openInboxFile(path)
+  onTestFinished(() => file.close())
+  subject.ran.length = 0
+  /** Replays dead letters beside the inbox, in one commit. */
+  const replay = (keys: readonly string[]) =>
+    file.inOneCommit(() => {
+      for (const key of keys) file.deadLetters.replay(key)
+    })
+  return { path, inbox, calls, replay, ...rest, ...subject }
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve))
-const rowsTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
-
-test('takes up every event when the file is opened, those that are due later with their pause', () => {
-  const { takeUp, added, later, due } = subject([1, 2, 3])
-  due.set(2, 700)
-  due.set(3, -5)
-  takeUp.all()
-  expect([added, later]).toEqual([[1, 3], [[2, 700]]])
-})
-
-test('takes up the events that are not in memory, 50 in a turn of the event loop at most', async () => {
-  const { takeUp, added, get, hold } = subject(rowsTo(200))
-  hold(1)
-  const taken = takeUp.missing()
-  const perTurn: number[] = []
-  for (let before = 0; added.length < 199; before = added.length) {
-    await turn()
-    perTurn.push(added.length - before)
+/** Collects the attempts that an inbox starts, in their order. */
+function collect(calls: { next(): Promise<Call> }) {
+  const all: Call[] = []
+  const go = async () => {
+    for (;;) all.push(await calls.next())
   }
-  await taken
-  // Two turns of the take-up can be one of the test.
-  expect(Math.max(...perTurn)).toBeLessThanOrEqual(100)
-  expect(perTurn.length).toBeGreaterThan(1)
-  expect(added).toEqual(rowsTo(200).slice(1))
-  expect(get).not.toHaveBeenCalledWith(1)
-})
+  // It ends when nothing has started for some time.
+  void go().catch(() => {})
+  return { all, keys: () => all.map(({ event }) => event.key) }
+}
 
-test('looks again later when it is asked to while it is reading', async () => {
-  const { takeUp, added, lookAgain } = subject(rowsTo(30))
-  const [first, second] = [takeUp.missing(), takeUp.missing()]
-  await Promise.all([first, second])
-  expect(lookAgain).toHaveBeenCalledOnce()
-  expect(added).toEqual(rowsTo(30))
-  await takeUp.missing()
-  expect(lookAgain).toHaveBeenCalledOnce()
-})
-
-test('takes up no more once the inbox has stopped', async () => {
-  const { takeUp, added, state } = subject(rowsTo(200))
-  const taken = takeUp.missing()
-  state.hasStopped = true
-  await taken
-  expect(added.length).toBeLessThanOrEqual(50)
-})
-
-test('logs that the file cannot be read, and reads it the next time', async () => {
-  const { takeUp, added, get, warn } = subject([1, 2])
-  const error = new Error('disk I/O error')
-  get.mockImplementationOnce(() => {
-    throw error
+describe('dead letters that another process replays', () => {
+  test('are read a few in each turn of the event loop, and what is in memory is not read again', async () => {
+    const { inbox, calls, replay, count } = await withDeadLetters(2_500)
+    await inbox.accept(eventOf('in memory'))
+    await calls.next()
+    const { keys } = collect(calls)
+    replay(keysTo(2_500))
+    checkFile()
+    const perTurn: number[] = []
+    for (let before = 0; before < 2_500; before += perTurn.at(-1) ?? 0) {
+      await turn()
+      perTurn.push(count(readsEvent) - before)
+    }
+    // One turn of the test can see two of the inbox.
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(100)
+    await expect.poll(keys).toHaveLength(2_500)
+    expect(keys()).toEqual(keysTo(2_500))
+    expect(count(readsEvent)).toBe(2_500)
   })
-  await takeUp.missing()
-  expect(warn).toHaveBeenCalledWith({ err: error }, 'the inbox could not read its file')
-  await takeUp.missing()
-  expect(added).toEqual([1, 2])
-})
 
-test('reports an event that cannot be parsed once, and takes up the others', async () => {
-  const { takeUp, added, get, error, warn } = subject([1, 2])
-  const unreadable = new UnreadableEvent(1, new SyntaxError('no JSON'))
-  get.mockImplementationOnce(() => {
-    throw unreadable
+  test('are handled once, also those that are replayed while others are being read', async () => {
+    const { calls, replay, count } = await withDeadLetters(1_000)
+    const { keys } = collect(calls)
+    replay(keysTo(1_000).slice(0, 990))
+    checkFile()
+    await turn()
+    replay(keysTo(1_000).slice(990))
+    checkFile()
+    await expect.poll(keys).toHaveLength(990)
+    checkFile()
+    await expect.poll(keys).toHaveLength(1_000)
+    checkFile()
+    for (let i = 0; i < 50; i++) await turn()
+    expect(keys()).toEqual(keysTo(1_000))
+    expect(count(readsEvent)).toBe(1_000)
   })
-  await takeUp.missing()
-  await takeUp.missing()
-  expect(added).toEqual([2])
-  const message = 'an event in the file of the inbox cannot be read, and stays there'
-  expect(error.mock.calls).toEqual([[{ row: 1, err: unreadable }, message]])
-  expect(warn).not.toHaveBeenCalled()
-})
 
-test('takes up no event that has ended meanwhile, or that is in memory', () => {
-  const { takeUp, added, hold, lookAgain } = subject([1])
-  takeUp.replayed(2)
-  hold(1)
-  takeUp.replayed(1)
-  expect(added).toEqual([])
-  expect(lookAgain).not.toHaveBeenCalled()
-})
-
-test('looks again later when a replayed event cannot be read now', () => {
-  const { takeUp, added, get, lookAgain } = subject([1])
-  get.mockImplementationOnce(() => {
-    throw new Error('disk I/O error')
+  test.each([1, 10])('are reported once if the inbox closes while it reads them (after %i turns)', async (turns) => {
+    const { path, inbox, calls, replay, lines } = await withDeadLetters(1_000)
+    replay(keysTo(1_000))
+    checkFile()
+    for (let i = 0; i < turns; i++) await turn()
+    const { unfinished } = await inbox.close({ timeoutMs: 0 })
+    expect(unfinished.map(({ event }) => event.key).toSorted()).toEqual(keysTo(1_000).toSorted())
+    calls.finishAll()
+    for (let i = 0; i < 50; i++) await turn()
+    expect(lines).not.toContain(couldNotRead)
+    const next = collect(started({ path, concurrency: 1_000 }).calls)
+    await expect.poll(next.keys).toHaveLength(1_000)
   })
-  takeUp.replayed(1)
-  expect(lookAgain).toHaveBeenCalledOnce()
-  expect(added).toEqual([])
+
+  test('are handled once the file can be read again, if it could not be at first', async () => {
+    const { calls, replay, failing, logged } = await withDeadLetters(2)
+    failing.sql = /^SELECT \* FROM inbox_event/
+    replay(keysTo(2))
+    checkFile()
+    await turn()
+    const err = expect.objectContaining({ message: 'disk I/O error' })
+    expect(logged).toEqual([{ message: couldNotRead, details: { err } }])
+    failing.sql = nothing
+    checkFile()
+    expect([(await calls.next()).event.key, (await calls.next()).event.key]).toEqual(keysTo(2))
+  })
+
+  test('are handled in spite of one that cannot be parsed, which is reported once and stays', async () => {
+    const { path, inbox, calls, replay, database, logged } = await withDeadLetters(3)
+    database.exec(`CREATE TRIGGER corrupt AFTER INSERT ON inbox_event WHEN new.event LIKE '%"key 0"%'
+                   BEGIN UPDATE inbox_event SET event = '{' WHERE id = new.id; END`)
+    replay(['key 0', 'key 1'])
+    checkFile()
+    expect((await calls.next()).event.key).toBe('key 1')
+    await turn()
+    replay(['key 2'])
+    checkFile()
+    expect((await calls.next()).event.key).toBe('key 2')
+    calls.finishAll()
+    await inbox.close()
+    const message = 'an event in the file of the inbox cannot be read, and stays there'
+    const err = expect.objectContaining({ name: 'UnreadableEvent', cause: expect.any(SyntaxError) })
+    expect(logged).toEqual([{ message, details: { row: expect.any(Number), err } }])
+    const file = openInboxFile(path)
+    onTestFinished(() => file.close())
+    expect(file.stats()).toMatchObject({ waiting: 1 })
+  })
+})
+
+test('an event that is accepted while the inbox reads its file is handled once, also if it ends meanwhile', async () => {
+  const { inbox, calls, replay, count, lines } = await withDeadLetters(2_500)
+  const { all, keys } = collect(calls)
+  const finish = (key: string) => {
+    const call = all.find(({ event }) => event.key === key)
+    if (call === undefined) throw new Error(`${key} has not started`)
+    call.finish()
+  }
+  replay(keysTo(2_500))
+  checkFile()
+  for (const key of ['ends meanwhile', 'goes on']) await inbox.accept(eventOf(key))
+  // The rows are listed in two steps, and these two events are the last of the second one.
+  while (count(readsRows) < 2) await turn()
+  finish('ends meanwhile')
+  await expect.poll(keys).toHaveLength(2_502)
+  finish('goes on')
+  await inbox.accept(eventOf('behind', 'media of goes on'))
+  await expect.poll(keys).toContain('behind')
+  expect(keys().toSorted()).toEqual([...keysTo(2_500), 'ends meanwhile', 'goes on', 'behind'].toSorted())
+  expect(lines).not.toContain(couldNotRead)
+})
+
+test('a dead letter that the inbox replays itself is handled once the file can be read, if it cannot be now', async () => {
+  const { inbox, calls, failing } = await withDeadLetters(1)
+  failing.sql = /^SELECT \* FROM inbox_event/
+  expect(await inbox.deadLetters.replay('key 0')).toBe(true)
+  failing.sql = nothing
+  checkFile()
+  expect((await calls.next()).event.key).toBe('key 0')
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
-import { type Call, eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { type Call, eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const codeOf = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
@@ -31,6 +31,18 @@ describe('a transaction', () => {
     await expect(transact('a')).rejects.toEqual(codeOf('lease_lost'))
     expect(await transact('b')).toBe('result')
     expect(written()).toEqual(['a', 'b'])
+  })
+
+  test('of a handler that has completed writes nothing in a later attempt either, whatever the attempt before says', async () => {
+    const { call, calls, transact, written } = await handling()
+    await transact('a')
+    // As if its answer had been lost.
+    call.finish({ status: 'retry', delayMs: 1, completed: ['b'], failures: [] })
+    const next = await calls.next()
+    await expect(transact('a', null, next)).rejects.toEqual(codeOf('lease_lost'))
+    await expect(transact('b', null, next)).rejects.toEqual(codeOf('lease_lost'))
+    expect(await transact('c', null, next)).toBe('result')
+    expect(written()).toEqual(['a', 'c'])
   })
 
   test('of an event that has ended writes nothing', async () => {

@@ -4,10 +4,12 @@ import { openDatabase, type SqliteDatabase } from '../../../src/inbox/sqlite/dri
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import type { HandlingReport, ReceiverOptions } from '../../../src/index.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
-import { until } from '../../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { signalled, silent } from '../../handlers/fixture.ts'
-import { crashed, drivers, freshPath, started } from './fixture.ts'
+import { until } from '../../support/inbox.ts'
+import { signalled } from '../../support/signalled.ts'
+import { silent } from '../../support/silent.ts'
+import { untyped } from '../../support/untyped.ts'
+import { crashed, drivers, freshPath, started } from './sqlite-tests.ts'
 
 const schema = `
   CREATE TABLE media (id TEXT PRIMARY KEY);
@@ -139,11 +141,13 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
   test('is rolled back when its function returns a promise', async () => {
     const { receiver, written, send, idle, reports } = await subject({ open, options: { retry: { attempts: 1 } } })
     receiver.onAny((event, { transaction }) =>
-      transaction((async (client: SqliteDatabase) => {
-        insert(client, event.mediaId)
-        await pause(1)
-        throw new Error('later')
-      }) as never),
+      transaction(
+        untyped(async (client: SqliteDatabase) => {
+          insert(client, event.mediaId)
+          await pause(1)
+          throw new Error('later')
+        }),
+      ),
     )
     await send('m1')
     await idle()

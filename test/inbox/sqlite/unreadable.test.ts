@@ -1,23 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { type Handlers, type MediaEvent, memoryInbox } from '../../../src/index.ts'
-import { until } from '../../../src/testing/contract/handling.ts'
+import type { Handlers, MediaEvent } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
-import { silent } from '../../handlers/fixture.ts'
-import { receiverWith } from '../../receiver/fixture.ts'
-import { checkUnreadable, future, genuine, opened, upgraded, url } from '../unreadable.ts'
-import { freshPath, receiverOver } from './fixture.ts'
+import { until } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
+import { checkUnreadable, future, genuine, opened, upgraded, url } from '../unreadable.suite.ts'
+import { freshPath, receiverOver } from './sqlite-tests.ts'
 
 checkUnreadable(async (options) => receiverOver({ path: await freshPath() }, options))
 
 describe('an unreadable delivery', () => {
-  test('is answered 400 and not kept by a memory inbox', async () => {
-    const receiver = receiverWith({ ...genuine, inbox: memoryInbox() })
-    expect((await deliver(receiver, future, { url })).status).toBe(400)
-    expect(await receiver.inbox.deadLetters.list()).toEqual([])
-  })
-
   test('is parsed again by the inbox that has the file open when it is replayed beside it', async () => {
     const path = await freshPath()
     const { receiver, deadLetters, handled } = await opened(async (options) => receiverOver({ path }, options))

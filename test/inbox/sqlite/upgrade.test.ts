@@ -3,8 +3,8 @@ import type { EventRecord } from '../../../src/inbox/reading.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashWithoutTime } from '../../../src/inbox/sqlite/hash.ts'
 import { openInboxFile, type SqliteDatabase } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 import { watched } from './watched.ts'
 
 /** The tables as the releases made them that kept nothing of handled events. */

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { eventOf, until } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const diskError = expect.objectContaining({ message: 'disk I/O error' })

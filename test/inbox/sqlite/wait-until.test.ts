@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { freshPath, started } from './fixture.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 test('a platform that waits is given a promise that lasts until the event was handled, retries included', async () => {
   const { inbox, calls } = started({ path: await freshPath() })

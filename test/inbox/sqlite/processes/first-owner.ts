@@ -4,16 +4,16 @@ import { sqliteInbox } from '../../../../src/inbox/sqlite.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { deliver, samplePayload } from '../../../../src/testing/index.ts'
 
-/** A message of the process that has the file open first. */
-export type FromOwner =
-  | 'ready'
-  | { readonly started: string }
-  | { readonly aborted: string }
-  | { readonly logged: string }
-  | { readonly answered: number }
+/** A message of the process that has the file open first, after `ready`. It has one of the fields. */
+export interface FromOwner {
+  readonly started?: string
+  readonly aborted?: string
+  readonly logged?: string
+  readonly answered?: number
+}
 
 const [, , path = ''] = process.argv
-const tell = (message: FromOwner) => process.send?.(message)
+const tell = (message: FromOwner | 'ready') => process.send?.(message)
 const ignore = () => {}
 const error = (_: object, message: string) => tell({ logged: message })
 

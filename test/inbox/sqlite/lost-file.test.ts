@@ -1,0 +1,71 @@
+import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
+
+const gone = /inbox\.db was deleted, moved or replaced while it was open: this process handles nothing more/
+
+const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
+
+const losses: readonly [string, (path: string) => Promise<void>][] = [
+  ['deleted', (path) => rm(path)],
+  ['moved', (path) => rename(path, `${path}.old`)],
+  ['replaced by another file', replace],
+  [
+    'deleted, and another file is in its place,',
+    async (path) => {
+      await rm(path)
+      await writeFile(path, '')
+    },
+  ],
+]
+
+async function replace(path: string): Promise<void> {
+  await copyFile(path, `${path}.copy`)
+  await rename(`${path}.copy`, path)
+}
+
+test.each(losses)('a file that is %s while it is open takes no more deliveries', async (_, lose) => {
+  const path = await freshPath()
+  const { logger, lines } = recordingLogger()
+  const receiver = receiverOver({ path }, { logger })
+  receiver.onAny(() => {})
+  expect((await deliver(receiver, payloadOf('before'))).status).toBe(200)
+  await lose(path)
+  expect((await deliver(receiver, payloadOf('after'))).status).toBe(503)
+  expect((await deliver(receiver, payloadOf('after'))).status).toBe(503)
+  const told = lines.filter(({ message }) => message.startsWith('the inbox has stopped'))
+  expect(told).toMatchObject([{ level: 'error', details: { err: { message: expect.stringMatching(gone) } } }])
+})
+
+test('handlers of a deleted file are stopped before the next delivery', async () => {
+  const path = await freshPath()
+  const { inbox, calls, lines } = started({ path })
+  await inbox.accept(eventOf('one'))
+  const call = await calls.next()
+  await rm(path)
+  await until(async () => call.attempt.aborted)
+  expect(call.attempt.signal.reason).toMatchObject({ code: 'lease_lost', message: expect.stringMatching(gone) })
+  await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
+  expect(lines).toEqual(['the inbox has stopped: it has lost its file'])
+})
+
+test('a deleted folder takes its file with it', async () => {
+  const folder = join(await temporaryFolder(), 'folder')
+  await mkdir(folder)
+  const { inbox } = started({ path: join(folder, 'inbox.db') })
+  await inbox.accept(eventOf('one'))
+  await rm(folder, { recursive: true })
+  await expect(inbox.accept(eventOf('two'))).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test.each(Object.entries(drivers))('a connection of %s notices it too', async (_, open) => {
+  const path = await freshPath()
+  const { inbox } = started({ database: open(path) })
+  await rm(path)
+  await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ message: expect.stringMatching(gone) })
+})
