@@ -23,7 +23,8 @@ export class ObjectAlarm {
   readonly #storage: ObjectStorage
   readonly #jobs: Iterable<SqliteJob>
   readonly #logger: Logger
-  #isSet = false
+  /** The time for which it is set, in ms since the epoch. */
+  #at: number | undefined
 
   constructor(storage: ObjectStorage, jobs: Iterable<SqliteJob>, logger: Logger) {
     this.#storage = storage
@@ -31,9 +32,10 @@ export class ObjectAlarm {
     this.#logger = logger
   }
 
-  /** Called when an event is stored. */
+  /** Called when an event is stored. Brings forward an alarm that is set for a later retry. */
   guard(): void {
-    if (!this.#isSet) this.#set(Date.now() + guardMs)
+    const at = Date.now() + guardMs
+    if (this.#at === undefined || this.#at > at) this.#set(at)
   }
 
   /** Sets the alarm for what is left. */
@@ -47,8 +49,8 @@ export class ObjectAlarm {
 
   /** Called when no event is left. */
   clear(): void {
-    if (!this.#isSet) return
-    this.#isSet = false
+    if (this.#at === undefined) return
+    this.#at = undefined
     this.#storage.deleteAlarm().catch((error) => this.#failed(error))
   }
 
@@ -69,12 +71,12 @@ export class ObjectAlarm {
   }
 
   #set(at: number): void {
-    this.#isSet = true
+    this.#at = at
     this.#storage.setAlarm(Math.ceil(at)).catch((error) => this.#failed(error))
   }
 
   #failed(error: unknown): void {
-    this.#isSet = false
+    this.#at = undefined
     this.#logger.error({ err: error }, 'the inbox could not set its alarm')
   }
 }

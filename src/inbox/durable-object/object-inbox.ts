@@ -12,6 +12,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { giveUpUnrecorded } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { SqliteJob } from '../sqlite/job.ts'
@@ -165,7 +166,8 @@ export class ObjectInbox implements Inbox {
     this.#ledger.stop()
     this.#handling.stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
-    unfinished.push(...this.#jobs.giveUp())
+    unfinished.push(...this.#jobs.giveUp(['running']))
+    unfinished.push(...giveUpUnrecorded(this.#jobs, this.#logger))
     this.deadLetters.close()
     this.events.close()
     if (unfinished.length > 0)

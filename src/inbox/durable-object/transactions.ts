@@ -3,6 +3,7 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from '../sqlite/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite/job.ts'
+import { isStorageFailure } from '../sqlite/sqlite-errors.ts'
 import { checkSynchronous, type Synchronous } from '../sqlite/synchronous.ts'
 import type { ObjectCommits } from './commits.ts'
 
@@ -37,17 +38,23 @@ export class ObjectTransactions implements Transactions {
 
   async run<Result>(
     job: SqliteJob,
-    { handler, signal }: TransactionScope,
+    scope: TransactionScope,
     run: (sql: never) => MaybePromise<Result>,
   ): Promise<Result> {
+    const { handler, signal } = scope
     // As with the other databases, a signal that is aborted in this turn still rolls it back.
     await Promise.resolve()
-    return this.#commits.now(() => {
-      signal.throwIfAborted()
-      this.#events.completeOnce(job.row, handler)
-      const result = checkSynchronous(run(this.#sql as never))
-      signal.throwIfAborted()
-      return result
-    })
+    try {
+      return this.#commits.now(() => {
+        signal.throwIfAborted()
+        this.#events.completeOnce(job.row, handler)
+        const result = checkSynchronous(run(this.#sql as never))
+        signal.throwIfAborted()
+        return result
+      })
+    } catch (error) {
+      scope.storageFailed = isStorageFailure(error)
+      throw error
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ObjectAlarm } from '../../../src/inbox/durable-object/alarm.ts'
 import type { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
-import { silent } from '../../conformance/subject.ts'
+import { silent } from '../../support/silent.ts'
 import { storageInNode } from './storage-in-node.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -45,6 +45,21 @@ test('it is set for the first retry if nothing else is left', async () => {
   const { alarm, inMs } = alarmOver(new Set([retryIn(3_600_000), retryIn(60_000)]))
   alarm.update()
   expect(inMs()).toBe(60_000)
+})
+
+test('it is brought forward for an event that is stored while a later retry is left, and not for a sooner one', () => {
+  const left = new Set([retryIn(3_600_000)])
+  const { alarm, inMs } = alarmOver(left)
+  alarm.update()
+  expect(inMs()).toBe(3_600_000)
+  left.add(running)
+  alarm.guard()
+  expect(inMs()).toBe(5_000)
+  left.clear()
+  left.add(retryIn(2_000))
+  alarm.update()
+  alarm.guard()
+  expect(inMs()).toBe(2_000)
 })
 
 test('it guards events that run or are due soon', () => {

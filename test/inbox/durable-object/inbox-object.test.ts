@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   durableObjectInbox,
   durableObjectStore,
@@ -7,21 +7,17 @@ import {
   inboxObject,
 } from '../../../src/cloudflare.ts'
 import { createReceiver, type Handler, memoryInbox, type ReceiverOptions, unverified } from '../../../src/index.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
-import { asOnWorkers } from '../../as-on-workers.ts'
-import { silent } from '../../conformance/subject.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
+import { untyped } from '../../support/untyped.ts'
 import { storageInNode } from './storage-in-node.ts'
 
-type Parts = { createReceiver: typeof createReceiver; inboxObject: typeof inboxObject }
-type Setup = { parts?: Parts; receiver?: Partial<ReceiverOptions>; limits?: InboxObjectOptions }
-
-const here: Parts = { createReceiver, inboxObject }
+type Setup = { receiver?: Partial<ReceiverOptions>; limits?: InboxObjectOptions }
 
 /** Makes an object in Node, and a function that asks it to carry out a step. */
-function objectWith(handler: Handler, { parts = here, receiver = {}, limits = {} }: Setup = {}) {
-  const MediaInbox = parts.inboxObject(
-    (_env, inbox) =>
-      parts.createReceiver({ verify: unverified(), logger: silent, inbox, ...receiver }).onAny(handler as never),
+function objectWith(handler: Handler, { receiver = {}, limits = {} }: Setup = {}) {
+  const MediaInbox = inboxObject(
+    (_env, inbox) => createReceiver({ verify: unverified(), logger: silent, inbox, ...receiver }).onAny(handler),
     limits,
   )
   const object = new MediaInbox({ storage: storageInNode() }, {})
@@ -80,8 +76,31 @@ test('an object whose last event waits for its retry has its alarm at that time'
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 30 * 24 * 60 * minute })
   open()
   expect(at - Date.now()).toBeLessThanOrEqual(10 * minute)
+  // An event that is accepted in the meantime brings it forward.
+  await post(open(), 'accept', eventOf('two'))
+  expect(at - Date.now()).toBeLessThanOrEqual(5_000)
   vi.useRealTimers()
   vi.restoreAllMocks()
+})
+
+test('an attempt in which the storage of an object is full does not count', async () => {
+  const attempts: number[] = []
+  const MediaInbox = inboxObject((_env, inbox) =>
+    createReceiver({ verify: unverified(), logger: silent, inbox, retry: { attempts: 1, baseMs: 1 } }).onAny(
+      async (_, { attempt, transaction }) => {
+        attempts.push(attempt)
+        await transaction(() => {
+          // As workerd says it.
+          if (attempts.length < 3) throw new Error('database or disk is full: SQLITE_FULL')
+        })
+      },
+    ),
+  )
+  const object = new MediaInbox({ storage: storageInNode() }, {})
+  await post(object, 'accept', eventOf('one'))
+  await expect.poll(() => attempts.length).toBe(3)
+  await expect.poll(() => post(object, 'stats')).toMatchObject({ result: { running: 0, retrying: 0, deadLetters: 0 } })
+  expect(attempts).toEqual([1, 1, 1])
 })
 
 test('a receiver with another inbox than the given one is an error that every step answers', async () => {
@@ -94,37 +113,19 @@ test('a receiver with another inbox than the given one is an error that every st
 })
 
 test('wrong options are errors at once', () => {
-  const namespace = { idFromName: () => ({}), get: () => ({ fetch: never as never }) }
-  const make = () => ({}) as never
+  const namespace = {
+    idFromName: () => ({}),
+    get: () => ({ fetch: () => Promise.reject(new Error('it is not asked')) }),
+  }
+  const make = () => createReceiver({ verify: unverified() })
   const mistakes = [
-    () => inboxObject(undefined as never),
-    () => inboxObject(make, { maxWait: 1 } as never),
+    () => inboxObject(untyped(undefined)),
+    () => inboxObject(make, untyped({ maxWait: 1 })),
     () => inboxObject(make, { concurrency: 0 }),
-    () => durableObjectInbox({ namespace, shard: 1 } as never),
+    () => durableObjectInbox(untyped({ namespace, shard: 1 })),
     () => durableObjectInbox({ namespace, shards: 0.5 }),
-    () => durableObjectStore({ namespace, ttl: 1 } as never),
+    () => durableObjectStore(untyped({ namespace, ttl: 1 })),
     () => durableObjectStore({ namespace, ttlMs: 0 }),
   ]
   for (const mistake of mistakes) expect(mistake).toThrow(expect.objectContaining({ code: 'invalid_option' }))
-})
-
-describe('on Workers', () => {
-  asOnWorkers({ fakeTime: true })
-
-  test('a handler in an object has the time that the receiver gives it, which is longer than a request', async () => {
-    const index = await import('../../../src/index.ts')
-    const cloudflare = await import('../../../src/cloudflare.ts')
-    let signal: AbortSignal | undefined
-    const handler: Handler = (_event, context) => {
-      signal ??= context.signal
-      return never()
-    }
-    const parts = { createReceiver: index.createReceiver, inboxObject: cloudflare.inboxObject }
-    const ask = objectWith(handler, { parts, receiver: { handlerTimeoutMs: 60_000 } })
-    await ask('accept', eventOf('one'))
-    await vi.advanceTimersByTimeAsync(59_000)
-    expect(signal?.aborted).toBe(false)
-    await vi.advanceTimersByTimeAsync(2_000)
-    expect(signal?.aborted).toBe(true)
-  })
 })

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { findRuntime } from '../../runtimes/find-runtime.ts'
+import { findRuntime } from '../../support/find-runtime.ts'
 import { App, type AppOptions } from './app.ts'
-import { deliver, firstRuns, mediaIn, post, shards } from './fixture.ts'
+import { deliver, firstRuns, mediaIn, post, shards } from './sharded-media.ts'
 
 const binary = findRuntime('workerd')
 
 // An alarm wakes an object after 5 s at the latest.
-const patience = { timeout: 20_000 }
 
 describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
   let app: App
@@ -37,9 +36,9 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     await deliver(app.urls[1], waiting)
     await app.ask('/abort?key=2')
     app.evidence.release()
-    await expect.poll(() => firstRuns(app, running), patience).toEqual(['cut off', 'done'])
-    await expect.poll(() => firstRuns(app, waiting), patience).toContain('done')
-  }, 40_000)
+    await expect.poll(() => firstRuns(app, running)).toEqual(['cut off', 'done'])
+    await expect.poll(() => firstRuns(app, waiting)).toContain('done')
+  })
 
   test('goes on without a delivery after SIGKILL, with events that ran, waited or were to be retried', async () => {
     await app.start()
@@ -47,13 +46,13 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     const [ran = ''] = media
     app.evidence.holds = ({ attempt, handler }) => attempt === 1 || handler === 'first'
     for (const mediaId of [ran, ...media]) await deliver(app.urls[0], mediaId)
-    for (const mediaId of media) await expect.poll(() => firstRuns(app, mediaId), patience).toEqual(['cut off'])
+    for (const mediaId of media) await expect.poll(() => firstRuns(app, mediaId)).toEqual(['cut off'])
     await app.stop('SIGKILL')
     app.evidence.release()
     await app.start()
-    for (const mediaId of media) await expect.poll(() => firstRuns(app, mediaId), patience).toEqual(['cut off', 'done'])
-    await expect.poll(() => app.ask<string[]>('/written'), patience).toHaveLength(4)
-  }, 40_000)
+    for (const mediaId of media) await expect.poll(() => firstRuns(app, mediaId)).toEqual(['cut off', 'done'])
+    await expect.poll(() => app.ask<string[]>('/written')).toHaveLength(4)
+  })
 
   test('retries in an object, in the order of the media, and remembers keys over a restart', async () => {
     await app.start()
@@ -84,13 +83,13 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     await expect.poll(() => firstRuns(app, crashing)).not.toEqual([])
     // Each question wakes the object, which the alarm would do later.
     const deadLetters = () => app.ask<{ failures: unknown }[]>('/dead-letters').catch(() => [])
-    const delivered = expect.poll(() => deliver(app.urls[0], other).catch(() => ({ http: 0 })), patience)
+    const delivered = expect.poll(() => deliver(app.urls[0], other).catch(() => ({ http: 0 })))
     await delivered.toMatchObject({ http: 200 })
     await expect
-      .poll(deadLetters, { timeout: 60_000 })
+      .poll(deadLetters)
       .toMatchObject([{ failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }] }])
-    await expect.poll(() => firstRuns(app, other), patience).toContain('done')
-  }, 120_000)
+    await expect.poll(() => firstRuns(app, other)).toContain('done')
+  })
 
   test('lists, replays and discards the dead letters of all objects', async () => {
     await app.start({ ATTEMPTS: '1' })
@@ -135,6 +134,6 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     app.evidence.release()
     await app.start()
     expect((await deliver(app.urls[0], next)).status).toBe('accepted')
-    await expect.poll(() => firstRuns(app, mediaId), patience).toEqual(['cut off', 'done'])
-  }, 40_000)
+    await expect.poll(() => firstRuns(app, mediaId)).toEqual(['cut off', 'done'])
+  })
 })

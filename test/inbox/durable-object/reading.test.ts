@@ -4,9 +4,9 @@ import { ObjectInbox } from '../../../src/inbox/durable-object/object-inbox.ts'
 import type { InboxDefinition } from '../../../src/inbox/inbox.ts'
 import type { EventQuery, InboxEvents } from '../../../src/inbox/reading.ts'
 import { defineInbox } from '../../../src/inbox/shared/define-inbox.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { mediaIn, shards } from './fixture.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
 import { ObjectsInNode } from './objects-in-node.ts'
+import { mediaIn, shards } from './sharded-media.ts'
 import { storageInNode } from './storage-in-node.ts'
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
@@ -173,4 +173,17 @@ test('a page that an object could not fill in its time ends the page, and loses 
   }
   const { inbox } = openInbox(durableObjectInbox({ namespace, shards: 2 }))
   expect(await pages(inbox.events as InboxEvents, {})).toEqual([[], ['newest', 'middle', 'oldest']])
+})
+
+test('a replayed event waits since its replay', async () => {
+  const { inbox, calls } = opened()
+  onTestFinished(async () => void (await inbox.close({ timeoutMs: 0 })))
+  await inbox.accept(eventOf('dead', 'm'))
+  ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
+  await until(async () => (await inbox.stats()).deadLetters === 1)
+  await inbox.accept(eventOf('running', 'm'))
+  await calls.next()
+  const before = Date.now()
+  await inbox.deadLetters.replay('dead')
+  expect((await inbox.stats()).oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
 })

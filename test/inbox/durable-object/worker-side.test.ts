@@ -3,8 +3,9 @@ import { durableObjectInbox, type ObjectNamespace } from '../../../src/cloudflar
 import { durableObjectStore } from '../../../src/idempotency/durable-object.ts'
 import { createReceiver, unverified, WebhookError } from '../../../src/index.ts'
 import { shardOf } from '../../../src/internal/durable-objects.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
-import { silent } from '../../conformance/subject.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
+import { untyped } from '../../support/untyped.ts'
 
 type Answer = { readonly result?: unknown; readonly error?: { readonly code: string; readonly message: string } }
 
@@ -99,5 +100,5 @@ test('the events of one media go to one of the objects, and those of many to all
 
 test('a namespace that is no binding is an error at once, with the fix', () => {
   for (const make of [durableObjectInbox, durableObjectStore])
-    expect(() => make({ namespace: undefined as never })).toThrow(/declare it in durable_objects/)
+    expect(() => make({ namespace: untyped(undefined) })).toThrow(/declare it in durable_objects/)
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { type Program, startProgram } from '../../package/program.ts'
+import { type Program, startProgram } from '../../support/program.ts'
 
 /** A class of Durable Objects in a worker, and the binding to it. */
 export interface ObjectClass {

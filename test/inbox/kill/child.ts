@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { nodeHandler } from '../../../adapters/node.ts'
 import type { Receiver } from '../../../src/index.ts'
-import { seeded } from '../../seeded.ts'
+import { seeded } from '../../support/seeded.ts'
 import { openRuns } from './runs.ts'
 
 /** Tells a process that will be killed what to do. */

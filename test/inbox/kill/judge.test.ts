@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { judge, type KillEvidence } from './judge.ts'
 import type { Run } from './runs.ts'
 
-const keys = Array.from({ length: 30 }, (_, i) => `media-${i}`)
+const keys = Array.from({ length: 40 }, (_, i) => `media-${i}`)
 const done = { beganAt: 100, endedAt: 110, failed: false }
 
 /** A run of one handler for `media-0`, beside one in which each event was handled once and a kill cut one off. */
@@ -31,8 +31,8 @@ describe('a run with kills is judged', () => {
     expect(faults).toEqual([])
     expect(numbers).toEqual({
       kills: 1,
-      acknowledged: 30,
-      handled: 30,
+      acknowledged: 40,
+      handled: 40,
       missing: 0,
       cutOff: 1,
       doubled: 0,
@@ -68,20 +68,23 @@ describe('a run with kills is judged', () => {
     const twice = evidence()
     const again = twice.runs.slice(0, -1).map((run) => ({ ...run, beganAt: 300, endedAt: 310 }))
     const { faults, doubled } = judge({ ...twice, runs: [...twice.runs, ...again] })
-    expect(doubled).toBe(30)
-    expect(faults).toHaveLength(30)
+    expect(doubled).toBe(40)
+    expect(faults).toHaveLength(40)
     expect(faults[0]).toBe('first of media-1 in a: a had run it, and was killed later')
   })
 
   test('to be wrong if an acknowledged event was not handled, or only by one handler', () => {
     expect(judge(evidence([{ key: 'another', ...done }])).faults).toEqual(['1 acknowledged events were not handled'])
     const { faults } = judge(evidence([], { handlers: ['first', 'second'] }))
-    expect(faults).toEqual(['30 acknowledged events were not handled'])
+    expect(faults).toEqual(['40 acknowledged events were not handled'])
   })
 
   test('to be wrong if nothing was cut off, or an event became a dead letter', () => {
     const { runs } = evidence()
-    expect(judge(evidence([], { runs: runs.slice(0, -1) })).faults).toEqual(['no kill cut off a running handler'])
+    const kills = ['a', 'b', 'c', 'd'].map((process) => ({ process, at: 2_000 }))
+    expect(judge(evidence([], { runs: runs.slice(0, -1), kills })).faults).toEqual([
+      'no kill cut off a running handler',
+    ])
     expect(judge(evidence([], { deadLetters: 1 })).faults).toEqual(['1 dead letters'])
   })
 

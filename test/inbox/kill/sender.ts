@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeDelivery } from '../../../src/testing/deliver.ts'
 import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { sign } from '../../conformance/sending.ts'
-import { oneOf } from '../../seeded.ts'
+import { oneOf } from '../../support/seeded.ts'
 
 /** The longest wait for acknowledgements, in ms. */
 const stuckMs = 30_000

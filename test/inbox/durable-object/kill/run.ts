@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { seeded } from '../../../seeded.ts'
+import { seeded } from '../../../support/seeded.ts'
 import { judge, type KillReport, type Moment } from '../../kill/judge.ts'
 import { Sender } from '../../kill/sender.ts'
 import { App } from '../app.ts'

@@ -7,6 +7,7 @@ import {
   type ObjectTransactional,
 } from '../../../../src/cloudflare.ts'
 import { createReceiver, hmacSignature, type InboxDefinition, type MediaEvent } from '../../../../src/index.ts'
+import { silent } from '../../../support/silent.ts'
 
 // A worker whose handlers tell the test what they do. Some events say in their title what their handlers do to them.
 
@@ -32,7 +33,6 @@ interface InObject extends Env {
 }
 
 const signature = { secret: 'signing-secret-7d1f', header: 'x-signature', timestamp: { header: 'x-timestamp' } }
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 const tell = (env: Env, path: string, body: object) =>
   fetch(`${env.EVIDENCE}${path}`, { method: 'POST', body: JSON.stringify(body) })
