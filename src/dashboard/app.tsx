@@ -3,7 +3,6 @@ import { WebhookError } from '../errors.ts'
 import { within } from '../internal/timers.ts'
 import type { Access } from './access/access.ts'
 import { readForm } from './access/form.ts'
-import type { Caller } from './access/loopback.ts'
 import { headed, plain } from './access/respond.ts'
 import { postRoutes } from './acting/actions.ts'
 import { assets } from './page/assets.ts'
@@ -53,10 +52,10 @@ export function createApp(subject: Subject, path: string, access: Access) {
     return plain(405, `${request.method} is not for this address.`)
   }
 
-  return async (request: Request, caller: Caller): Promise<Response> => {
+  return async (request: Request): Promise<Response> => {
     // `authorize` may read the body of the request.
     const own = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
-    return (await access(request, caller)) ?? route(own)
+    return (await access(request)) ?? route(own)
   }
 }
 

@@ -13,16 +13,15 @@ import { type Shown, subjectOf } from './subject.ts'
  * ```ts
  * const page = dashboard(receiver, { path: '/inbox', authorize: (request) => isOperator(request) })
  * app.use('/inbox', page.node) // Express
- * app.all('/inbox/*', (c) => page.fetch(c.req.raw, c.env)) // Hono
+ * app.all('/inbox/*', (c) => page.fetch(c.req.raw)) // Hono
  * ```
  *
- * Without `authorize`, only requests of the same machine are answered. Every answer is checked, and actions have to come
- * from the page itself.
+ * Before every answer `authorize` is asked, and actions have to come from the page itself.
  * @throws WebhookError `invalid_option`
  */
 export function dashboard(
   receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'>,
-  options: DashboardOptions = {},
+  options: DashboardOptions,
 ): Dashboard {
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
     throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
@@ -37,14 +36,7 @@ export function createDashboard(shown: Shown, options: DashboardOptions): Dashbo
   const checked = checkDashboardOptions(options)
   const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))
   return {
-    fetch: (request, env) => answer(request, { remoteAddress: remoteAddressIn(env) }),
+    fetch: answer,
     node: (request, response) => answerNode(answer, request, response, shown.logger),
   }
-}
-
-/** Finds the address of the sender in what Hono on Node passes along with a request. */
-function remoteAddressIn(env: unknown): string | undefined {
-  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: unknown } } }
-  const address = incoming?.socket?.remoteAddress
-  return typeof address === 'string' ? address : undefined
 }

@@ -11,10 +11,14 @@ export interface DashboardOptions {
   /**
    * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, `false` is
    * answered 403, and a `Response`, such as a redirect to the page where users sign in, is sent as it is. If it throws,
-   * the answer is 500.
-   * @defaultValue requests of this machine only, which came through no proxy
+   * the answer is 500. On your own machine, `localOnly()` makes one.
    */
-  readonly authorize?: (request: Request) => boolean | Response | Promise<boolean | Response>
+  readonly authorize: (request: Request) => boolean | Response | Promise<boolean | Response>
+  /**
+   * The origin of the page as its users see it, such as `https://ops.example.com`. Actions from another one are answered 403.
+   * @defaultValue the host that the request names
+   */
+  readonly origin?: string
   /**
    * Hides what payloads contain. `true` hides payloads, titles and the bytes of unreadable deliveries. A function returns
    * the payload to show; it gets a copy. What it throws for is hidden. What handlers write into their errors is shown.
@@ -30,7 +34,7 @@ export interface NodeRequest extends AsyncIterable<Uint8Array> {
   /** The whole address, where a router has shortened `url`. */
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean | undefined }
+  readonly socket: object
   /** The body that a body parser before it has read. */
   readonly body?: unknown
   readonly readableDidRead?: boolean | undefined
@@ -45,11 +49,8 @@ export interface NodeResponse {
 
 /** The page of an inbox. */
 export interface Dashboard {
-  /**
-   * Answers a request, for frameworks that pass a web `Request`: Hono, Next.js, Bun, Deno.
-   * @param env what Hono has as `c.env`: on Node it tells which machine the request comes from
-   */
-  fetch(this: void, request: Request, env?: unknown): Promise<Response>
+  /** Answers a request, for frameworks that pass a web `Request`: Hono, Next.js, Bun, Deno. */
+  fetch(this: void, request: Request): Promise<Response>
   /** Answers a request of Node's server, for `node:http`, Express, Koa and Fastify. */
   node(this: void, request: NodeRequest, response: NodeResponse): Promise<void>
 }
@@ -59,12 +60,16 @@ export interface Dashboard {
  * @throws WebhookError `invalid_option`
  */
 export function checkDashboardOptions(options: DashboardOptions): DashboardOptions & { readonly path: string } {
-  const { path = '/', authorize, redact, ...unknown } = options
+  const { path = '/', authorize, origin, redact, ...unknown } = options ?? {}
   checkUnknown('dashboard', unknown)
   if (typeof path !== 'string' || !/^(\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path) || path === '')
     throw invalid("path has to begin with a slash, such as '/inbox'")
-  if (authorize !== undefined && typeof authorize !== 'function')
-    throw invalid('authorize has to be a function that returns true, false or a Response')
+  if (typeof authorize !== 'function')
+    throw invalid(
+      'give authorize, a function that returns true, false or a Response, or localOnly() on your own machine',
+    )
+  if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).origin === origin))
+    throw invalid("origin has to be a scheme and a host, such as 'https://ops.example.com'")
   if (redact !== undefined && redact !== true && typeof redact !== 'function')
     throw invalid('redact has to be true or a function that returns the payload to show')
   return { ...options, path: path.replace(/\/$/, '') }

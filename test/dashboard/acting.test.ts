@@ -1,8 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { Jobs } from '../../src/dashboard/acting/jobs.ts'
+import { expect, test } from 'vitest'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
-import { WebhookError } from '../../src/index.ts'
-import { failing, receiverWith, send, serve } from './fixture.ts'
+import { serve } from '../support/serve.ts'
+import { failing, receiverWith, send } from './failing-receiver.ts'
 
 const operators = { authorize: () => true }
 
@@ -92,7 +91,7 @@ test('events that wait for their next attempt are retried now', async () => {
 
 test('an action never leads to another site', async () => {
   const { receiver } = await failing(1)
-  const origin = await serve(dashboard(receiver).node)
+  const origin = await serve(dashboard(receiver, operators).node)
   for (const back of ['//evil.example', 'https://evil.example', '/evil', '\\\\evil.example', 'a/../../b']) {
     const body = new URLSearchParams({ key: 'none', back })
     const init = { method: 'POST', body, headers: { origin }, redirect: 'manual' } as const
@@ -100,62 +99,7 @@ test('an action never leads to another site', async () => {
   }
 })
 
-describe('a job', () => {
-  const inboxOf = (replay: (key: string) => boolean) => ({
-    stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
-    deadLetters: { list: () => [], get: () => undefined, discard: () => true, replay },
-  })
-
-  test('can be stopped, and leaves the rest', async () => {
-    const { receiver, keys } = await failing(60)
-    const page = dashboard(receiver, operators)
-    const jobs = new Jobs(receiver.inbox, () => {})
-    const { job, ended } = jobs.start('replay', { scope: 'keys', keys })
-    await expect.poll(() => job.done).toBeGreaterThan(0)
-    jobs.stop(job.id)
-    await ended
-    expect(job.state).toBe('stopped')
-    expect(job.done).toBeLessThan(60)
-    expect(await read(page, 'job?id=unknown')).toContain('not known here')
-  })
-
-  test('waits while the inbox is full', async () => {
-    let calls = 0
-    const jobs = new Jobs(
-      inboxOf(() => {
-        calls++
-        if (calls === 1) throw new WebhookError('overloaded', 'too many events are waiting')
-        return true
-      }),
-      () => {},
-    )
-    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1'] })
-    await ended
-    expect([job.state, job.done, calls]).toEqual(['done', 1, 2])
-  })
-
-  test('counts what stays, by reason', async () => {
-    const jobs = new Jobs(
-      inboxOf(() => {
-        throw new WebhookError('malformed', 'type is missing')
-      }),
-      () => {},
-    )
-    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1', '2'] })
-    await ended
-    expect([job.state, job.done, [...job.kept]]).toEqual(['done', 0, [['type is missing', 2]]])
-  })
-
-  test('ends with the error of an inbox that cannot be reached', async () => {
-    const error = new WebhookError('unavailable', 'the database cannot be reached')
-    const jobs = new Jobs(
-      inboxOf(() => {
-        throw error
-      }),
-      () => {},
-    )
-    const { job, ended } = jobs.start('replay', { scope: 'keys', keys: ['1'] })
-    await ended
-    expect([job.state, job.error]).toEqual(['failed', error])
-  })
+test('a job that this process does not know is said', async () => {
+  const { receiver } = await failing(1)
+  expect(await read(dashboard(receiver, operators), 'job?id=unknown')).toContain('not known here')
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
@@ -6,15 +6,13 @@ import { queueInbox } from '../../src/inbox/queue.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { type InboxDefinition, lruStore, memoryInbox } from '../../src/index.ts'
 import { deliver } from '../../src/testing/index.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { future, upgraded } from '../inbox/unreadable.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { receiverWith, send, untilDead } from './fixture.ts'
-
-vi.setConfig({ hookTimeout: 60_000, testTimeout: 60_000 })
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { future, upgraded } from '../inbox/unreadable.suite.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { receiverWith, send, untilDead } from './failing-receiver.ts'
 
 const read = async (page: Dashboard, place: string) =>
   (await page.fetch(new Request(`http://localhost/${place}`))).text()
@@ -82,13 +80,25 @@ function checkPages(makePlace: () => Promise<Place>): void {
     await untilDead(receiver, 1)
     const mentioned = await read(page, 'media?id=m1')
     const [, unreadable = ''] = /event\?key=([^"]+)">unreadable/.exec(mentioned) ?? []
-    expect(await read(page, `event?key=${unreadable}`)).toMatch(/Unreadable delivery.*field title: expected a string/s)
+    expect(await read(page, `event?key=${unreadable}`)).toMatch(
+      /Unreadable delivery.*field media_id: expected a non-empty string/s,
+    )
     await upgraded(async () => {
       await act(page, 'replay', { key: decodeURIComponent(unreadable) })
       await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(0)
     })
   })
 }
+
+test('an event without a handler is counted, and named as a reason why an event is not known', async () => {
+  const receiver = receiverWith()
+  receiver.on('encoding.finished', () => {})
+  const page = dashboard(receiver, { authorize: () => true })
+  await send(receiver, 'a-film', { type: 'file.received' })
+  expect(await read(page, '')).toMatch(/Without a handler<\/figcaption><p class="figure">1</)
+  expect(await read(page, 'media?id=a-film')).toContain('its type has no handler')
+  expect(await read(page, 'event?key=none')).toContain('its type has no handler')
+})
 
 describe('the memory inbox', () => {
   checkPages(async () => ({ inbox: memoryInbox(), remembers: false, keeps: false }))

@@ -2,13 +2,16 @@ import { getRequestListener } from '@hono/node-server'
 import bodyParser from '@koa/bodyparser'
 import express from 'express'
 import fastify from 'fastify'
-import fastify4 from 'fastify4'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
-import { express4 } from '../adapters/mounts.ts'
-import { afterTest, failing, post, receiverWith, serve, silent } from './fixture.ts'
+import { express4, fastify4 } from '../support/mounts.ts'
+import { serve } from '../support/serve.ts'
+import { silent } from '../support/silent.ts'
+import { failing, post, receiverWith } from './failing-receiver.ts'
+
+const authorize = () => true
 
 type Mount = (page: Dashboard) => Promise<string>
 
@@ -37,7 +40,7 @@ const inFastify =
         },
         handler() {},
       })
-    afterTest(() => app.close())
+    onTestFinished(() => app.close())
     return app.listen({ port: 0, host: '127.0.0.1' })
   }
 
@@ -47,7 +50,7 @@ const inKoa =
     const app = new Koa()
     for (const middleware of before) app.use(middleware)
     app.use((context, next) => {
-      if (!context.path.startsWith('/inbox')) return next()
+      if (!/^\/inbox(\/|$)/.test(context.path)) return next()
       context.respond = false
       return page.node(context.req, context.res)
     })
@@ -63,16 +66,16 @@ const mounts: Record<string, Mount> = {
   'Express 5 behind express.text': inExpress(express, 'text'),
   'Express 5 behind express.raw': inExpress(express, 'raw'),
   'Fastify 5': inFastify(fastify),
-  'Fastify 4': inFastify(fastify4 as never),
+  'Fastify 4': inFastify(fastify4),
   Koa: inKoa(),
   'Hono on Node': (page) => {
     const app = new Hono()
-    app.all('/inbox', (c) => page.fetch(c.req.raw, c.env))
-    app.all('/inbox/*', (c) => page.fetch(c.req.raw, c.env))
+    app.all('/inbox', (c) => page.fetch(c.req.raw))
+    app.all('/inbox/*', (c) => page.fetch(c.req.raw))
     return serve(getRequestListener(app.fetch))
   },
   'a part of a Hono application': (page) => {
-    const part = new Hono().all('*', (c) => page.fetch(c.req.raw, c.env))
+    const part = new Hono().all('*', (c) => page.fetch(c.req.raw))
     return serve(getRequestListener(new Hono().route('/inbox', part).fetch))
   },
 }
@@ -80,7 +83,7 @@ const mounts: Record<string, Mount> = {
 describe.each(Object.entries(mounts))('in %s', (_, mount) => {
   test('the page, its assets and its actions work, and links lead below the path', async () => {
     const { receiver, keys, state } = await failing(30)
-    const origin = await mount(dashboard(receiver, { path: '/inbox' }))
+    const origin = await mount(dashboard(receiver, { path: '/inbox', authorize }))
     const start = await fetch(`${origin}/inbox`)
     const html = await start.text()
     expect([start.status, start.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -107,13 +110,20 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
   })
 })
 
-test('a handler of Next.js, which passes a Request and no socket, needs authorize', async () => {
-  const page = dashboard(receiverWith(), { path: '/admin/inbox' })
-  const GET = (request: Request) => page.fetch(request)
-  const rejected = await GET(new Request('http://localhost:3000/admin/inbox'))
-  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('option authorize')])
-  const open = dashboard(receiverWith(), { path: '/admin/inbox', authorize: () => true })
-  expect(await (await open.fetch(new Request('http://localhost:3000/admin/inbox'))).text()).toContain('Overview')
+test.each(Object.entries(mounts).filter(([name]) => name !== 'node:http'))(
+  'a path that only begins like that of the page is left to the application (%s)',
+  async (_, mount) => {
+    const asked: string[] = []
+    const authorize = ({ url }: Request) => asked.push(new URL(url).pathname) > 0
+    const origin = await mount(dashboard(receiverWith(), { path: '/inbox', authorize }))
+    for (const path of ['/inboxes', '/inbox', '/inbox/events']) await fetch(origin + path)
+    expect(asked).toEqual(['/inbox', '/inbox/events'])
+  },
+)
+
+test('a handler of Next.js passes a Request', async () => {
+  const page = dashboard(receiverWith(), { path: '/admin/inbox', authorize })
+  expect(await (await page.fetch(new Request('http://localhost:3000/admin/inbox'))).text()).toContain('Overview')
 })
 
 test.each([
@@ -123,7 +133,7 @@ test.each([
   ['/', '/events'],
   ['/inbox/', '/inbox/events'],
 ])('with the path %s, the address %s shows the events', async (path, address) => {
-  const page = dashboard(receiverWith(), { path, authorize: () => true })
+  const page = dashboard(receiverWith(), { path, authorize })
   const html = await (await page.fetch(new Request(`http://localhost${address}`))).text()
   expect(html).toContain('<title>Events')
   expect(html).toContain(`href="${path.replace(/\/$/, '')}/dead-letters"`)
@@ -131,10 +141,10 @@ test.each([
 
 test('a form that another parser has consumed is answered with the fix', async () => {
   const { receiver, keys } = await failing(1)
-  const origin = await inKoa(bodyParser())(dashboard(receiver, { path: '/inbox' }))
+  const origin = await inKoa(bodyParser())(dashboard(receiver, { path: '/inbox', authorize }))
   const response = await post(`${origin}/inbox/replay`, { key: keys[0] ?? '' })
   expect([response.status, await response.text()]).toEqual([500, expect.stringContaining('before body parsers')])
-  const page = dashboard(receiver, { authorize: () => true })
+  const page = dashboard(receiver, { authorize })
   const init = { method: 'POST', body: 'key=1', headers: { origin: 'http://localhost' } }
   const request = new Request('http://localhost/replay', init)
   await request.text()
@@ -143,7 +153,7 @@ test('a form that another parser has consumed is answered with the fix', async (
 })
 
 test('a form that is too large is rejected', async () => {
-  const origin = await serve(dashboard(receiverWith()).node)
+  const origin = await serve(dashboard(receiverWith(), { authorize }).node)
   expect((await post(`${origin}/replay`, { key: 'x'.repeat(1_100_000) })).status).toBe(413)
 })
 

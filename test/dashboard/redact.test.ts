@@ -2,12 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { createDashboard } from '../../src/dashboard/dashboard.ts'
 import { type DashboardOptions, dashboard } from '../../src/dashboard/index.ts'
 import type { DeadLetter, Receiver } from '../../src/index.ts'
-import { receiverWith, send, silent, untilDead } from './fixture.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
+import { receiverWith, send, untilDead } from './failing-receiver.ts'
 
 const secret = 'The secret title'
 
 /** Makes a receiver with a dead letter whose payload is secret, and returns all its pages as one text. */
-async function pagesOf(receiver: Receiver, options: DashboardOptions): Promise<string> {
+async function pagesOf(receiver: Receiver, options: Partial<DashboardOptions>): Promise<string> {
   const page = dashboard(receiver, { ...options, authorize: () => true })
   const [dead] = await receiver.inbox.deadLetters.list()
   const pages = ['', 'events', 'dead-letters', 'media?id=a-film', `event?key=${encodeURIComponent(dead?.key ?? '')}`]
@@ -81,14 +83,14 @@ describe('a function', () => {
     ['returns a promise', async () => ({ title: secret })],
   ])('that %s hides the payload', async (_, redact) => {
     const { receiver } = await withSecret()
-    const text = await pagesOf(receiver, { redact: redact as never })
+    const text = await pagesOf(receiver, { redact: untyped(redact) })
     expect(text).not.toContain(secret)
     expect(text).toContain('It is hidden here')
   })
 })
 
 describe('an unreadable delivery', () => {
-  const show = async (body: string | Uint8Array, options: DashboardOptions) => {
+  const show = async (body: string | Uint8Array, options: Partial<DashboardOptions>) => {
     const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
     const now = new Date('2026-03-01T12:00:00Z')
     const unreadable = { reason: 'type is missing', receivedAt: now, eventId: undefined, body: bytes }

@@ -1,24 +1,17 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { DashboardOptions } from '../options.ts'
-import { type Caller, whyNotLocal } from './loopback.ts'
 import { plain } from './respond.ts'
 
-const fix = 'Give dashboard() the option authorize, which decides who may see this page.'
-
 /** Decides who gets an answer. Returns the answer to those who do not. */
-export type Access = (request: Request, caller: Caller) => Promise<Response | undefined>
+export type Access = (request: Request) => Promise<Response | undefined>
 
-/** Makes the rule for all requests: `authorize`, or this machine only. */
-export function accessRule({ authorize }: DashboardOptions, logger: Logger): Access {
-  return async (request, caller) => {
-    if (authorize === undefined) {
-      const reason = whyNotLocal(request, caller)
-      return reason === undefined ? checkOrigin(request) : plain(403, `${reason} ${fix}`)
-    }
+/** Makes the rule for all requests: what `authorize` says, and that actions come from the page itself. */
+export function accessRule({ authorize, origin }: DashboardOptions, logger: Logger): Access {
+  return async (request) => {
     try {
       const decision: unknown = await authorize(request)
       if (isResponse(decision)) return decision
-      return decision === true ? checkOrigin(request) : plain(403, 'You may not see this page.')
+      return decision === true ? checkOrigin(request, origin) : plain(403, 'You may not see this page.')
     } catch (error) {
       logger.error({ err: error }, 'authorize of the dashboard threw')
       return plain(500, 'It could not be decided whether you may see this page. The log says why.')
@@ -31,14 +24,12 @@ const isResponse = (value: unknown): value is Response =>
   value instanceof Response || (typeof value === 'object' && value !== null && 'status' in value && 'headers' in value)
 
 /** Rejects an action that does not come from a page of this origin: another site's page can send forms too. */
-function checkOrigin({ method, headers, url }: Request): Response | undefined {
+function checkOrigin({ method, headers, url }: Request, expected: string | undefined): Response | undefined {
   if (method === 'GET' || method === 'HEAD') return undefined
   const site = headers.get('sec-fetch-site')
-  const origin = headers.get('origin')
-  const isOwn =
-    site === null
-      ? origin !== null && hostOf(origin) === (headers.get('host') ?? new URL(url).host)
-      : site === 'same-origin'
+  const origin = headers.get('origin') ?? ''
+  const isHost = () => hostOf(origin) === (headers.get('host') ?? new URL(url).host)
+  const isOwn = expected === undefined ? (site === null ? isHost() : site === 'same-origin') : origin === expected
   return isOwn ? undefined : plain(403, 'Actions have to come from a page of the dashboard itself.')
 }
 

@@ -2,20 +2,18 @@ import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { NodeRequest, NodeResponse } from '../options.ts'
 import { formFromParsed } from './form.ts'
-import type { Caller } from './loopback.ts'
 import { plain } from './respond.ts'
 
 /** Lets a function that answers web requests answer those of Node's server. The promise never rejects. */
 export async function answerNode(
-  answer: (request: Request, caller: Caller) => Promise<Response>,
+  answer: (request: Request) => Promise<Response>,
   request: NodeRequest,
   response: NodeResponse,
   logger: Logger,
 ): Promise<void> {
   try {
-    const answered = await toRequest(request).then(
-      (web) => answer(web, { remoteAddress: request.socket.remoteAddress }),
-      (error) => plain(error.code === 'body_consumed' ? 500 : 400, error.message),
+    const answered = await toRequest(request).then(answer, (error) =>
+      plain(error.code === 'body_consumed' ? 500 : 400, error.message),
     )
     await write(answered, request, response)
   } catch (error) {
@@ -43,7 +41,7 @@ async function toRequest(request: NodeRequest): Promise<Request> {
   for (const [name, value] of Object.entries(request.headers))
     if (!name.startsWith(':')) for (const each of [value ?? []].flat()) headers.append(name, each)
   const host = request.headers['host'] ?? request.headers[':authority'] ?? 'localhost'
-  const scheme = socket.encrypted ? 'https' : 'http'
+  const scheme = 'encrypted' in socket ? 'https' : 'http'
   // Some clients send the whole address.
   const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/]*/, '')}`
   if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is none')

@@ -10,6 +10,7 @@ import { Ago } from './times.tsx'
 const counts = [
   ['accepted', 'Accepted'],
   ['duplicates', 'Duplicates'],
+  ['ignored', 'Without a handler'],
   ['rejected', 'Rejected'],
   ['handled', 'Handled'],
   ['failed', 'Failed attempts'],

@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../inbox/reading.ts'
+import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { visible } from '../reading/bytes.ts'
@@ -33,6 +33,16 @@ export async function showEvent(page: PageState): Promise<Answer> {
   }
 }
 
+/** Says why an inbox does not know an event. */
+export function whyUnknown({ events }: ReadableInbox): string {
+  if (events === undefined)
+    return 'It is no dead letter. Whether it waits or was handled cannot be known: this inbox shows its dead letters only.'
+  const reasons = 'its delivery never arrived or was rejected, its type has no handler, or it was discarded'
+  return events.states.includes('handled')
+    ? `It is so long ago that it was forgotten, ${reasons}.`
+    : `It was handled, after which this inbox forgets an event, ${reasons}.`
+}
+
 const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
   title: 'No event has this key now',
   status: 404,
@@ -43,13 +53,7 @@ const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
           <Foreign text={key} longest={500} />
         </code>
       </p>
-      <p>
-        {inbox.events?.states.includes('handled')
-          ? 'It was never accepted, it was discarded, or it is so long ago that it was forgotten.'
-          : inbox.events
-            ? 'It was handled, it was discarded, or it was never accepted: this inbox forgets an event once it was handled.'
-            : 'It is no dead letter. Whether it waits or was handled cannot be known: this inbox shows its dead letters only.'}
-      </p>
+      <p>{whyUnknown(inbox)}</p>
     </>
   ),
 })

@@ -3,6 +3,7 @@ import { Section } from '../../page/section.tsx'
 import { storyOfMedia, unreadableOf } from '../reading/story.ts'
 import { rowOfDead, rowOfRecord } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
+import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows, SelectionForm } from './rows.tsx'
 
@@ -35,7 +36,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
         </div>
         <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
         {rows.length === 0 ? (
-          <p>No event of this media is known, and no event has this key.</p>
+          <p>No event of this media is known, and no event has this key. {whyUnknown(inbox)}</p>
         ) : (
           <SelectionForm page={page} buttons={<button type="submit">Replay the selected</button>}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />

@@ -33,7 +33,7 @@ export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: P
 
 /** Adds up the counts. */
 export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
-  const sum = (count: 'accepted' | 'duplicates' | 'rejected' | 'handled' | 'failed') =>
+  const sum = (count: 'accepted' | 'duplicates' | 'ignored' | 'rejected' | 'handled' | 'failed') =>
     parts.reduce((total, part) => total + part[count], 0)
   const durations = (kind: 'acknowledgement' | 'handling') =>
     Array.from({ length: durationBounds.length + 1 }, (_, index) =>
@@ -43,6 +43,7 @@ export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
     startedAt,
     accepted: sum('accepted'),
     duplicates: sum('duplicates'),
+    ignored: sum('ignored'),
     rejected: sum('rejected'),
     handled: sum('handled'),
     failed: sum('failed'),

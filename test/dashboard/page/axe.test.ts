@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { deliver } from '../../../src/testing/index.ts'
-import { freshPath } from '../../inbox/sqlite/fixture.ts'
-import { future } from '../../inbox/unreadable.ts'
-import { accessibilityFaults, describeInBrowser, openPage } from '../../page/browser.ts'
-import { failing, receiverWith, send, untilDead } from '../fixture.ts'
+import { freshPath } from '../../inbox/sqlite/sqlite-tests.ts'
+import { future } from '../../inbox/unreadable.suite.ts'
+import { accessibilityFaults, describeInBrowser, openPage } from '../../support/browser.ts'
+import { failing, receiverWith, send, untilDead } from '../failing-receiver.ts'
 import { firstCause, serveInbox } from './operators.ts'
 
 /** Makes an inbox that has something to show on each page. */
@@ -31,7 +31,7 @@ async function busy() {
 const schemes = ['light', 'dark'] as const
 
 describeInBrowser('accessibility', () => {
-  test.each(schemes)('no page has a fault that axe finds (%s)', { timeout: 120_000 }, async (colorScheme) => {
+  test.each(schemes)('no page has a fault that axe finds (%s)', async (colorScheme) => {
     const { url, stories } = await busy()
     const page = await openPage({ url }, { colorScheme })
     const check = async (name: string) => expect([name, ...(await accessibilityFaults(page))]).toEqual([name])
@@ -54,7 +54,7 @@ describeInBrowser('accessibility', () => {
     await check('question')
   })
 
-  test.each(schemes)('the progress of an action has none either (%s)', { timeout: 60_000 }, async (colorScheme) => {
+  test.each(schemes)('the progress of an action has none either (%s)', async (colorScheme) => {
     const { receiver } = await failing(400)
     const page = await openPage({ url: await serveInbox(receiver) }, { colorScheme })
     await page.getByRole('button', { name: 'Replay all 400' }).click()

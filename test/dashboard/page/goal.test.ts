@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createReceiver, memoryInbox, unverified } from '../../../src/index.ts'
-import { describeInBrowser } from '../../page/browser.ts'
-import { afterTest, send, silent } from '../fixture.ts'
+import { describeInBrowser } from '../../support/browser.ts'
+import { silent } from '../../support/silent.ts'
+import { send } from '../failing-receiver.ts'
 import { notice, openInbox } from './operators.ts'
 
 describeInBrowser('somebody who was never shown the page', () => {
@@ -13,7 +14,7 @@ describeInBrowser('somebody who was never shown the page', () => {
     const inbox = memoryInbox()
     const retry = { attempts: 2, baseMs: 1 }
     const receiver = createReceiver({ verify: unverified(), logger: silent, inbox, retry })
-    afterTest(() => receiver.close({ timeoutMs: 1_000 }))
+    onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
     receiver.on('encoding.finished', ({ mediaId }) => publish(mediaId), { name: 'publish' })
     receiver.on('encoding.finished', ({ mediaId }) => void published.push(`mail about ${mediaId}`), { name: 'mail' })
     for (const media of ['holiday', 'interview', 'concert']) await send(receiver, media)

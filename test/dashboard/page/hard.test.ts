@@ -1,10 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDashboard } from '../../../src/dashboard/dashboard.ts'
-import { dashboard } from '../../../src/dashboard/index.ts'
+import { dashboard, localOnly } from '../../../src/dashboard/index.ts'
 import { WebhookError } from '../../../src/index.ts'
-import { computingTime } from '../../own-time.ts'
-import { describeInBrowser, openPage } from '../../page/browser.ts'
-import { failing, receiverWith, send, serve, silent, untilDead } from '../fixture.ts'
+import { describeInBrowser, openPage } from '../../support/browser.ts'
+import { computingTime } from '../../support/own-time.ts'
+import { serve } from '../../support/serve.ts'
+import { silent } from '../../support/silent.ts'
+import { failing, receiverWith, send, untilDead } from '../failing-receiver.ts'
 import { firstCause, notice, openInbox, serveInbox } from './operators.ts'
 
 const markup = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -55,7 +57,7 @@ describeInBrowser('hostile texts', () => {
 })
 
 describeInBrowser('10,000 dead letters', () => {
-  test('are grouped fast, and discarded by a job that can be stopped', { timeout: 180_000 }, async () => {
+  test('are grouped fast, and discarded by a job that can be stopped', async () => {
     const { receiver } = await failing(1)
     for (let media = 2; media <= 10_000; media++) await send(receiver, `media-${media}`)
     await untilDead(receiver, 10_000)
@@ -111,7 +113,7 @@ describeInBrowser('an inbox that cannot be reached', () => {
     }
     const logger = { ...silent, error: (_: object, line: string) => void lines.push(line) }
     const inbox = { stats, deadLetters, events }
-    const url = await serve(createDashboard({ inbox, name: 'postgresInbox', logger }, {}).node)
+    const url = await serve(createDashboard({ inbox, name: 'postgresInbox', logger }, { authorize: () => true }).node)
     const page = await openPage({ url })
     isDown = true
     await page.getByRole('heading', { name: 'The inbox cannot be reached' }).waitFor()
@@ -141,5 +143,20 @@ describeInBrowser('a session that has ended', () => {
     isSignedIn = false
     await shown.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(new URL(shown.url()).pathname).toBe('/login')
+  })
+})
+
+describeInBrowser('a page for this machine only', () => {
+  test('opens with the URL that was printed, without the token in its address, and acts', async () => {
+    const log = vi.spyOn(console, 'log').mockReturnValue()
+    onTestFinished(() => log.mockRestore())
+    const { receiver, state } = await failing(1)
+    const url = await serveInbox(receiver, { authorize: localOnly() })
+    expect((await fetch(url)).status).toBe(403)
+    const page = await openPage({ url: /http:\S+/.exec(log.mock.calls.flat().join())?.[0] ?? '' })
+    state.works = true
+    await firstCause(page).getByRole('button', { name: 'Replay' }).click()
+    await notice(page).getByText('1 dead letter replayed').waitFor()
+    expect(page.url()).not.toContain('token')
   })
 })

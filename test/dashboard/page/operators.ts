@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core'
 import { type Dashboard, type DashboardOptions, dashboard } from '../../../src/dashboard/index.ts'
 import type { Receiver } from '../../../src/index.ts'
-import { openPage } from '../../page/browser.ts'
-import { serve } from '../fixture.ts'
+import { openPage } from '../../support/browser.ts'
+import { serve } from '../../support/serve.ts'
 
 /** Serves the page of a receiver at `/inbox`. Resolves with its address. */
-export async function serveInbox(receiver: Receiver, options: DashboardOptions = {}): Promise<string> {
-  const page: Dashboard = dashboard(receiver, { path: '/inbox', ...options })
+export async function serveInbox(receiver: Receiver, options: Partial<DashboardOptions> = {}): Promise<string> {
+  const page: Dashboard = dashboard(receiver, { path: '/inbox', authorize: () => true, ...options })
   return `${await serve(page.node)}/inbox`
 }
 

@@ -1,0 +1,50 @@
+import { equalText } from '#crypto'
+import type { DashboardOptions } from '../options.ts'
+import { headed, plain } from './respond.ts'
+
+/**
+ * Makes an `authorize` for work on your own machine: a random token decides, as in notebooks. The first request without
+ * it prints the URL that has it on standard output. A browser that opens that URL gets a cookie for its session.
+ * The host has to be localhost, 127.0.0.1 or [::1].
+ *
+ * ```ts
+ * const page = dashboard(receiver, { authorize: localOnly() })
+ * ```
+ */
+export function localOnly(): DashboardOptions['authorize'] {
+  const token = crypto.randomUUID()
+  let isPrinted = false
+  return tokenRule(token, (url) => {
+    if (!isPrinted) console.log(`The dashboard opens with its token: ${url}`)
+    isPrinted = true
+  })
+}
+
+// A page of another site can have its name resolved to this machine (DNS rebinding).
+const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d+))?$/i
+
+/**
+ * Makes a rule that lets in who has a token: in the URL, or in the cookie that it sets then.
+ * @param missed is called with the URL that has the token when a request of a local host has not
+ */
+export function tokenRule(token: string, missed?: (url: string) => void): DashboardOptions['authorize'] {
+  return ({ headers, url }) => {
+    const { protocol, host: ownHost, pathname, searchParams } = new URL(url)
+    const host = headers.get('host') ?? ownHost
+    const [isLocal, port = ''] = localHost.exec(host) ?? []
+    if (isLocal === undefined) return plain(403, 'The host has to be localhost or 127.0.0.1.')
+    // Browsers send a cookie to every port of a host.
+    const cookie = `media-webhooks${port}=${token}`
+    const cookies = headers.get('cookie')?.split('; ') ?? []
+    if (cookies.some((each) => equalText(each, cookie))) return true
+    if (equalText(searchParams.get('token') ?? '', token)) {
+      searchParams.delete('token')
+      // Relative, because a path that begins with two slashes would lead to another host.
+      const location = `./${pathname.slice(pathname.lastIndexOf('/') + 1)}${searchParams.size > 0 ? '?' : ''}${searchParams}`
+      const setCookie = `${cookie}; Path=/; HttpOnly; SameSite=Strict`
+      return new Response(null, { status: 303, headers: headed({ location, 'set-cookie': setCookie }) })
+    }
+    missed?.(`${protocol}//${host}${pathname}?token=${token}`)
+    return plain(403, 'Open this page with the URL that its server has printed where it was started. It has a token.')
+  }
+}
