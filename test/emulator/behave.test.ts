@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { Behaviour } from '../../src/emulator/index.ts'
 import { hmacSignature, standardWebhooks, urlToken } from '../../src/index.ts'
-import { api, emulate, receive, subscribe } from './fixture.ts'
+import { api, emulate, receive, subscribe } from './started-emulator.ts'
 
 const lifecycle = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
 describe('a behaviour', () => {
-  const token = { scheme: 'url-token', secret: 'a token' } as const
-  const hmac = { scheme: 'hmac-signature', secret: 'a secret', header: 'x-signature' } as const
-  const standard = { scheme: 'standard-webhooks', secret: 'whsec_YSBzaGFyZWQgc2VjcmV0' } as const
+  const token = { secret: 'a token' }
+  const hmac = { secret: 'a secret', header: 'x-signature' }
+  const standard = { secret: 'whsec_YSBzaGFyZWQgc2VjcmV0' }
 
   test('applies to its webhook only', async () => {
     const emulator = await emulate()
@@ -18,7 +18,11 @@ describe('a behaviour', () => {
       await receive({ verify: standardWebhooks(standard) }),
       await receive(),
     ]
-    const behaviours: Behaviour[] = [{ sign: token }, { sign: hmac, format: 'envelope' }, { sign: standard }]
+    const behaviours: Behaviour[] = [
+      { sign: { scheme: 'url-token', ...token } },
+      { sign: { scheme: 'hmac-signature', ...hmac }, format: 'envelope' },
+      { sign: { scheme: 'standard-webhooks', ...standard } },
+    ]
     for (const [index, { url }] of receivers.entries()) {
       const { id } = await subscribe(emulator, url)
       const behaviour = behaviours[index]
@@ -35,7 +39,7 @@ describe('a behaviour', () => {
     const { url, events } = await receive({ verify: urlToken(token) })
     const { id } = await subscribe(emulator, url)
     expect((await api(emulator, 'POST', `/webhooks/check/${id}`)).status).toBe(401)
-    emulator.behave(id, { sign: token })
+    emulator.behave(id, { sign: { scheme: 'url-token', ...token } })
     expect((await api(emulator, 'POST', `/webhooks/check/${id}`)).status).toBe(200)
     expect(events).toHaveLength(1)
   })

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { answering, api, emulate, serve, subscribe } from './fixture.ts'
+import { serveWebhook } from '../support/serve.ts'
+import { answering, api, emulate, subscribe } from './started-emulator.ts'
 
 /** Counts the requests to a receiver that answers with a status, or never. */
 async function counting(status?: number) {
   const asked = { count: 0 }
   const answer = status === undefined ? () => {} : answering(status)
-  const url = await serve((request, response) => {
+  const url = await serveWebhook((request, response) => {
     asked.count += 1
     answer(request, response)
   })
@@ -22,7 +23,7 @@ describe('a webhook that is deleted', () => {
     expect(emulator.sendings()[0]?.deliveries).toMatchObject([{ retryInMs: 3_000 }])
 
     await api(emulator, 'DELETE', `/webhooks/${id}`)
-    await expect.poll(() => emulator.sendings()[0]?.state, { timeout: 1_000 }).toBe('failed')
+    await expect.poll(() => emulator.sendings()[0]?.state).toBe('failed')
     const [sending] = emulator.sendings()
     expect(sending?.deliveries).toHaveLength(1)
     expect(sending?.deliveries[0]).not.toHaveProperty('retryInMs')
@@ -38,7 +39,7 @@ describe('a webhook that is deleted', () => {
     emulator.behave(id, { fault })
     emulator.addMedia()
     await api(emulator, 'DELETE', `/webhooks/${id}`)
-    await expect.poll(() => emulator.sendings()[0]?.state, { timeout: 1_000 }).toBe('failed')
+    await expect.poll(() => emulator.sendings()[0]?.state).toBe('failed')
     expect(asked.count).toBe(0)
     const page = await (await fetch(`${emulator.url}/?sending=${emulator.sendings()[0]?.id}`)).text()
     expect(page.includes('No delivery was made.')).toBe(true)
@@ -47,7 +48,7 @@ describe('a webhook that is deleted', () => {
   test('gets the end of the delivery in progress, and neither the copy nor the retry after it', async () => {
     const emulator = await emulate()
     const ends: (() => void)[] = []
-    const url = await serve((_, response) => void ends.push(() => response.end('late')))
+    const url = await serveWebhook((_, response) => void ends.push(() => response.end('late')))
     const { id } = await subscribe(emulator, url, ['file_received'])
     emulator.behave(id, { fault: 'duplicate' })
     emulator.addMedia()

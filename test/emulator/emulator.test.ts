@@ -1,6 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { answering, api, emulate, receive, serve, subscribe, webhookOf } from './fixture.ts'
+import type { Profile } from '../../src/emulator/index.ts'
+import { serveWebhook } from '../support/serve.ts'
+import { answering, api, emulate, receive, subscribe, webhookOf } from './started-emulator.ts'
 
 const life = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
@@ -54,32 +56,43 @@ describe('a media', () => {
 
   test('is rejected while too many events are unfinished', async () => {
     const emulator = await emulate({ maxWaiting: 1 })
-    await subscribe(emulator, await serve(() => {}), ['file_received'])
+    await subscribe(emulator, await serveWebhook(() => {}), ['file_received'])
     emulator.addMedia()
     expect(() => emulator.addMedia()).toThrow(expect.objectContaining({ code: 'overloaded' }))
   })
 })
 
 describe('a webhook', () => {
-  test('is sent an event again until its receiver acknowledges it, and records that time', async () => {
+  test('is sent an event again until its receiver acknowledges it', async () => {
     const emulator = await emulate()
-    const webhook = await subscribe(emulator, await serve(answering(503, 500, 204)), ['file_received'])
-    expect(webhook.last_triggered_at).toBeNull()
+    await subscribe(emulator, await serveWebhook(answering(503, 500, 204)), ['file_received'])
     emulator.addMedia()
     await emulator.settled()
     const [sending] = emulator.sendings()
     expect(sending?.state).toBe('acknowledged')
     expect(sending?.deliveries.map(({ answer }) => answer?.status)).toEqual([503, 500, 204])
-    expect((await webhookOf(emulator, webhook)).last_triggered_at).not.toBeNull()
   })
 
-  test('whose receiver acknowledges nothing records no time', async () => {
-    const emulator = await emulate({ profile: 'observed' })
-    const webhook = await subscribe(emulator, await serve(answering(500)), ['file_received'])
+  test.each([
+    ['documented', 200, true],
+    ['documented', 500, true],
+    ['observed', 200, true],
+    ['observed', 500, false],
+  ] as const)('with the profile %s, whose receiver answers %d: its last trigger is recorded: %s', async (...row) => {
+    const [profile, status, isRecorded] = row
+    const emulator = await emulate({ profile })
+    const url = await serveWebhook(answering(status))
+    const [sent, checked] = [
+      await subscribe(emulator, url, ['file_received']),
+      await subscribe(emulator, url, ['encoding_failed']),
+    ]
+    expect(sent.last_triggered_at).toBeNull()
     emulator.addMedia()
     await emulator.settled()
-    expect(emulator.sendings()).toMatchObject([{ state: 'failed', deliveries: [{ answer: { status: 500 } }] }])
-    expect((await webhookOf(emulator, webhook)).last_triggered_at).toBeNull()
+    expect((await webhookOf(emulator, sent)).last_triggered_at !== null).toBe(isRecorded)
+    expect((await webhookOf(emulator, checked)).last_triggered_at).toBeNull()
+    await api(emulator, 'POST', `/webhooks/check/${checked.id}`)
+    expect((await webhookOf(emulator, checked)).last_triggered_at !== null).toBe(isRecorded)
   })
 
   test('is checked with a test delivery', async () => {
@@ -88,21 +101,19 @@ describe('a webhook', () => {
     const webhook = await subscribe(emulator, receiver.url, ['encoding_failed'])
     expect((await api(emulator, 'POST', `/webhooks/check/${webhook.id}`)).status).toBe(200)
     expect(receiver.events).toMatchObject([{ type: 'encoding.started', test: true }])
-    expect((await webhookOf(emulator, webhook)).last_triggered_at).not.toBeNull()
   })
 
-  test.each<[string, RequestListener, number]>([
-    ['answers with another status', answering(418), 418],
-    ['answers 204', answering(204), 400],
-    ['never answers', () => {}, 400],
-  ])('fails its check when its receiver %s', async (_, listener, status) => {
-    const emulator = await emulate()
-    const webhook = await subscribe(emulator, await serve(listener))
+  test.each<[string, Profile, RequestListener, number]>([
+    ['answers with another status', 'documented', answering(418), 418],
+    ['answers 204, as observed,', 'observed', answering(204), 400],
+    ['never answers', 'documented', () => {}, 400],
+  ])('fails its check when its receiver %s', async (_, profile, listener, status) => {
+    const emulator = await emulate({ profile })
+    const webhook = await subscribe(emulator, await serveWebhook(listener))
     const checked = await api(emulator, 'POST', `/webhooks/check/${webhook.id}`)
     expect(checked).toMatchObject({
       status,
       body: { status: 'fail', message: expect.stringContaining('test delivery') },
     })
-    expect((await webhookOf(emulator, webhook)).last_triggered_at).toBeNull()
   })
 })

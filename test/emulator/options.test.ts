@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createEmulator, type EmulatorOptions } from '../../src/emulator/index.ts'
 import { ask } from './ask.ts'
-import { api, emulate } from './fixture.ts'
+import { api, emulate } from './started-emulator.ts'
 
 describe('createEmulator', () => {
   test('listens on a free port and generates its credentials', async () => {

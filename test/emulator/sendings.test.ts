@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { Emulator } from '../../src/emulator/index.ts'
-import { answering, api, emulate, receive, serve, subscribe } from './fixture.ts'
+import { serveWebhook } from '../support/serve.ts'
+import { answering, api, emulate, receive, subscribe } from './started-emulator.ts'
 
 describe('a sending', () => {
   async function sent(): Promise<{ emulator: Emulator; sendingId: string; webhookId: string; bodies: string[] }> {
     const emulator = await emulate()
     const bodies: string[] = []
-    const { id } = await subscribe(emulator, await serve(collecting(bodies)), ['file_received'])
+    const { id } = await subscribe(emulator, await serveWebhook(collecting(bodies)), ['file_received'])
     emulator.addMedia()
     await emulator.settled()
     return { emulator, sendingId: emulator.sendings()[0]?.id ?? '', webhookId: id, bodies }
@@ -52,7 +53,7 @@ describe('a sending', () => {
 
   test('is kept after its end, as one of the last maxRecords', async () => {
     const emulator = await emulate({ maxRecords: 3 })
-    await subscribe(emulator, await serve(answering(200)), ['file_received'])
+    await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
     const ids: string[] = []
     for (let index = 0; index < 5; index++) {
       emulator.addMedia()

@@ -1,50 +1,44 @@
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
-import { digits, notAnObject, oneOf, readInput } from '../shared/input.ts'
+import { notAnObject, oneOf, readInput } from '../shared/input.ts'
 import { apiKeyDefaults, wireNames } from '../shared/undocumented.ts'
 import type { ApiKeys } from '../workspace/api-keys.ts'
 import { apiKeyTypes } from '../workspace/api-keys.ts'
-import { listQuery, name, readBody, readId, readQuery } from './request.ts'
+import { listQuery, notBlank, readBody, readId, readQuery } from './request.ts'
 import type { Routes } from './routes.ts'
-
-const ttl = z.preprocess(
-  // A number counts as the text of its digits. The text of a fraction is not a whole number, so it is rejected.
-  (given) => (typeof given === 'number' ? `${given}` : given),
-  digits(1, 2_147_483_647),
-)
-
-const input = z.object(
-  { [wireNames.apiKeyName]: name, ttl: ttl.optional(), type: oneOf(apiKeyTypes).optional() },
-  notAnObject,
-)
-
-const rename = z.object({ [wireNames.apiKeyName]: name }, notAnObject)
-
-const query = z.object(listQuery(['created_at', 'name']))
+import type { Rules } from './rules.ts'
 
 /** The endpoints of API keys. */
-export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
+export function apiKeyRoutes(apiKeys: ApiKeys, rules: Rules): Routes {
+  const name = notBlank(rules.name)
+  const input = z.object(
+    { [wireNames.apiKeyName]: name, ttl: rules.ttl.optional(), type: oneOf(apiKeyTypes).optional() },
+    notAnObject,
+  )
+  const rename = z.object({ [wireNames.apiKeyName]: name }, notAnObject)
+  const query = z.object(listQuery(['created_at', 'name'], rules.apiKeysLimit))
+
   return {
     '/api_keys': {
       GET(context) {
         const { items, total } = apiKeys.list(readQuery(query, context))
-        return context.json({ status: 'success', data: { [wireNames.apiKeys]: items, total } })
+        return context.json({ status: 'success', data: { [wireNames.apiKeys]: items.map(rules.answerApiKey), total } })
       },
       async POST(context) {
         const { [wireNames.apiKeyName]: name, ...given } = readInput('body', input, await readBody(context.req))
         const key = apiKeys.create({ ...apiKeyDefaults, ...given, name })
-        return context.json({ status: 'success', data: { [wireNames.apiKey]: key } }, 201)
+        return context.json({ status: 'success', data: { [wireNames.apiKey]: rules.answerApiKey(key) } }, 201)
       },
     },
     '/api_keys/:id': {
       async PATCH(context) {
-        const id = readId(context)
+        const id = readId(context, rules)
         const { [wireNames.apiKeyName]: name } = readInput('body', rename, await readBody(context.req))
         if (!apiKeys.rename(id, name)) throw notFound()
         return context.json({ status: 'success', message: 'the API key was renamed' })
       },
       DELETE(context) {
-        if (!apiKeys.delete(readId(context))) throw notFound()
+        if (!apiKeys.delete(readId(context, rules))) throw notFound()
         return context.json({ status: 'success', message: 'the API key was deleted' })
       },
     },

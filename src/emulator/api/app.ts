@@ -6,17 +6,20 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { type ApiEnv, identify } from './identity.ts'
 import { rateLimit } from './rate-limit.ts'
 import { mount } from './routes.ts'
+import { rulesOf } from './rules.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 /** The service's API, with paths relative to `/api`. No answer carries a CORS header, because the API is for servers. */
-export function createApi({ workspace, check }: Pick<EmulatedService, 'workspace' | 'check'>): Hono<ApiEnv> {
+export function createApi(service: Pick<EmulatedService, 'profile' | 'workspace' | 'check'>): Hono<ApiEnv> {
+  const { profile, workspace, check } = service
+  const rules = rulesOf[profile]
   const api = new Hono<ApiEnv>()
   api.use((context, next) => {
     context.set('identity', identify(workspace, context.req))
     return next()
   })
   api.use(rateLimit(workspace.clock))
-  mount(api, { ...apiKeyRoutes(workspace.apiKeys), ...webhookRoutes(workspace.webhooks, check) })
+  mount(api, { ...apiKeyRoutes(workspace.apiKeys, rules), ...webhookRoutes(workspace.webhooks, check, rules) })
   api.all('*', ({ req }) => {
     throw new HTTPException(404, { message: `there is no endpoint at ${req.path}` })
   })

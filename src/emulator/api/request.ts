@@ -3,21 +3,16 @@ import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
 import { parseJson, readText } from '../http/read-body.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
-import { nameLimit, urlLimit } from '../shared/undocumented.ts'
 import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhooks.ts'
+import type { Rules } from './rules.ts'
 
-/** A name, possibly blank. */
-export const nameOrBlank = text
-  .trim()
-  .refine((given) => [...given].length <= nameLimit, { error: `has to have at most ${nameLimit} characters` })
+/** Rejects a name that is blank. */
+export const notBlank = (name: z.ZodType<string>) =>
+  name.refine((given) => given.trim() !== '', { error: 'must not be blank' })
 
-/** A name that is not blank. */
-export const name = nameOrBlank.min(1, { error: 'must not be blank' })
-
-/** A URL for deliveries. It is kept as written, except for surrounding white space. */
+/** A URL for deliveries, of any length. It is kept as written, except for surrounding white space. */
 export const url = text
   .trim()
-  .max(urlLimit, { error: `has to have at most ${urlLimit} characters` })
   .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'has to be an http or https URL' })
 
 const flag = z.boolean({ error: 'has to be true or false' }).optional()
@@ -28,18 +23,18 @@ export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, f
   typeof flag
 >
 
-/** The query parameters of a list. */
-export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields) => ({
+/** The query parameters of a list. `largestPage` is the most that one answer may hold. */
+export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, largestPage: number) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
-  limit: digits(1, 100).optional(),
+  limit: digits(1, largestPage).optional(),
   sort_by: oneOf(sortFields).optional(),
   order_by: oneOf(['asc', 'desc']).optional(),
   search: text.optional(),
 })
 
 /**
- * Converts the fields of a form or a query. `true` and `false` become booleans where the field is a subscription flag.
- * A field given more than once becomes an array, which no schema accepts.
+ * Converts the fields of a form or a query. `true` and `false` become booleans if the field is a subscription flag, and
+ * the digits of a ttl become a number. A field given more than once becomes an array, which no schema accepts.
  */
 function fromText(fields: URLSearchParams): Record<string, unknown> {
   return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
@@ -48,6 +43,7 @@ function fromText(fields: URLSearchParams): Record<string, unknown> {
 function fieldValue(name: string, given: readonly string[]): unknown {
   const [value, ...more] = given
   if (more.length > 0) return given
+  if (name === 'ttl' && /^\d+$/.test(value ?? '')) return Number(value)
   const isFlag = (subscriptionFlags as readonly string[]).includes(name)
   return isFlag && (value === 'true' || value === 'false') ? value === 'true' : value
 }
@@ -63,9 +59,7 @@ export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
  * Reads the id in the path of a request.
  * @throws WebhookError `invalid_option`
  */
-export const readId = ({ req }: Context): string => readInput('id', id, req.param('id'))
-
-const id = z.guid({ error: 'has to be a UUID' }).toLowerCase()
+export const readId = ({ req }: Context, { id }: Rules): string => readInput('id', id, req.param('id'))
 
 /**
  * Reads and parses the body of a request, which is JSON or a form.

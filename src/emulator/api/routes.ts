@@ -4,7 +4,7 @@ import { type ApiEnv, fullAccessOnly } from './identity.ts'
 
 /** Handlers by path and method. */
 export type Routes = Readonly<
-  Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PATCH' | 'DELETE', Handler<ApiEnv>>>>>
+  Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Handler<ApiEnv>>>>>
 >
 
 /** Mounts endpoints. For each path it also answers OPTIONS, and any other method with 405. */

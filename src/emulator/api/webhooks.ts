@@ -7,26 +7,32 @@ import { notAnObject, readInput } from '../shared/input.ts'
 import { defaultWebhookName, errorBody, failedCheckStatus } from '../shared/undocumented.ts'
 import type { Webhooks } from '../workspace/webhooks.ts'
 import { subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
-import { flags, listQuery, name, nameOrBlank, readBody, readId, readQuery, url } from './request.ts'
+import { flags, listQuery, notBlank, readBody, readId, readQuery, url } from './request.ts'
 import type { Routes } from './routes.ts'
+import type { Rules } from './rules.ts'
 
-const patch = z.object({ name: name.optional(), url: url.optional(), ...flags }, notAnObject)
-
-const input = z
-  .object({ name: nameOrBlank.optional(), url, ...flags }, notAnObject)
-  .refine((given) => subscriptionFlags.some((flag) => given[flag]), {
-    error: `has to select an event: set one of ${subscriptionFlags.join(', ')} to true`,
-  })
-  .transform((given) => ({ ...given, name: given.name || defaultWebhookName }))
-
-const query = z.object({ ...listQuery(['created_at', 'name', 'url']), ...flags })
+const query = z.object({ ...listQuery(['created_at', 'name', 'url'], 100), ...flags })
 
 /** The endpoints of webhooks. */
-export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check']): Routes {
+export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'], rules: Rules): Routes {
+  const patch = z.object({ name: notBlank(rules.name).optional(), url: url.optional(), ...flags }, notAnObject)
+  const input = z
+    .object({ name: rules.name.optional(), url, ...flags }, notAnObject)
+    .refine((given) => !rules.needsEvent || subscriptionFlags.some((flag) => given[flag]), {
+      error: `has to select an event: set one of ${subscriptionFlags.join(', ')} to true`,
+    })
+    .transform((given) => ({ ...given, name: given.name?.trim() ? given.name : defaultWebhookName }))
+
   const find = (context: Context): Webhook => {
-    const webhook = webhooks.get(readId(context))
+    const webhook = webhooks.get(readId(context, rules))
     if (webhook === undefined) throw notFound()
     return webhook
+  }
+  const update = async (context: Context) => {
+    const id = readId(context, rules)
+    const updated = webhooks.update(id, readInput('body', patch, await readBody(context.req)))
+    if (updated === undefined) throw notFound()
+    return context.json({ status: 'success', message: 'the webhook was updated' })
   }
 
   return {
@@ -44,14 +50,11 @@ export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'
       GET(context) {
         return context.json({ status: 'success', data: { webhook: find(context) } })
       },
-      async PATCH(context) {
-        const id = readId(context)
-        const updated = webhooks.update(id, readInput('body', patch, await readBody(context.req)))
-        if (updated === undefined) throw notFound()
-        return context.json({ status: 'success', message: 'the webhook was updated' })
-      },
+      PATCH: update,
+      // The documentation's FAQ changes the URL with PUT, and its description of the endpoint says PATCH.
+      PUT: update,
       DELETE(context) {
-        if (!webhooks.delete(readId(context))) throw notFound()
+        if (!webhooks.delete(readId(context, rules))) throw notFound()
         return context.json({ status: 'success', message: 'the webhook was deleted' })
       },
     },

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { Payload } from '../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
@@ -11,6 +10,8 @@ import { readMediaInput } from './media.ts'
 /** The options of {@link Studio}. */
 export interface StudioOptions {
   readonly clock: Clock
+  /** Makes the ids of media. */
+  readonly newId: () => string
   /** Multiplies the pauses between the events of a media. */
   readonly timeScale: number
   /** The owner of every media. */
@@ -62,11 +63,11 @@ export class Studio {
    */
   add(input: MediaInput = {}): Media {
     if (this.#closed) throw new WebhookError('closing', 'the emulator is closed')
-    const { clock, userId } = this.#options
+    const { clock, newId, userId } = this.#options
     const properties = readMediaInput(input)
     this.#records.checkRoom()
     const media: Media = {
-      id: randomUUID(),
+      id: newId(),
       userId,
       ...properties,
       createdAt: dateOf(clock()),

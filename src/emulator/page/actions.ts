@@ -85,11 +85,14 @@ const webhookOf = (form: URLSearchParams) => ({
   ...Object.fromEntries(subscriptionFlags.map((flag) => [flag, form.has(flag)])),
 })
 
-const apiKeyOf = (form: URLSearchParams) => ({
-  [wireNames.apiKeyName]: form.get('name'),
-  ttl: form.get('ttl'),
-  type: form.get('type'),
-})
+const apiKeyOf = (form: URLSearchParams) => {
+  const ttl = form.get('ttl') ?? ''
+  return {
+    [wireNames.apiKeyName]: form.get('name'),
+    ttl: /^\d+$/.test(ttl) ? Number(ttl) : ttl,
+    type: form.get('type'),
+  }
+}
 
 const mediaOf = (form: URLSearchParams): MediaInput => ({
   ...(form.get('title') && { title: form.get('title') as string }),

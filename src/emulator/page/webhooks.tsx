@@ -55,10 +55,10 @@ function WebhookCard({ page, webhook }: WebhookCardProps) {
       <p class="quiet">
         {triggered ? (
           <>
-            Last delivered at <Moment at={new Date(triggered)} />
+            Last triggered at <Moment at={new Date(triggered)} />
           </>
         ) : (
-          'Nothing delivered yet'
+          'Never triggered'
         )}
       </p>
       <div class="row">

@@ -22,8 +22,11 @@ export interface OutboxOptions {
   readonly maxRecords: number
   readonly clock: Clock
   readonly changes: Changes
-  /** Called with each acknowledged sending, including test deliveries. */
-  readonly acknowledged: (sending: Sending) => void
+  /**
+   * Called with a sending, test deliveries included, when the webhook counts as triggered. That is when its sending begins
+   * (`documented`), or when it was acknowledged (`observed`).
+   */
+  readonly triggered: (sending: Sending) => void
 }
 
 /** The webhook that an event is sent to. */
@@ -41,6 +44,7 @@ const testLane = 'test deliveries'
  * `overloaded` when too many sendings are unfinished, `closing` after `close`.
  */
 export class Outbox {
+  readonly #profile: Profile
   readonly #sender: Sender
   readonly #tester: Sender
   readonly #holds: Holds
@@ -48,7 +52,8 @@ export class Outbox {
   readonly #runs: SendingRuns
   #closed = false
 
-  constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged }: OutboxOptions) {
+  constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered }: OutboxOptions) {
+    this.#profile = profile
     this.#sender = createSender({ profile, timeScale, clock })
     this.#tester = createSender({ timeoutMs: testTimeoutMs, clock })
     this.#holds = new Holds(timeScale)
@@ -59,7 +64,7 @@ export class Outbox {
       maxEnded: maxRecords,
       onChange: (id) => changes.notify({ kind: 'sendings', id }),
     })
-    this.#runs = new SendingRuns(this.#records, clock, acknowledged)
+    this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered })
   }
 
   /** Sends an event to a webhook. */
@@ -75,8 +80,8 @@ export class Outbox {
   }
 
   /**
-   * Makes the test delivery: once, within 1 s, without a fault. Only the status 200 acknowledges it. Resolves with the
-   * ended sending, which has this one delivery.
+   * Makes the test delivery: once, within 1 s, without a fault. Any 2xx acknowledges it (`documented`), or 200 alone
+   * (`observed`). Resolves with the ended sending, which has this one delivery.
    */
   async check(target: Target, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
@@ -86,7 +91,8 @@ export class Outbox {
     const checked = await this.#runs.run(sending, testLane, async ({ signal, turn }) => {
       const endTurn = await turn()
       const options = { sign: signer, signal }
-      return [needing200(await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(endTurn))]
+      const delivery = await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(endTurn)
+      return [this.#profile === 'observed' ? needing200(delivery) : delivery]
     })
     if (checked.deliveries.length > 0) return checked
     // It was never this delivery's turn.

@@ -1,9 +1,9 @@
 import type { DeliveryFailure } from './sending.ts'
 
-/** The names of the sending profiles: `documented` and `observed`. */
+/** The names of the profiles: `documented` and `observed`. */
 export const profiles = ['documented', 'observed'] as const
 
-/** The way events are sent: as the service documents it, or as the running service was observed to do it. */
+/** The behaviour of the API and the sender: as the service documents it, or as the running service was observed to behave. */
 export type Profile = (typeof profiles)[number]
 
 /** The time limit of a delivery, including its answer, in ms. */

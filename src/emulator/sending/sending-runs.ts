@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, dateOf } from '../shared/clock.ts'
 import type { Records } from '../shared/records.ts'
+import type { Profile } from './profile.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
 import { Turns } from './turns.ts'
 
@@ -24,6 +25,15 @@ interface UnfinishedRun {
   readonly stop: AbortController
 }
 
+/** The options of {@link SendingRuns}. */
+export interface SendingRunsOptions {
+  readonly records: Records<Sending>
+  readonly clock: Clock
+  readonly profile: Profile
+  /** Called with a sending, test deliveries included, when the webhook counts as triggered. */
+  readonly triggered: (sending: Sending) => void
+}
+
 /** The most deliveries that are made at once. A sending that waits for a retry does not count. */
 const deliveriesAtOnce = 64
 
@@ -31,14 +41,16 @@ const deliveriesAtOnce = 64
 export class SendingRuns {
   readonly #records: Records<Sending>
   readonly #clock: Clock
-  readonly #acknowledged: (sending: Sending) => void
+  readonly #profile: Profile
+  readonly #triggered: (sending: Sending) => void
   readonly #turns = new Turns(deliveriesAtOnce)
   readonly #unfinished = new Set<UnfinishedRun>()
 
-  constructor(records: Records<Sending>, clock: Clock, acknowledged: (sending: Sending) => void) {
+  constructor({ records, clock, profile, triggered }: SendingRunsOptions) {
     this.#records = records
     this.#clock = clock
-    this.#acknowledged = acknowledged
+    this.#profile = profile
+    this.#triggered = triggered
   }
 
   /** Creates the record of a sending that has yet to run, or is dropped. */
@@ -57,20 +69,22 @@ export class SendingRuns {
    * @param deliver makes the deliveries
    */
   async run(
-    { id, webhookId }: Sending,
+    begun: Sending,
     lane: string,
     deliver: (run: SendingRun) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
+    const { id, webhookId } = begun
     const run = { webhookId, cut: new AbortController(), stop: new AbortController() }
     const deliveriesSoFar = (error: unknown) => {
       if (!run.stop.signal.aborted) throw error
       return withoutRetry((this.#records.get(id) as Sending).deliveries)
     }
     this.#unfinished.add(run)
+    if (this.#profile === 'documented') this.#triggered(begun)
     try {
       const deliveries = await deliver(this.#runOf(id, lane, run)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
-      if (sending.state === 'acknowledged') this.#acknowledged(sending)
+      if (this.#profile === 'observed' && sending.state === 'acknowledged') this.#triggered(sending)
       return sending
     } finally {
       this.#unfinished.delete(run)

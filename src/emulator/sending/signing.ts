@@ -66,24 +66,30 @@ export const eventIdOf = (payload: Payload): string =>
 
 /**
  * Creates the verifier that accepts the deliveries of a scheme.
+ * @param now the clock, in ms since 1970, for schemes with a timestamp
  * @throws WebhookError `invalid_option`
  */
-export function verifierFor(options: SigningOptions): Verifier {
+export function verifierFor(options: SigningOptions, now: () => number = Date.now): Verifier {
   switch (options.scheme) {
     case 'url-token':
-      return urlToken(options)
+      return urlToken(withoutScheme(options))
     case 'header-token':
-      return headerToken(options)
+      return headerToken(withoutScheme(options))
     case 'basic-auth':
-      return basicAuth(options)
+      return basicAuth(withoutScheme(options))
     case 'hmac-signature':
-      return hmacSignature(hmacOptions(options))
+      return hmacSignature({ ...hmacOptions(options), now })
     case 'standard-webhooks':
-      return standardWebhooks(options)
+      return standardWebhooks({ ...withoutScheme(options), now })
   }
 }
 
+/** The options of the scheme's verifier, which has no option `scheme`. */
+const withoutScheme = <Scheme extends SigningOptions>({ scheme: _, ...options }: Scheme): Omit<Scheme, 'scheme'> =>
+  options
+
 function hmacOptions({
+  scheme: _,
   timestampHeader,
   ...options
 }: SigningOptions & { readonly scheme: 'hmac-signature' }): HmacSignatureOptions {

@@ -12,7 +12,7 @@ export interface EmulatorOptions {
    */
   readonly port?: number
   /**
-   * The way events are sent: as the service documents it, or as the running service was observed to do it.
+   * The behaviour of the API and the sender: as the service documents it, or as the running service was observed to behave.
    * @defaultValue 'documented'
    */
   readonly profile?: Profile

@@ -7,6 +7,7 @@ import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
+import { newIdOf } from '../shared/undocumented.ts'
 import { randomText } from '../workspace/secret.ts'
 import type { SubscriptionFlag, Webhook } from '../workspace/webhooks.ts'
 import { type Credentials, Workspace } from '../workspace/workspace.ts'
@@ -42,12 +43,13 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options
   const credentials = { publicKey, secretKey, accessToken }
   const givenSecrets = new Set((['secretKey', 'accessToken'] as const).filter((name) => options[name] !== undefined))
+  const newId = newIdOf[profile]
   const changes = new Changes()
-  const workspace = new Workspace({ clock, changes, credentials })
+  const workspace = new Workspace({ clock, newId, changes, credentials })
   const { webhooks, userId } = workspace
   const { behave, behaviourOf } = createBehaviours(workspace, changes)
-  const acknowledged = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
-  const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, acknowledged })
+  const triggered = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
+  const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered })
   changes.subscribe(({ kind, id }) => {
     if (kind === 'webhooks' && webhooks.get(id) === undefined) outbox.stop(id)
   })
@@ -57,7 +59,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     const targets = subscribed.map(({ id, url }) => ({ id, url, behaviour: behaviourOf(id) }))
     return outbox.sendToAll(targets, payload).map(({ id }) => id)
   }
-  const studio = new Studio({ clock, timeScale, userId, maxRecords, changes, emit })
+  const studio = new Studio({ clock, newId, timeScale, userId, maxRecords, changes, emit })
 
   async function check(webhook: Webhook): Promise<DeliveryRecord> {
     const { deliveries } = await outbox.check(webhook, testPayload(userId, clock()), behaviourOf(webhook.id))

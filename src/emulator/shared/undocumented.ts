@@ -1,17 +1,19 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+
 /**
  * Decisions where the service's documentation is silent. "Observed" marks what the running service did in March 2026.
  * "Our choice" marks the rest, chosen so that a client's mistakes show: `null`, a field given twice and a field of
  * the wrong type are rejected; an unknown field is ignored.
  */
 
+/** Observed: ids are UUIDs. Our choice for the documentation, which says only that they are strings: not UUIDs. */
+export const newIdOf = { documented: () => randomBytes(12).toString('hex'), observed: () => `${randomUUID()}` } as const
+
 /** Observed. The documentation spells it in two ways. */
 export const defaultWebhookName = 'default-name-webhook'
 
 /** Observed: the most characters in a name after trimming, counted as code points. */
 export const nameLimit = 100
-
-/** Our choice: the longest URL, in characters, that every client, proxy and database accepts. */
-export const urlLimit = 2_048
 
 /** Our choice: the largest request body, in bytes. Sensible requests need a tenth of it. */
 export const bodyLimit = 65_536
@@ -24,8 +26,7 @@ export const wireNames = { apiKeyName: 'api_key_name', apiKey: 'api_key', apiKey
 
 /**
  * Our choice: the defaults of an API key. Its name is required.
- * Observed: a webhook's event flags default to false, and at least one has to be true on creation. Our choice: an
- * update may clear them all.
+ * Observed: a webhook's event flags default to false. Our choice: an update may clear them all.
  */
 export const apiKeyDefaults = { ttl: 2_147_483_647, type: 'full_access' } as const
 

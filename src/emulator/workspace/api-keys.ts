@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { type ApiKeyStatus, truncateSecret } from '../shared/undocumented.ts'
@@ -12,14 +11,14 @@ export const apiKeyTypes = ['full_access', 'only_upload'] as const
 /** The type of an API key. Every endpoint of this API rejects a key of type `only_upload`. */
 export type ApiKeyType = (typeof apiKeyTypes)[number]
 
-/** An API key as the API returns it. */
+/** An API key. The profile decides which fields the API returns. */
 export interface ApiKey {
   readonly id: string
   readonly name: string
   readonly public_key: string
   readonly truncated_secret: string
-  /** The lifetime in seconds, in decimal digits. */
-  readonly ttl: string
+  /** The lifetime in seconds. */
+  readonly ttl: number
   readonly type: ApiKeyType
   readonly status: ApiKeyStatus
   readonly created_at: string
@@ -51,14 +50,23 @@ interface StoredApiKey extends Omit<ApiKey, 'status'> {
   readonly secretHash: SecretHash
 }
 
+/** The options of {@link ApiKeys}. */
+export interface ApiKeysOptions {
+  readonly clock: Clock
+  readonly newId: () => string
+  readonly changes: Changes
+}
+
 /** The API keys of a workspace. It expects validated input. */
 export class ApiKeys {
   readonly #clock: Clock
+  readonly #newId: () => string
   readonly #records: Collection<StoredApiKey>
   readonly #idByPublicKey = new Map<string, string>()
 
-  constructor({ clock, changes }: { readonly clock: Clock; readonly changes: Changes }) {
+  constructor({ clock, newId, changes }: ApiKeysOptions) {
     this.#clock = clock
+    this.#newId = newId
     this.#records = new Collection('api-keys', changes)
   }
 
@@ -71,11 +79,11 @@ export class ApiKeys {
     const now = this.#clock()
     const expiresAt = now + BigInt(ttl) * 1_000_000_000n
     const stored = {
-      id: randomUUID(),
+      id: this.#newId(),
       name,
       public_key: randomText(16),
       truncated_secret: truncateSecret(secret),
-      ttl: ttl.toString(),
+      ttl,
       type,
       created_at: apiTimestamp(now),
       updated_at: apiTimestamp(now),

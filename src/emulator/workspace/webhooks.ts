@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
@@ -25,7 +24,7 @@ export interface Webhook extends Readonly<Record<SubscriptionFlag, boolean>> {
   readonly url: string
   readonly created_at: string
   readonly updated_at: string
-  /** The time at which a delivery was last acknowledged, or `null`. */
+  /** The time at which it was last triggered, or `null`. The profile decides what triggers it. */
   readonly last_triggered_at: string | null
 }
 
@@ -37,15 +36,25 @@ export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
 /** The query of a list of webhooks. */
 export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & Subscriptions
 
+/** The options of {@link Webhooks}. */
+export interface WebhooksOptions {
+  readonly userId: string
+  readonly clock: Clock
+  readonly newId: () => string
+  readonly changes: Changes
+}
+
 /** The webhooks of a workspace. It expects validated input. */
 export class Webhooks {
   readonly #userId: string
   readonly #clock: Clock
+  readonly #newId: () => string
   readonly #records: Collection<Webhook>
 
-  constructor(options: { readonly userId: string; readonly clock: Clock; readonly changes: Changes }) {
+  constructor(options: WebhooksOptions) {
     this.#userId = options.userId
     this.#clock = options.clock
+    this.#newId = options.newId
     this.#records = new Collection('webhooks', options.changes)
   }
 
@@ -53,7 +62,7 @@ export class Webhooks {
   create({ name, url, ...subscriptions }: WebhookInput): Webhook {
     const now = this.#now()
     const webhook = {
-      id: randomUUID(),
+      id: this.#newId(),
       user_id: this.#userId,
       name,
       url,
@@ -93,7 +102,7 @@ export class Webhooks {
     return this.#records.all().filter((webhook) => webhook[flag])
   }
 
-  /** Records that a delivery was acknowledged just now. */
+  /** Records that it was triggered just now. */
   triggered(id: string): void {
     this.#records.update(id, { last_triggered_at: this.#now() })
   }

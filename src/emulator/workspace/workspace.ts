@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Changes } from '../shared/changes.ts'
 import type { Clock } from '../shared/clock.ts'
 import { ApiKeys, type Authentication } from './api-keys.ts'
@@ -18,6 +17,8 @@ export interface Credentials {
 /** The options of {@link Workspace}. */
 export interface WorkspaceOptions {
   readonly clock: Clock
+  /** Makes the ids of the user, the API keys and the webhooks. */
+  readonly newId: () => string
   readonly changes: Changes
   /** The account's own credentials. They always work, are in no list, and cannot be deleted. */
   readonly credentials: Credentials
@@ -25,7 +26,7 @@ export interface WorkspaceOptions {
 
 /** The user's account at the service, with its API keys and webhooks. */
 export class Workspace {
-  readonly userId: string = randomUUID()
+  readonly userId: string
   readonly clock: Clock
   readonly apiKeys: ApiKeys
   readonly webhooks: Webhooks
@@ -33,10 +34,11 @@ export class Workspace {
   readonly #secretKey: SecretHash
   readonly #accessToken: SecretHash
 
-  constructor({ clock, changes, credentials }: WorkspaceOptions) {
+  constructor({ clock, newId, changes, credentials }: WorkspaceOptions) {
+    this.userId = newId()
     this.clock = clock
-    this.apiKeys = new ApiKeys({ clock, changes })
-    this.webhooks = new Webhooks({ userId: this.userId, clock, changes })
+    this.apiKeys = new ApiKeys({ clock, newId, changes })
+    this.webhooks = new Webhooks({ userId: this.userId, clock, newId, changes })
     this.#publicKey = credentials.publicKey
     this.#secretKey = new SecretHash(credentials.secretKey)
     this.#accessToken = new SecretHash(credentials.accessToken)

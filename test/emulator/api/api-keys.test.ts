@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { aUuid, keyPair, serveApi } from './fixture.ts'
+import { profiles } from '../../../src/emulator/sending/profile.ts'
+import { aUuid, keyPair, serveApi } from './served-api.ts'
 
 describe('creating an API key', () => {
-  test('answers 201 with the whole key, including its secret', async () => {
-    const { call } = await serveApi()
+  test('answers 201 with the whole key, including its secret, as observed', async () => {
+    const { call } = await serveApi({ profile: 'observed' })
     const { status, body } = await call('POST', '/api_keys', { api_key_name: ' ci ', ttl: '3600', type: 'only_upload' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -29,22 +30,51 @@ describe('creating an API key', () => {
     expect(truncated_secret).toBe(`${secret.slice(0, 4)}...${secret.slice(-4)}`)
   })
 
-  test.each([
-    [{}, '2147483647', '2094-03-19T03:14:07.000000Z'],
-    [{ ttl: 1 }, '1', '2026-03-01T00:00:01.000000Z'],
-    [{ ttl: '0060' }, '60', '2026-03-01T00:01:00.000000Z'],
-    [{ ttl: 2_147_483_647 }, '2147483647', '2094-03-19T03:14:07.000000Z'],
-  ])('takes %o, and returns the lifetime in decimal digits', async (fields, ttl, expired_at) => {
+  test('answers 201 with the documented fields, the lifetime as a number', async () => {
     const { apiKey } = await serveApi()
-    expect(await apiKey(fields)).toMatchObject({ ttl, expired_at, type: 'full_access' })
+    expect(await apiKey({ api_key_name: ' ci ', ttl: 3_600, type: 'only_upload' })).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      name: ' ci ',
+      public_key: expect.any(String),
+      secret: expect.any(String),
+      truncated_secret: expect.any(String),
+      ttl: 3_600,
+      type: 'only_upload',
+      created_at: '2026-03-01T00:00:00.000000Z',
+      updated_at: '2026-03-01T00:00:00.000000Z',
+      expired_at: '2026-03-01T01:00:00.000000Z',
+    })
   })
 
-  test('accepts a form', async () => {
-    const { request, call } = await serveApi()
+  test.each([
+    ['documented', {}, 2_147_483_647, '2094-03-19T03:14:07.000000Z'],
+    ['documented', { ttl: 1 }, 1, '2026-03-01T00:00:01.000000Z'],
+    ['documented', { ttl: 2_147_483_647 }, 2_147_483_647, '2094-03-19T03:14:07.000000Z'],
+    ['observed', {}, '2147483647', '2094-03-19T03:14:07.000000Z'],
+    ['observed', { ttl: 1 }, '1', '2026-03-01T00:00:01.000000Z'],
+    ['observed', { ttl: '0060' }, '60', '2026-03-01T00:01:00.000000Z'],
+    ['observed', { ttl: 2_147_483_647 }, '2147483647', '2094-03-19T03:14:07.000000Z'],
+  ] as const)(
+    'with the profile %s takes %o, and returns the lifetime as %o',
+    async (profile, fields, ttl, expired_at) => {
+      const { apiKey } = await serveApi({ profile })
+      expect(await apiKey(fields)).toMatchObject({ ttl, expired_at, type: 'full_access' })
+    },
+  )
+
+  test('rejects a lifetime in decimal digits, which the documentation does not name', async () => {
+    const { call } = await serveApi()
+    const { status, body } = await call('POST', '/api_keys', { api_key_name: 'ci', ttl: '60' })
+    expect([status, body.message]).toEqual([400, 'body.ttl has to be a whole number from 1 to 2147483647'])
+  })
+
+  test.each(profiles)('accepts a form with the profile %s', async (profile) => {
+    const { request, call } = await serveApi({ profile })
     const headers = { authorization: 'Bearer account-token' }
     const body = new URLSearchParams({ api_key_name: 'a form', ttl: '60', type: 'full_access' })
     const created = await request('POST', '/api_keys', { headers, body })
-    expect(created.body.data.api_key).toMatchObject({ name: 'a form', ttl: '60', type: 'full_access' })
+    expect(created.body.data.api_key).toMatchObject({ name: 'a form', type: 'full_access' })
+    expect(Number(created.body.data.api_key.ttl)).toBe(60)
 
     const rename = new URLSearchParams({ api_key_name: 'renamed' })
     await request('PATCH', `/api_keys/${created.body.data.api_key.id}`, { headers, body: rename })
@@ -63,8 +93,8 @@ describe('creating an API key', () => {
 })
 
 describe('an API key', () => {
-  test('is listed without its secret, with the time of its last use and its status', async () => {
-    const { call, apiKey, pass } = await serveApi()
+  test('is listed without its secret, with the time of its last use and its status, as observed', async () => {
+    const { call, apiKey, pass } = await serveApi({ profile: 'observed' })
     const { secret, ...listed } = await apiKey({ ttl: 10 })
     const list = async () => (await call('GET', '/api_keys')).body
     expect(await list()).toEqual({ status: 'success', data: { api_keys: [listed], total: 1 } })
@@ -76,8 +106,16 @@ describe('an API key', () => {
     expect((await list()).data.api_keys).toEqual([{ ...listed, last_requested_at, status: 'expired' }])
   })
 
+  test('is listed without its secret, in a page of any size that is asked for', async () => {
+    const { call, workspace } = await serveApi()
+    for (let made = 0; made < 150; made++) workspace.apiKeys.create({ name: 'x', ttl: 60, type: 'full_access' })
+    const { data } = (await call('GET', '/api_keys?limit=1000')).body
+    expect([data.api_keys.length, data.total]).toEqual([150, 150])
+    expect(data.api_keys[0]).not.toHaveProperty('secret')
+  })
+
   test('can be renamed', async () => {
-    const { call, apiKey, pass } = await serveApi()
+    const { call, apiKey, pass } = await serveApi({ profile: 'observed' })
     const { secret, ...key } = await apiKey({ api_key_name: 'before' })
     pass(1)
     const { status, body } = await call('PATCH', `/api_keys/${key.id}`, { api_key_name: ' after ' })

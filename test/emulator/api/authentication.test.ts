@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createApi } from '../../../src/emulator/api/app.ts'
-import { account, credentials, keyPair, serveApi } from './fixture.ts'
+import { account, credentials, keyPair, serveApi } from './served-api.ts'
 
 const { publicKey, secretKey, accessToken } = credentials
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
@@ -128,7 +128,7 @@ describe('the rate limit', () => {
   test('is enforced until the next minute', async () => {
     const { pass, workspace } = await serveApi()
     // Without a socket, over which 6,000 requests take seconds.
-    const api = createApi({ workspace, check: () => Promise.reject() })
+    const api = createApi({ profile: 'documented', workspace, check: () => Promise.reject() })
     const ask = () => api.request('/webhooks', { headers: account })
     for (let request = 0; request < 6_000; request++) expect((await ask()).status).toBe(200)
     pass(59.5)

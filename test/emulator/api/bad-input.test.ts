@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { account, serveApi } from './fixture.ts'
+import { type Profile, profiles } from '../../../src/emulator/sending/profile.ts'
+import { account, serveApi } from './served-api.ts'
 
 const webhook = { url: 'https://example.org/hooks', encoding_finished: true }
 const notAUrl = 'body.url has to be an http or https URL'
@@ -21,6 +22,9 @@ const wrongBodies = [
 const wrongNames = [
   [1, 'has to be a string'],
   [null, 'has to be a string'],
+] as const
+
+const longNames = [
   ['x'.repeat(101), 'has to have at most 100 characters'],
   ['🎬'.repeat(101), 'has to have at most 100 characters'],
 ] as const
@@ -37,7 +41,6 @@ const wrongUrls = [
   [{ url: 'http:example.org' }, notAUrl],
   [{ url: 'https://' }, notAUrl],
   [{ url: 'https://exa mple.org' }, notAUrl],
-  [{ url: `https://example.org/${'x'.repeat(2_048)}` }, 'body.url has to have at most 2048 characters'],
 ] as const
 
 const wrongFlags = [
@@ -47,8 +50,13 @@ const wrongFlags = [
 ] as const
 
 /** Sends each body, and expects it to be rejected with the message beside it. */
-async function expectRefusals(method: string, path: string, table: readonly (readonly [unknown, string])[]) {
-  const { request } = await serveApi()
+async function expectRefusals(
+  profile: Profile,
+  method: string,
+  path: string,
+  table: readonly (readonly [unknown, string])[],
+) {
+  const { request } = await serveApi({ profile })
   for (const [given, message] of table) {
     const body = typeof given === 'string' ? Buffer.from(given, 'latin1') : JSON.stringify(given)
     const answer = await request(method, path, { body, headers: { ...account, 'content-type': 'application/json' } })
@@ -56,58 +64,69 @@ async function expectRefusals(method: string, path: string, table: readonly (rea
   }
 }
 
-describe('a body is rejected with 400 and a message that names the field', () => {
-  test('when a webhook is created', async () => {
-    await expectRefusals('POST', '/webhooks', [
-      ...wrongBodies,
-      [{ encoding_finished: true }, 'body.url has to be a string'],
-      [{ url: webhook.url }, noEvent],
-      [{ url: webhook.url, encoding_finished: false }, noEvent],
-      [{ url: webhook.url, encodingFinished: true }, noEvent],
-      ...wrongUrls.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
-      ...wrongFlags.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
-      ...wrongNames.map(([name, message]) => [{ ...webhook, name }, `body.name ${message}`] as const),
-    ])
-  })
+describe.each(profiles)(
+  'with the profile %s, a body is rejected with 400 and a message that names the field',
+  (profile) => {
+    const rejectedNames = profile === 'observed' ? [...wrongNames, ...longNames] : wrongNames
 
-  test('when a webhook is changed', async () => {
-    const path = '/webhooks/00000000-0000-0000-0000-000000000001'
-    await expectRefusals('PATCH', path, [
-      ...wrongBodies,
-      ...wrongUrls,
-      ...wrongFlags,
-      ...wrongNames.map(([name, message]) => [{ name }, `body.name ${message}`] as const),
-      [{ name: ' ' }, 'body.name must not be blank'],
-    ])
-  })
+    test('when a webhook is created', async () => {
+      await expectRefusals(profile, 'POST', '/webhooks', [
+        ...wrongBodies,
+        [{ encoding_finished: true }, 'body.url has to be a string'],
+        ...wrongUrls.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
+        ...wrongFlags.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
+        ...rejectedNames.map(([name, message]) => [{ ...webhook, name }, `body.name ${message}`] as const),
+      ])
+    })
 
-  const wrongKeyNames = [
-    [{}, 'body.api_key_name has to be a string'],
-    [{ name: 'x' }, 'body.api_key_name has to be a string'],
-    [{ api_key_name: '' }, 'body.api_key_name must not be blank'],
-    ...wrongNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
-  ] as const
+    test('when a webhook is changed', async () => {
+      const path = '/webhooks/00000000-0000-0000-0000-000000000001'
+      await expectRefusals(profile, 'PATCH', path, [
+        ...wrongBodies,
+        ...wrongUrls,
+        ...wrongFlags,
+        ...rejectedNames.map(([name, message]) => [{ name }, `body.name ${message}`] as const),
+        [{ name: ' ' }, 'body.name must not be blank'],
+      ])
+    })
 
-  test('when an API key is created', async () => {
-    const wrongTtl = 'body.ttl has to be a whole number from 1 to 2147483647'
-    const wrongType = 'body.type has to be one of full_access, only_upload'
-    await expectRefusals('POST', '/api_keys', [
-      ...wrongBodies,
-      ...wrongKeyNames,
-      ...[0, -1, 1.5, 2_147_483_648, 1e300, '', '0', '2147483648', '1e3', ' 5', '0x10', 'soon', true, null, [], {}].map(
-        (ttl) => [{ api_key_name: 'x', ttl }, wrongTtl] as const,
-      ),
-      ...['', 'admin', 'FULL_ACCESS', null, 1].map((type) => [{ api_key_name: 'x', type }, wrongType] as const),
-    ])
-  })
+    const wrongKeyNames = [
+      [{}, 'body.api_key_name has to be a string'],
+      [{ name: 'x' }, 'body.api_key_name has to be a string'],
+      [{ api_key_name: '' }, 'body.api_key_name must not be blank'],
+      ...rejectedNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
+    ] as const
 
-  test('when an API key is renamed', async () => {
-    await expectRefusals('PATCH', '/api_keys/00000000-0000-0000-0000-000000000001', [...wrongBodies, ...wrongKeyNames])
-  })
+    test('when an API key is created', async () => {
+      const wrongTtl = 'body.ttl has to be a whole number from 1 to 2147483647'
+      const wrongType = 'body.type has to be one of full_access, only_upload'
+      const numbers = [0, -1, 1.5, 2_147_483_648, 1e300, true, null, [], {}]
+      const texts = ['', '0', '2147483648', '1e3', ' 5', '0x10', 'soon']
+      await expectRefusals(profile, 'POST', '/api_keys', [
+        ...wrongBodies,
+        ...wrongKeyNames,
+        ...[...numbers, ...texts].map((ttl) => [{ api_key_name: 'x', ttl }, wrongTtl] as const),
+        ...['', 'admin', 'FULL_ACCESS', null, 1].map((type) => [{ api_key_name: 'x', type }, wrongType] as const),
+      ])
+    })
+
+    test('when an API key is renamed', async () => {
+      const path = '/api_keys/00000000-0000-0000-0000-000000000001'
+      await expectRefusals(profile, 'PATCH', path, [...wrongBodies, ...wrongKeyNames])
+    })
+  },
+)
+
+test('a webhook without events is rejected, as observed', async () => {
+  await expectRefusals('observed', 'POST', '/webhooks', [
+    [{ url: webhook.url }, noEvent],
+    [{ url: webhook.url, encoding_finished: false }, noEvent],
+    [{ url: webhook.url, encodingFinished: true }, noEvent],
+  ])
 })
 
 test('a field given twice, or a flag other than true and false, is rejected in a form', async () => {
-  const { request } = await serveApi()
+  const { request } = await serveApi({ profile: 'observed' })
   for (const [form, message] of [
     ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a string'],
     ['url=https://a.example&file_received=1', notAFlag('file_received')],
@@ -121,7 +140,7 @@ test('a field given twice, or a flag other than true and false, is rejected in a
 })
 
 test.each(['/webhooks', '/api_keys'])('an invalid query of %s is rejected', async (path) => {
-  const { call } = await serveApi()
+  const { call } = await serveApi({ profile: 'observed' })
   const wrongLimit = 'query.limit has to be a whole number from 1 to 100'
   const wrongOffset = 'query.offset has to be a whole number from 0 to 9007199254740991'
   const fields = path === '/webhooks' ? 'created_at, name, url' : 'created_at, name'
@@ -172,25 +191,28 @@ test.each([
   ['POST', '/webhooks/check/'],
   ['PATCH', '/api_keys/'],
   ['DELETE', '/api_keys/'],
-])('%s %s<id> answers 400 for an id that is not a UUID, and 404 for an unknown one', async (method, path) => {
-  const { call } = await serveApi()
-  const body = method === 'PATCH' ? { name: 'x', api_key_name: 'x' } : undefined
-  for (const id of [
-    '1',
-    'check',
-    '7f0f8a3e6a0c4c599d0f0c1f6a4b2d11',
-    '%2f',
-    '%',
-    '7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d1g',
-  ]) {
-    const answer = await call(method, path + id, body)
-    expect([answer.status, answer.body], id).toEqual([400, { status: 'fail', message: 'id has to be a UUID' }])
-  }
-  for (const id of ['7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d11', '00000000-0000-0000-0000-000000000000']) {
-    const answer = await call(method, path + id, body)
-    expect([answer.status, answer.body]).toEqual([
-      404,
-      { status: 'fail', message: expect.stringMatching(/^there is no (webhook|API key) with this id$/) },
-    ])
-  }
-})
+])(
+  '%s %s<id> answers 400 for an id that is not a UUID, as observed, and 404 for an unknown one',
+  async (method, path) => {
+    const { call } = await serveApi({ profile: 'observed' })
+    const body = method === 'PATCH' ? { name: 'x', api_key_name: 'x' } : undefined
+    for (const id of [
+      '1',
+      'check',
+      '7f0f8a3e6a0c4c599d0f0c1f6a4b2d11',
+      '%2f',
+      '%',
+      '7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d1g',
+    ]) {
+      const answer = await call(method, path + id, body)
+      expect([answer.status, answer.body], id).toEqual([400, { status: 'fail', message: 'id has to be a UUID' }])
+    }
+    for (const id of ['7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d11', '00000000-0000-0000-0000-000000000000']) {
+      const answer = await call(method, path + id, body)
+      expect([answer.status, answer.body]).toEqual([
+        404,
+        { status: 'fail', message: expect.stringMatching(/^there is no (webhook|API key) with this id$/) },
+      ])
+    }
+  },
+)

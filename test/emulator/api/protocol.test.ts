@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test, vi } from 'vitest'
-import { account, aUuid, credentials, keyPair, serveApi } from './fixture.ts'
+import { account, aUuid, credentials, keyPair, serveApi } from './served-api.ts'
 
 const paths: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['/webhooks', ['GET', 'POST']],
-  [`/webhooks/${aUuid}`, ['GET', 'PATCH', 'DELETE']],
+  [`/webhooks/${aUuid}`, ['GET', 'PATCH', 'PUT', 'DELETE']],
   [`/webhooks/check/${aUuid}`, ['POST']],
   ['/api_keys', ['GET', 'POST']],
   [`/api_keys/${aUuid}`, ['PATCH', 'DELETE']],
@@ -88,7 +88,7 @@ test('every answer has exactly the content type application/json', async () => {
     await call('POST', `/webhooks/check/${id}`),
     await call('GET', '/webhooks', undefined, {}),
     await call('GET', `/webhooks/${aUuid}`),
-    await call('PUT', `/webhooks/${aUuid}`),
+    await call('PUT', '/webhooks'),
     await call('GET', '/nowhere'),
     await call('POST', '/webhooks', 'x'.repeat(70_000)),
     await call('POST', '/api_keys', undefined),
@@ -117,6 +117,7 @@ describe('a body', () => {
       for (const [method, path] of [
         ['POST', '/webhooks'],
         ['PATCH', `/webhooks/${aUuid}`],
+        ['PUT', `/webhooks/${aUuid}`],
         ['POST', '/api_keys'],
         ['PATCH', `/api_keys/${aUuid}`],
       ] as const) {

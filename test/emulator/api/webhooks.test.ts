@@ -1,12 +1,13 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Webhook } from '../../../src/emulator/workspace/webhooks.ts'
-import { answered, aUuid, serveApi, unanswered } from './fixture.ts'
+import { profiles } from '../../../src/emulator/sending/profile.ts'
+import { subscriptionFlags, type Webhook } from '../../../src/emulator/workspace/webhooks.ts'
+import { answered, aUuid, serveApi, unanswered } from './served-api.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('creating a webhook', () => {
-  test('answers 201 with the whole webhook, where omitted event flags are false', async () => {
-    const { call, workspace } = await serveApi()
+  test('answers 201 with the whole webhook, where omitted event flags are false, as observed', async () => {
+    const { call, workspace } = await serveApi({ profile: 'observed' })
     const { status, body } = await call('POST', '/webhooks', {
       name: ' my webhook ',
       url: 'https://example.org/hooks?token=x',
@@ -36,9 +37,34 @@ describe('creating a webhook', () => {
     })
   })
 
-  test.each([{}, { name: '' }, { name: '  ' }])('sets the default name for %o', async (fields) => {
-    const { webhook } = await serveApi()
-    expect(await webhook(fields)).toMatchObject({ name: 'default-name-webhook' })
+  test('needs nothing but a URL, as documented', async () => {
+    const { call } = await serveApi()
+    const { status, body } = await call('POST', '/webhooks', { url: 'https://example.org/hooks' })
+    expect(status).toBe(201)
+    const { id, ...webhook } = body.data.webhook
+    expect(id).toMatch(/^[0-9a-f]{24}$/)
+    expect(Object.fromEntries(subscriptionFlags.map((flag) => [flag, webhook[flag]]))).toEqual({
+      file_received: false,
+      encoding_started: false,
+      partial_finished: false,
+      encoding_finished: false,
+      encoding_failed: false,
+    })
+  })
+
+  test.each(profiles)('sets the default name for a blank one with the profile %s', async (profile) => {
+    const { webhook } = await serveApi({ profile })
+    for (const fields of [{}, { name: '' }, { name: '  ' }]) {
+      expect(await webhook(fields)).toMatchObject({ name: 'default-name-webhook' })
+    }
+  })
+
+  test('keeps a name of any length as it is, as documented', async () => {
+    const { call, webhook } = await serveApi()
+    const name = ` ${'x'.repeat(1_000)} `
+    const { id } = await webhook({ name })
+    await call('PATCH', `/webhooks/${id}`, { name: `${name}y` })
+    expect((await call('GET', `/webhooks/${id}`)).body.data.webhook.name).toBe(`${name}y`)
   })
 
   test('accepts a form', async () => {
@@ -58,8 +84,14 @@ describe('creating a webhook', () => {
     })
   })
 
-  test('counts a name in characters, not in UTF-16 code units', async () => {
+  test('keeps a URL of any length, because no limit is documented or was observed', async () => {
     const { webhook } = await serveApi()
+    const url = `https://example.org/hooks?token=${'x'.repeat(10_000)}`
+    expect(await webhook({ url })).toMatchObject({ url })
+  })
+
+  test('counts a name in characters, not in UTF-16 code units, as observed', async () => {
+    const { webhook } = await serveApi({ profile: 'observed' })
     expect(await webhook({ name: '🎬'.repeat(100) })).toMatchObject({ name: '🎬'.repeat(100) })
   })
 
@@ -78,19 +110,35 @@ describe('creating a webhook', () => {
 })
 
 describe('a webhook', () => {
-  test('can be read', async () => {
-    const { call, webhook } = await serveApi()
+  test.each(profiles)('can be read with the profile %s', async (profile) => {
+    const { call, webhook } = await serveApi({ profile })
     const created = await webhook()
-    const { status, body } = await call('GET', `/webhooks/${created.id.toUpperCase()}`)
+    const { status, body } = await call('GET', `/webhooks/${created.id}`)
     expect(status).toBe(200)
     expect(body).toEqual({ status: 'success', data: { webhook: created } })
   })
 
-  test('changes only the fields of the patch', async () => {
+  test('is found by its UUID in capitals, as observed', async () => {
+    const { call, webhook } = await serveApi({ profile: 'observed' })
+    const { id } = await webhook()
+    expect((await call('GET', `/webhooks/${id.toUpperCase()}`)).body.data.webhook.id).toBe(id)
+  })
+
+  test('is not found by any other id, whatever its form', async () => {
+    const { call } = await serveApi()
+    for (const id of ['1', 'check', '%2f', '%', aUuid, 'é']) {
+      for (const method of ['GET', 'DELETE']) {
+        const { status, body } = await call(method, `/webhooks/${id}`)
+        expect([status, body.message], id).toEqual([404, 'there is no webhook with this id'])
+      }
+    }
+  })
+
+  test.each(['PATCH', 'PUT'])('changes only the fields of a %s', async (method) => {
     const { call, webhook, pass } = await serveApi()
     const created = await webhook({ name: 'before' })
     pass(1.5)
-    const { status, body } = await call('PATCH', `/webhooks/${created.id}`, { name: 'after', file_received: true })
+    const { status, body } = await call(method, `/webhooks/${created.id}`, { name: 'after', file_received: true })
     expect(status).toBe(200)
     expect(body).toEqual({ status: 'success', message: 'the webhook was updated' })
     expect((await call('GET', `/webhooks/${created.id}`)).body.data.webhook).toEqual({
@@ -190,6 +238,7 @@ describe('a test delivery', () => {
 
   test('is not made for an unknown webhook', async () => {
     const { call } = await serveApi({
+      profile: 'observed',
       check: () => {
         throw new Error('made all the same')
       },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { serveWebhook } from '../../support/serve.ts'
 import { ask } from '../ask.ts'
-import { answering, api, emulate, receive, serve, subscribe } from '../fixture.ts'
+import { answering, api, emulate, receive, subscribe } from '../started-emulator.ts'
 
 const json = { 'content-type': 'application/json' }
 const chunked = { 'transfer-encoding': 'chunked' }
@@ -54,7 +55,7 @@ describe('POST /emulator/media', () => {
 
   test('is answered 503 while too many events are unfinished', async () => {
     const emulator = await emulate({ maxWaiting: 1 })
-    await subscribe(emulator, await serve(() => {}), ['file_received'])
+    await subscribe(emulator, await serveWebhook(() => {}), ['file_received'])
     emulator.addMedia()
     const rejected = await ask(`${emulator.url}/emulator/media`, { method: 'POST' })
     expect(rejected).toMatchObject({ status: 503, headers: { 'retry-after': '1' }, body: { status: 'error' } })
@@ -76,8 +77,8 @@ describe('the lists', () => {
 
   test('of sendings can be filtered by webhook, media and state', async () => {
     const emulator = await emulate({ profile: 'observed' })
-    const good = await subscribe(emulator, await serve(answering(200)), ['file_received', 'encoding_finished'])
-    const bad = await subscribe(emulator, await serve(answering(500)), ['file_received'])
+    const good = await subscribe(emulator, await serveWebhook(answering(200)), ['file_received', 'encoding_finished'])
+    const bad = await subscribe(emulator, await serveWebhook(answering(500)), ['file_received'])
     const [one, other] = [emulator.addMedia(), emulator.addMedia()]
     await emulator.settled()
     const total = async (query: string) => (await ask(`${emulator.url}/emulator/sendings?${query}`)).body.total
@@ -102,7 +103,7 @@ describe('the lists', () => {
 describe('a sending', () => {
   test('shows the request, answer, duration and failure of each delivery', async () => {
     const emulator = await emulate()
-    const { id: webhookId } = await subscribe(emulator, await serve(answering(503, 200)), ['file_received'])
+    const { id: webhookId } = await subscribe(emulator, await serveWebhook(answering(503, 200)), ['file_received'])
     emulator.addMedia()
     await emulator.settled()
     const id = emulator.sendings()[0]?.id
@@ -150,7 +151,7 @@ describe('a sending', () => {
 
   test('cannot be repeated when its webhook was deleted', async () => {
     const emulator = await emulate()
-    const webhook = await subscribe(emulator, await serve(answering(200)), ['file_received'])
+    const webhook = await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
     emulator.addMedia()
     await emulator.settled()
     await api(emulator, 'DELETE', `/webhooks/${webhook.id}`)
@@ -165,7 +166,7 @@ describe('a sending', () => {
 describe('the behaviour of a webhook', () => {
   test('can be set and read, and is deleted with the webhook', async () => {
     const emulator = await emulate()
-    const { id } = await subscribe(emulator, await serve(answering(200)), ['file_received'])
+    const { id } = await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
     const url = `${emulator.url}/emulator/webhooks/${id}/behaviour`
     const behaviour = { format: 'envelope', fault: 'duplicate', sign: { scheme: 'url-token', secret: 't' } }
     expect(await ask(url)).toMatchObject({ status: 200, body: { behaviour: {} } })
@@ -253,7 +254,7 @@ describe('bad input', () => {
     [404, 'GET', '/nothing', {}, 'there is nothing at /emulator/nothing'],
   ])('is answered %d: %s %s %j', async (status, method, path, question, message) => {
     const emulator = await emulate()
-    const { id } = await subscribe(emulator, await serve(answering(200)), ['file_received'])
+    const { id } = await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
     emulator.addMedia()
     const { body } = await ask(`${emulator.url}/emulator/sendings`)
     const at = path.replace(':webhook', id).replace(':sending', body.sendings[0].id)

@@ -5,8 +5,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { changeStream } from '../../../src/emulator/control/events.ts'
 import { type ListeningServer, listen } from '../../../src/emulator/http/server.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
+import { serveWebhook } from '../../support/serve.ts'
 import { ask } from '../ask.ts'
-import { answering, emulate, serve, subscribe } from '../fixture.ts'
+import { answering, emulate, subscribe } from '../started-emulator.ts'
 
 /** Reads a stream of events as it arrives. */
 async function follow(url: string) {
@@ -33,7 +34,7 @@ describe('GET /emulator/events', () => {
     const emulator = await emulate()
     const stream = await follow(`${emulator.url}/emulator/events`)
     expect(stream.headers['content-type']).toBe('text/event-stream')
-    const { id } = await subscribe(emulator, await serve(answering(200)))
+    const { id } = await subscribe(emulator, await serveWebhook(answering(200)))
     await expect.poll(stream.messages).toEqual([['webhooks']])
     emulator.behave(id, { format: 'envelope' })
     await expect.poll(stream.messages).toEqual([['webhooks'], ['webhooks']])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ask } from '../ask.ts'
-import { emulate } from '../fixture.ts'
+import { emulate } from '../started-emulator.ts'
 
 test.each([
   ['the page', '/', 200],

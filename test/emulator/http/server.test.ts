@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { reachableAt } from '../../reachable-at.ts'
-import { emulate } from '../fixture.ts'
+import { reachableAt } from '../../support/reachable-at.ts'
+import { emulate } from '../started-emulator.ts'
 
 test('The emulator listens on 127.0.0.1 only', async () => {
   const { url } = await emulate()

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { describeInBrowser, openPage, tabTo } from '../../page/browser.ts'
-import { answering, emulate, serve } from '../fixture.ts'
+import { describeInBrowser, openPage, tabTo } from '../../support/browser.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, emulate } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 describeInBrowser('the keyboard alone', () => {
@@ -14,7 +15,7 @@ describeInBrowser('the keyboard alone', () => {
     await page.reload()
     await page.getByText('● live').waitFor()
     await tabTo(page, page.locator('#new-webhook').getByRole('textbox', { name: 'URL' }))
-    await page.keyboard.type(await serve(answering(200)))
+    await page.keyboard.type(await serveWebhook(answering(200)))
     await page.keyboard.press('Tab')
     await page.keyboard.type('Mine')
     await page.keyboard.press('Enter')
@@ -35,7 +36,7 @@ describeInBrowser('the keyboard alone', () => {
   test('keeps the focus and open details while deliveries arrive', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
-    await createWebhook(page, await serve(answering(200)))
+    await createWebhook(page, await serveWebhook(answering(200)))
     await uploadMedia(page)
     await rows(page).nth(4).getByText('acknowledged').waitFor()
     await page.locator('#credentials summary').click()
@@ -57,7 +58,7 @@ describeInBrowser('on a phone', () => {
     expect(await width()).toBe(360)
 
     const long = 'x'.repeat(100)
-    const card = await createWebhook(page, `${await serve(answering(500))}?${long}`, long)
+    const card = await createWebhook(page, `${await serveWebhook(answering(500))}?${long}`, long)
     await uploadMedia(page, `${long}.mp4`)
     await rows(page).first().getByRole('link').click()
     await page.locator('.delivery').first().waitFor()
@@ -78,7 +79,7 @@ describeInBrowser('without a script', () => {
     await form.getByRole('button').click()
     await form.getByRole('alert').waitFor()
     expect(await form.getByLabel('Name').inputValue()).toBe('Mine')
-    await form.getByRole('textbox', { name: 'URL' }).fill(await serve(answering(200)))
+    await form.getByRole('textbox', { name: 'URL' }).fill(await serveWebhook(answering(200)))
     await form.getByRole('button').click()
     await page.getByText('The webhook was created').waitFor()
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { accessibilityFaults, describeInBrowser, openPage } from '../../page/browser.ts'
-import { answering, emulate, serve } from '../fixture.ts'
+import { accessibilityFaults, describeInBrowser, openPage } from '../../support/browser.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, emulate } from '../started-emulator.ts'
 import { createWebhook, rows, uploadMedia } from './steps.ts'
 
 describeInBrowser('accessibility', () => {
@@ -8,7 +9,7 @@ describeInBrowser('accessibility', () => {
     const emulator = await emulate()
     const page = await openPage(emulator, { colorScheme })
     expect(await accessibilityFaults(page)).toEqual([])
-    await createWebhook(page, await serve(answering(500, 200)))
+    await createWebhook(page, await serveWebhook(answering(500, 200)))
     await uploadMedia(page)
     await rows(page).first().getByRole('link').click()
     await page.locator('.delivery').first().waitFor()

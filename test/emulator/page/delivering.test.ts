@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { describeInBrowser, openPage } from '../../page/browser.ts'
-import { answering, emulate, receive, serve } from '../fixture.ts'
+import { describeInBrowser, openPage } from '../../support/browser.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, emulate, receive } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 const types = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
@@ -46,7 +47,7 @@ describeInBrowser('a sending', () => {
     const emulator = await emulate({ timeScale: 0.02 })
     const page = await openPage(emulator)
     const statuses = [503, 500]
-    const receiver = await serve((request, response) => {
+    const receiver = await serveWebhook((request, response) => {
       request.resume()
       response.writeHead(statuses.shift() ?? 200).end('says the receiver')
     })
@@ -111,8 +112,8 @@ describeInBrowser('the deliveries', () => {
   test('can be filtered by state and by webhook, and the filter stays', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
-    await createWebhook(page, await serve(answering(200)), 'Good')
-    await createWebhook(page, await serve(answering(500)), 'Bad')
+    await createWebhook(page, await serveWebhook(answering(200)), 'Good')
+    await createWebhook(page, await serveWebhook(answering(500)), 'Bad')
     await uploadMedia(page)
     await rows(page).filter({ hasText: 'failed' }).nth(4).waitFor()
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { answering, api, emulate, serve, subscribe } from '../fixture.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, api, emulate, subscribe } from '../started-emulator.ts'
 
 /** Sends a form of the page, without following the redirect. */
 const send = (url: string, form: Record<string, string>) =>
@@ -9,7 +10,7 @@ const read = async (url: string): Promise<string> => (await fetch(url)).text()
 
 test('the page has no inline script, style or handler, as its policy requires', async () => {
   const emulator = await emulate()
-  await subscribe(emulator, await serve(answering(200)))
+  await subscribe(emulator, await serveWebhook(answering(200)))
   emulator.addMedia()
   await emulator.settled()
   const [sending] = emulator.sendings()
@@ -127,7 +128,7 @@ test('the secrets that were given are not on the page, and the generated ones ar
 
 test('the filter of the deliveries names every webhook, and the deleted one that it shows', async () => {
   const emulator = await emulate()
-  const url = await serve(answering(200))
+  const url = await serveWebhook(answering(200))
   for (let index = 0; index < 120; index++) await subscribe(emulator, url, ['encoding_failed'])
   const { id } = await subscribe(emulator, url, ['file_received'])
   emulator.addMedia()

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../../src/client/index.ts'
-import { describeInBrowser, openPage } from '../../page/browser.ts'
-import { answering, emulate, receive, serve } from '../fixture.ts'
+import { describeInBrowser, openPage } from '../../support/browser.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, emulate, receive } from '../started-emulator.ts'
 import { cardOf, createWebhook, uploadMedia } from './steps.ts'
 
 describeInBrowser('a webhook', () => {
@@ -51,7 +52,7 @@ describeInBrowser('a webhook', () => {
   test('can be checked, and shows whether the check succeeded', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
-    const card = await createWebhook(page, await serve(answering(503, 200)))
+    const card = await createWebhook(page, await serveWebhook(answering(503, 200)))
     await card.getByRole('button', { name: 'Check' }).click()
     await card.getByRole('alert').getByText('the test delivery failed: answered 503').waitFor()
     await card.getByRole('button', { name: 'Check' }).click()

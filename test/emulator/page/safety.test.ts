@@ -2,8 +2,9 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { createClient } from '../../../src/client/index.ts'
 import type { Emulator } from '../../../src/emulator/index.ts'
-import { describeInBrowser, openOther, openPage } from '../../page/browser.ts'
-import { answering, emulate, serve } from '../fixture.ts'
+import { describeInBrowser, openOther, openPage } from '../../support/browser.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { answering, emulate } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows } from './steps.ts'
 
 const markup = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -13,7 +14,7 @@ describeInBrowser('markup in user input', () => {
   test('is shown as text everywhere', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
-    const url = `${await serve(answering(200))}?${markup}`
+    const url = `${await serveWebhook(answering(200))}?${markup}`
     const card = await createWebhook(page, url, markup)
     emulator.addMedia({ title: markup })
     await emulator.settled()
@@ -32,7 +33,7 @@ describeInBrowser('markup in user input', () => {
   test('in the address is shown as text or ignored', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
-    await createWebhook(page, await serve(answering(200)))
+    await createWebhook(page, await serveWebhook(answering(200)))
     emulator.addMedia()
     await emulator.settled()
     const query = ['state', 'webhook', 'sending', 'deliveries', 'notice'].map(
@@ -52,7 +53,7 @@ async function openForeign() {
     <form method="post" action="${emulator.url}/page/webhooks">
       <input name="url" value="http://127.0.0.1:9/"><input name="encoding_finished" value="on"><button>Forge</button>
     </form>`
-  const url = await serve((_, response) => response.setHeader('content-type', 'text/html').end(html))
+  const url = await serveWebhook((_, response) => response.setHeader('content-type', 'text/html').end(html))
   return { emulator, foreign: await openOther(url), webhooks: () => webhooksOf(emulator) }
 }
 

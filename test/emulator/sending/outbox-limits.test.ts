@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
-import { longestComputing } from '../../own-time.ts'
-import { listen, listenAndAnswer, outboxWith, payloadOf, refusingUrl, timers } from './fixture.ts'
+import { longestComputing } from '../../support/own-time.ts'
+import { listen, listenAndAnswer, outboxWith, payloadOf, refusingUrl, timers } from './targets.ts'
 
 describe('a closed outbox', () => {
   test('gives up every unfinished sending and leaves no timer', async () => {
@@ -35,13 +35,13 @@ describe('a closed outbox', () => {
       received += 1
       if (received === 1) request.resume().on('end', () => response.end())
     })
-    const acknowledged = vi.fn()
-    const outbox = outboxWith({ acknowledged })
+    const triggered = vi.fn()
+    const outbox = outboxWith({ profile: 'observed', triggered })
     const { id } = outbox.send({ id: 'w1', url }, payloadOf('m1'), { fault: 'duplicate' })
     await expect.poll(() => received).toBe(2)
     await outbox.close()
     expect(outbox.get(id)).toMatchObject({ state: 'acknowledged', deliveries: [{ answer: { status: 200 } }] })
-    expect(acknowledged).toHaveBeenCalledOnce()
+    expect(triggered).toHaveBeenCalledOnce()
   })
 
   test('resolves pending calls of idle', async () => {
@@ -141,4 +141,4 @@ test('ten thousand events at once do not block the process', async () => {
   await outbox.idle()
   expect(outbox.list().every(({ state }) => state === 'acknowledged')).toBe(true)
   expect(longest()).toBeLessThan(1_000)
-}, 180_000)
+})

@@ -2,8 +2,8 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import type { Sending } from '../../../src/emulator/sending/sending.ts'
 import { Changes } from '../../../src/emulator/shared/changes.ts'
-import { ownTime } from '../../own-time.ts'
-import { listen, listenAndAnswer, mediaIdOf, outboxWith, outcomesOf, payloadOf, refusingUrl } from './fixture.ts'
+import { ownTime } from '../../support/own-time.ts'
+import { listen, listenAndAnswer, mediaIdOf, outboxWith, outcomesOf, payloadOf, refusingUrl } from './targets.ts'
 
 describe('a sending', () => {
   test('can be followed from its beginning to its end', async () => {
@@ -46,13 +46,25 @@ describe('a sending', () => {
     ])
   })
 
-  test('reports that it was acknowledged, and no other end', async () => {
-    const acknowledged: Sending[] = []
-    const outbox = outboxWith({ acknowledged: (sending) => acknowledged.push(sending) })
+  test('triggers its webhook when it begins, as documented', async () => {
+    const triggered: Sending[] = []
+    const outbox = outboxWith({ triggered: (sending) => triggered.push(sending) })
     const sent = outbox.send({ id: 'w1', url: (await listenAndAnswer(500, 200)).url }, payloadOf('m1'))
-    const failed = outbox.send({ id: 'w2', url: (await listenAndAnswer(500)).url }, payloadOf('m1'))
+    const failing = outbox.send({ id: 'w2', url: (await listenAndAnswer(500)).url }, payloadOf('m1'))
+    outbox.send({ id: 'w3', url: await refusingUrl() }, payloadOf('m1'), { fault: 'drop' })
+    expect(triggered).toEqual([sent, failing])
     await outbox.idle()
-    expect(acknowledged).toEqual([outbox.get(sent.id)])
+    expect(triggered).toHaveLength(2)
+  })
+
+  test('triggers its webhook when it was acknowledged, as observed', async () => {
+    const triggered: Sending[] = []
+    const outbox = outboxWith({ profile: 'observed', triggered: (sending) => triggered.push(sending) })
+    const sent = outbox.send({ id: 'w1', url: (await listenAndAnswer(200)).url }, payloadOf('m1'))
+    const failed = outbox.send({ id: 'w2', url: (await listenAndAnswer(500)).url }, payloadOf('m1'))
+    expect(triggered).toEqual([])
+    await outbox.idle()
+    expect(triggered).toEqual([outbox.get(sent.id)])
     expect(outbox.get(failed.id)?.state).toBe('failed')
   })
 
@@ -254,8 +266,8 @@ describe('the fault', () => {
 describe('the test delivery', () => {
   test('is made once, signed and in the format of the webhook, without its fault', async () => {
     const { url, received } = await listenAndAnswer(200)
-    const acknowledged: Sending[] = []
-    const outbox = outboxWith({ acknowledged: (sending) => acknowledged.push(sending) })
+    const triggered: string[] = []
+    const outbox = outboxWith({ triggered: ({ id }) => triggered.push(id) })
     const sending = await outbox.check({ id: 'w1', url }, payloadOf('m1'), {
       format: 'envelope',
       sign: { scheme: 'header-token', secret: 'geheim', header: 'x-token' },
@@ -266,21 +278,35 @@ describe('the test delivery', () => {
     expect(received.map(({ request, body }) => [request.headers['x-token'], JSON.parse(body).data.videoId])).toEqual([
       ['geheim', 'm1'],
     ])
-    expect(acknowledged).toEqual([sending])
+    expect(triggered).toEqual([sending.id])
     expect(outbox.list()).toEqual([sending])
   })
 
-  test.each([201, 204, 302, 404, 503])('fails with %d and is not retried', async (status) => {
+  test.each([
+    ['documented', 302],
+    ['documented', 404],
+    ['documented', 503],
+    ['observed', 201],
+    ['observed', 204],
+    ['observed', 302],
+    ['observed', 404],
+    ['observed', 503],
+  ] as const)('with the profile %s fails with %d and is not retried', async (profile, status) => {
     const { url, received } = await listenAndAnswer(status)
-    const { state, deliveries } = await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))
+    const { state, deliveries } = await outboxWith({ profile }).check({ id: 'w1', url }, payloadOf('m1'))
     expect(state).toBe('failed')
     expect(deliveries).toMatchObject([{ answer: { status }, failure: { reason: 'status' } }])
     expect(received).toHaveLength(1)
   })
 
-  test('explains why another 2xx status fails', async () => {
+  test.each([201, 204])('is acknowledged by %d, as documented', async (status) => {
+    const { url } = await listenAndAnswer(status)
+    expect((await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))).state).toBe('acknowledged')
+  })
+
+  test('explains why another 2xx status fails, as observed', async () => {
     const { url } = await listenAndAnswer(202)
-    const { deliveries } = await outboxWith().check({ id: 'w1', url }, payloadOf('m1'))
+    const { deliveries } = await outboxWith({ profile: 'observed' }).check({ id: 'w1', url }, payloadOf('m1'))
     expect(deliveries[0]?.failure?.message).toBe('answered 202: a test delivery needs exactly 200')
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createSender } from '../../../src/emulator/sending/sender.ts'
-import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './fixture.ts'
+import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './targets.ts'
 
 // Pauses take 30 ms instead of 3 s.
 const sender = createSender({ timeScale: 0.01 })

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../../adapters/node.ts'
 import { type SigningOptions, verifierFor } from '../../../src/emulator/sending/signing.ts'
 import { createReceiver, type MediaEvent } from '../../../src/index.ts'
-import { silent, smallInbox } from '../../receiver/fixture.ts'
-import { listen, listenAndAnswer, outboxWith, outcomesOf, payloadOf } from './fixture.ts'
+import { smallInbox } from '../../receiver/listening-receiver.ts'
+import { silent } from '../../support/silent.ts'
+import { listen, listenAndAnswer, outboxWith, outcomesOf, payloadOf } from './targets.ts'
 
 const secret = 'geheim-5e1d/+?&='
 const schemes: readonly SigningOptions[] = [

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { profiles } from '../../../src/emulator/sending/profile.ts'
-import { listen, outboxWith, outcomesOf, payloadOf } from './fixture.ts'
+import { listen, outboxWith, outcomesOf, payloadOf } from './targets.ts'
 
 // Connections and answers are real. Only the time limits run by an injected clock.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Turns } from '../../../src/emulator/sending/turns.ts'
-import { computingTime } from '../../own-time.ts'
+import { computingTime } from '../../support/own-time.ts'
 
 const { signal } = new AbortController()
 /** Lets every caller continue that has its turn. */

@@ -3,8 +3,8 @@ import { nodeHandler } from '../../../adapters/node.ts'
 import { createSender } from '../../../src/emulator/sending/sender.ts'
 import { createReceiver, hmacSignature } from '../../../src/index.ts'
 import { signWithHmac } from '../../../src/testing/index.ts'
-import { silent } from '../../receiver/fixture.ts'
-import { listen, listenAndAnswer, listenTcp, outcomeOf, refusingUrl } from './fixture.ts'
+import { silent } from '../../support/silent.ts'
+import { listen, listenAndAnswer, listenTcp, outcomeOf, refusingUrl } from './targets.ts'
 
 const sender = createSender({ timeScale: 0.001 })
 const body = '{"title":"映画","media_id":"m1"}'

@@ -1,5 +1,5 @@
 // Fills a workspace with secrets, drops them, and prints which of them a snapshot of its own heap still holds.
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { getHeapSnapshot } from 'node:v8'
@@ -17,7 +17,12 @@ function fill(): Workspace {
   const account = { publicKey: 'public', secretKey: random(), accessToken: random() }
   secrets.set(sha256(account.secretKey), 'the secret key of the account')
   secrets.set(sha256(account.accessToken), 'the access token')
-  const workspace = new Workspace({ clock: systemClock, changes: new Changes(), credentials: account })
+  const workspace = new Workspace({
+    clock: systemClock,
+    newId: randomUUID,
+    changes: new Changes(),
+    credentials: account,
+  })
   for (let index = 0; index < 20; index++) {
     const { public_key, secret } = workspace.apiKeys.create({ name: `key ${index}`, ttl: 60, type: 'full_access' })
     workspace.authenticateKeyPair(public_key, secret)
