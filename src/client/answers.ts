@@ -25,7 +25,7 @@ export const flag = optional(z.boolean())
 /** A text without which the answer is bad. */
 export const requiredText = z.string().min(1)
 
-/** A whole number. The service sends some of them as text. */
+/** A whole number. The running service was observed to send some of them as text. */
 export const wholeNumber = optional(z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]))
 
 /** An object whose field names are snake_case on the wire and camelCase in the result. */

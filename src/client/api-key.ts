@@ -1,4 +1,7 @@
-/** The permissions of an API key. A key with `only_upload` cannot call the API of this client: it gets `forbidden`. */
+/**
+ * The permissions of an API key. The two words are documented, and what they permit is not. Observed: a key with
+ * `only_upload` cannot call the API of this client. It gets `forbidden`.
+ */
 export type ApiKeyType = 'full_access' | 'only_upload'
 
 /** An API key, as the service describes it. Timestamps are the exact text that the service sent. */
@@ -12,11 +15,11 @@ export interface ApiKey {
   readonly secret?: string | undefined
   /** A shortened form of the secret, to tell keys apart. */
   readonly truncatedSecret?: string | undefined
-  /** The lifetime of the key, in seconds. */
+  /** The lifetime of the key, in seconds. A number, also if the service sends text, as was observed. */
   readonly ttl?: number | undefined
   /** The permissions of the key. The service can know more types. */
   readonly type?: ApiKeyType | (string & {}) | undefined
-  /** A word of the service, passed on as it is. */
+  /** A word of the service, passed on as it is. Observed, and not documented. */
   readonly status?: string | undefined
   /** The time of its creation. */
   readonly createdAt?: string | undefined
@@ -24,7 +27,7 @@ export interface ApiKey {
   readonly updatedAt?: string | undefined
   /** The time at which it expires. */
   readonly expiredAt?: string | undefined
-  /** The time of its last use. */
+  /** The time of its last use. Observed, and not documented. */
   readonly lastRequestedAt?: string | undefined
 }
 
@@ -33,9 +36,9 @@ export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
 
-/** The parameters of `client.apiKey.create`. */
+/** The parameters of `client.apiKey.create`. Their names on the wire are not documented: they are those observed. */
 export interface CreateApiKeyParams {
-  /** 1 to 100 characters. */
+  /** Any text that is not blank. Observed: it may have 100 characters. */
   readonly apiKeyName: string
   /** The lifetime of the key in seconds, 1 to 2,147,483,647. The service chooses one if it is left out. */
   readonly ttl?: number | undefined
@@ -45,7 +48,7 @@ export interface CreateApiKeyParams {
 
 /** The parameters of `client.apiKey.update`. */
 export interface UpdateApiKeyParams {
-  /** The new name, 1 to 100 characters. */
+  /** The new name. Any text that is not blank. Observed: it may have 100 characters. */
   readonly apiKeyName: string
 }
 
@@ -63,6 +66,6 @@ export interface ListAllApiKeysParams {
 export interface ListApiKeysParams extends ListAllApiKeysParams {
   /** The number of keys to skip. */
   readonly offset?: number | undefined
-  /** The size of the page, 1 to 100. */
+  /** The size of the page, 1 or more. Its maximum is not documented. Observed: 100. */
   readonly limit?: number | undefined
 }

@@ -27,7 +27,7 @@ export interface ApiKeys {
   listAll(params?: ListAllApiKeysParams, options?: CallOptions): AsyncGenerator<ApiKey, void, undefined>
   /** Renames an API key. */
   update(id: string, params: UpdateApiKeyParams, options?: CallOptions): Promise<answers.Done>
-  /** Deletes an API key for good. */
+  /** Deletes an API key permanently. */
   delete(id: string, options?: CallOptions): Promise<answers.Done>
 }
 
@@ -48,17 +48,15 @@ const fields = {
 const apiKey = answers.record(fields)
 const createdApiKey = answers.record({ ...fields, secret: answers.requiredText })
 
-const ttl = wholeNumber(1, 2_147_483_647)
-
 const endpoints = {
   create: {
     name: 'apiKey.create',
     method: 'POST',
     path: '/api/api_keys',
-    // The running service expects the ttl as text.
+    // The ttl is a number, as documented, although the running service was observed to write it as text.
     params: params({
       apiKeyName: name,
-      ttl: ttl.transform(String).optional(),
+      ttl: wholeNumber(1, 2_147_483_647).optional(),
       type: oneOf('full_access', 'only_upload').optional(),
     }),
     answer: answers.answerWith({ apiKey: createdApiKey }),

@@ -1,4 +1,4 @@
-/** The largest page that the service returns. */
+/** The largest page of webhooks. That of API keys is not documented, and was observed to be the same. */
 const pageSize = 100
 
 /** One page of a list. */

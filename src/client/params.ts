@@ -9,22 +9,24 @@ const text = z.string({ error: 'has to be text' })
 
 export const flag = z.boolean({ error: 'has to be true or false' })
 
-export const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+export const wholeNumber = (min: number, max?: number) =>
   z
-    .int({ error: `has to be a whole number from ${min} to ${max}` })
+    .int({
+      error: `has to be a whole number ${max === undefined ? `that is at least ${min}` : `from ${min} to ${max}`}`,
+    })
     .min(min)
-    .max(max)
+    .max(max ?? Number.MAX_SAFE_INTEGER)
 
 export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
   z.enum(words, { error: `has to be one of ${words.join(', ')}` })
 
-const nameFault = { error: 'has to be 1 to 100 characters' }
+const nameFault = { error: 'has to be text that is not blank' }
 
-/** A name, trimmed as the service trims it: otherwise a search for the name would not find it. */
-export const name = z
-  .string(nameFault)
-  .trim()
-  .refine((value) => value !== '' && [...value].length <= 100, nameFault)
+/**
+ * A name of any length, without the white space around it. The running service was observed to remove it, and a search for
+ * the name would otherwise find nothing.
+ */
+export const name = z.string(nameFault).trim().min(1, nameFault)
 
 const urlFault = { error: 'has to be an http or https URL' }
 
@@ -42,7 +44,7 @@ export const id = z
 export const paging = {
   search: text.optional(),
   offset: wholeNumber(0).optional(),
-  limit: wholeNumber(1, 100).optional(),
+  limit: wholeNumber(1).optional(),
   orderBy: oneOf('asc', 'desc').optional(),
 }
 

@@ -13,7 +13,7 @@ export interface Registration {
   /** The public URL of the receiver, with its token if it has one. */
   readonly url: string
   /**
-   * The name of the webhook, 1 to 100 characters. With a name, the webhook is found again after its URL has changed. Two
+   * The name of the webhook, which is not blank. With a name, the webhook is found again after its URL has changed. Two
    * deployments in one workspace must not share a name: a webhook that is found by its URL is not renamed if another one
    * has the name already. The service chooses a name if it is left out.
    */
@@ -98,7 +98,7 @@ function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
   throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client from createClient()')
 }
 
-/** @throws WebhookError `invalid_option` if nothing is handled, because the service rejects a webhook without events */
+/** @throws WebhookError `invalid_option` if nothing is handled, because a webhook without events would receive nothing */
 function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<keyof Subscriptions, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(

@@ -25,15 +25,21 @@ export interface Webhook extends Subscriptions {
   readonly createdAt?: string | undefined
   /** The time of its last change. */
   readonly updatedAt?: string | undefined
-  /** The time at which an event was last sent to it. */
+  /**
+   * The time of its last trigger, as documented. In the running service it was observed to be that of the last delivery that
+   * was acknowledged.
+   */
   readonly lastTriggeredAt?: string | undefined
 }
 
-/** The parameters of `client.webhook.create`. At least one event type must be `true`. */
+/**
+ * The parameters of `client.webhook.create`. The value of an event type that is left out is not documented. Observed: it is
+ * `false`, and at least one must be `true`.
+ */
 export interface CreateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url: string
-  /** 1 to 100 characters. The service chooses a name if it is left out. */
+  /** Any text that is not blank. The service chooses a name if it is left out. Observed: it may have 100 characters. */
   readonly name?: string | undefined
 }
 
@@ -41,7 +47,7 @@ export interface CreateWebhookParams extends Subscriptions {
 export interface UpdateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url?: string | undefined
-  /** 1 to 100 characters. */
+  /** Any text that is not blank. Observed: it may have 100 characters. */
   readonly name?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import * as answers from './answers.ts'
 import type { Call, CallOptions } from './call.ts'
 import { everyItem } from './pages.ts'
-import { flag, httpUrl, name, oneOf, paging, params } from './params.ts'
+import { flag, httpUrl, name, oneOf, paging, params, wholeNumber } from './params.ts'
 import type {
   CreateWebhookParams,
   ListAllWebhooksParams,
@@ -12,7 +12,7 @@ import type {
 
 /** The webhooks of the workspace. Each method rejects with an {@link ApiError}. */
 export interface Webhooks {
-  /** Creates a webhook. The service rejects a webhook without event types. */
+  /** Creates a webhook. The running service was observed to reject a webhook without event types; this is not documented. */
   create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
   /** Returns a webhook. */
   get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
@@ -25,12 +25,13 @@ export interface Webhooks {
   listAll(params?: ListAllWebhooksParams, options?: CallOptions): AsyncGenerator<Webhook, void, undefined>
   /** Changes the given fields of a webhook, at least one. */
   update(id: string, params: UpdateWebhookParams, options?: CallOptions): Promise<answers.Done>
-  /** Deletes a webhook for good. */
+  /** Deletes a webhook permanently. */
   delete(id: string, options?: CallOptions): Promise<answers.Done>
   /**
-   * Makes the service send a test delivery to the webhook's URL. The call rejects unless the receiver answers 200 within
-   * 1 s. The status of the error can be your receiver's: `unauthorized` can mean that your receiver answered 401. A check
-   * is never repeated.
+   * Makes the service send a test delivery to the webhook's URL. A check is never repeated.
+   *
+   * Observed, and not documented: the call rejects unless the receiver answers 200 within 1 s. The status of the error can
+   * be your receiver's: `unauthorized` can mean that your receiver answered 401.
    */
   check(id: string, options?: CallOptions): Promise<answers.Done>
 }
@@ -75,7 +76,12 @@ const endpoints = {
     name: 'webhook.list',
     method: 'GET',
     path: '/api/webhooks',
-    params: params({ ...paging, sortBy: oneOf('created_at', 'url', 'name').optional(), ...flags }),
+    params: params({
+      ...paging,
+      limit: wholeNumber(1, 100).optional(),
+      sortBy: oneOf('created_at', 'url', 'name').optional(),
+      ...flags,
+    }),
     answer: answers.answerWith({ webhooks: answers.list(webhook), total: answers.wholeNumber }),
   },
   update: {

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { pauseFor } from '../../src/client/call.ts'
 import { createClient } from '../../src/client/index.ts'
-import { after, failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './fixture.ts'
+import { failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './scripted-service.ts'
 
 describe('A call times out', () => {
   test.each([
@@ -104,7 +104,7 @@ describe('A signal', () => {
 test('A call leaves neither a timer nor a listener behind', async () => {
   const { baseUrl } = await serve({ status: 429, headers: { 'retry-after': '0' } }, oneWebhook())
   const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')]
-  after(() => vi.restoreAllMocks())
+  onTestFinished(() => void vi.restoreAllMocks())
   const { signal } = new AbortController()
   const timeoutMs = 59_999
   await createClient(keyPair, { baseUrl, timeoutMs }).webhook.get('w1', { signal })

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { failureOf, oneWebhook, patientClient, type Said, serve } from './fixture.ts'
+import { failureOf, oneWebhook, patientClient, type Said, serve } from './scripted-service.ts'
 
 const apiKey = {
   id: 'k1',

@@ -1,13 +1,14 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { keyPair, oneWebhook, serve } from './fixture.ts'
+import { untyped } from '../support/untyped.ts'
+import { keyPair, oneWebhook, serve } from './scripted-service.ts'
 
 const invalid = (message: RegExp) =>
   expect.objectContaining({ name: 'WebhookError', code: 'invalid_option', message: expect.stringMatching(message) })
 
 const baseUrl = 'https://api.example.com'
-const build = (credentials: unknown, options: unknown) => () => createClient(credentials as never, options as never)
+const build = (credentials: unknown, options: unknown) => () => createClient(untyped(credentials), untyped(options))
 
 describe('createClient throws invalid_option', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Scripted, serve } from './fixture.ts'
+import { type Scripted, serve } from './scripted-service.ts'
 
 interface Item {
   id: string

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/index.ts'
-import { cut, failureOf, hang, keyPair, oneWebhook, patientClient, type Scripted, serve } from './fixture.ts'
+import { cut, failureOf, hang, keyPair, oneWebhook, patientClient, type Scripted, serve } from './scripted-service.ts'
 
 const done = { body: { status: 'success', message: 'done' } }
 const url = 'https://example.com/hooks'
