@@ -71,18 +71,5 @@ function orElsewhere({ env, stdin }: Flag): string {
 const column = 30
 
 /** Puts the description of a flag beside it, or below it if the flag is long. */
-function optionLines(left: string, right: string): string {
-  const lines = wrap(right, 120 - column)
-  const first = left.length + 4 > column ? [`  ${left}`] : [`  ${left}`.padEnd(column) + lines.shift()]
-  return [...first, ...lines.map((line) => ' '.repeat(column) + line)].join('\n')
-}
-
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length + word.length + 1 > width) lines.push(word)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
-  return lines
-}
+const optionLines = (left: string, right: string): string =>
+  left.length + 4 > column ? `  ${left}\n${' '.repeat(column)}${right}` : `  ${left}`.padEnd(column) + right

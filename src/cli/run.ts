@@ -5,7 +5,9 @@ import { commands } from './commands/index.ts'
 import { commandHelp, listHelp, program } from './help.ts'
 import { asksForHelp, readArguments } from './shared/arguments.ts'
 import type { Command, CommandGroup } from './shared/command.ts'
+import { fit } from './shared/fit.ts'
 import { flagName, UsageError } from './shared/flags.ts'
+import { withRefusedHint } from './shared/refused.ts'
 import { createScreen, type ProgramContext, type Screen } from './shared/screen.ts'
 import { suggestion } from './shared/suggestion.ts'
 import { plain } from './shared/text.ts'
@@ -26,7 +28,7 @@ export async function run(args: readonly string[], context: ProgramContext): Pro
     return await runOneOf({ path: program, summary, commands }, args, context, screen)
   } catch (error) {
     if (context.signal.aborted) return 130
-    screen.note(`${program}: ${messageOf(error)}`)
+    screen.note(`${program}: ${withRefusedHint(messageOf(error))}`)
     return error instanceof UsageError ? 2 : 1
   }
 }
@@ -45,8 +47,12 @@ async function runOneOf(
   screen: Screen,
 ): Promise<number> {
   if (name === '--help' || name === '-h') {
-    screen.print(listHelp(path, summary, commands))
+    screen.print(fit(listHelp(path, summary, commands), widthOf(context)))
     return 0
+  }
+  if (name === undefined) {
+    screen.note(fit(listHelp(path, summary, commands), widthOf(context)))
+    return 2
   }
   if (name === 'help') return runOneOf({ path, summary, commands }, [...rest, '--help'], context, screen)
   const chosen = commands.find((each) => each.name === name)
@@ -54,7 +60,7 @@ async function runOneOf(
   const chosenPath = `${path} ${name}`
   if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, context, screen)
   if (asksForHelp(rest)) {
-    screen.print(commandHelp(chosenPath, chosen))
+    screen.print(fit(commandHelp(chosenPath, chosen), widthOf(context)))
     return 0
   }
   try {
@@ -67,15 +73,17 @@ async function runOneOf(
   }
 }
 
+/** The width of a help text: that of the terminal, within the limits of what reads well. */
+const widthOf = ({ stdout: { columns = 100 } }: ProgramContext): number => Math.min(Math.max(columns, 60), 100)
+
 /** Makes a screen whose signal also aborts when the reader of the output has closed it. */
 const endingWithOutput = (screen: Screen, { signal, outputClosed }: ProgramContext): Screen => ({
   ...screen,
   signal: outputClosed === undefined ? signal : AbortSignal.any([signal, outputClosed]),
 })
 
-function unknownCommand(path: string, name: string | undefined, commands: CommandLevel['commands']): UsageError {
+function unknownCommand(path: string, name: string, commands: CommandLevel['commands']): UsageError {
   const names = commands.map((each) => each.name)
-  if (name === undefined) return new UsageError(`give a command: ${names.join(', ')}${helpHint(path)}`)
   if (name.startsWith('-')) return new UsageError(`flags come after the command${helpHint(path)}`)
   const meant = commands.find((each) => 'suggestedFor' in each && each.suggestedFor === name)
   const hint = meant === undefined ? suggestion(name, names) : `; did you mean '${meant.name}'?`

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { createEmulator, type Emulator } from '../../src/emulator/index.ts'
 import { unverified } from '../../src/index.ts'
-import { open } from '../adapters/opened.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
+import { serveWebhook } from '../support/serve.ts'
 import { finish } from './program.ts'
 
 let emulator: Emulator
@@ -93,7 +93,7 @@ describe('Webhooks', () => {
 
   test('are checked with a test delivery, which fails if the receiver is down', async () => {
     const { receiver, reports } = watchedReceiver({ verify: unverified() })
-    const up = await open(nodeHandler(receiver))
+    const up = await serveWebhook(nodeHandler(receiver))
     const { webhook } = await answer('webhooks', 'create', '--url', up, '--events', 'all')
     await answer('webhooks', 'check', webhook.id)
     expect(reports).toMatchObject([{ mediaId: '00000000-0000-0000-0000-000000000000', status: 200 }])
@@ -137,7 +137,8 @@ describe('The credentials', () => {
   test.each([
     [['keys', 'create', '--name', 'x'], /--ttl <seconds> is missing/],
     [['keys', 'create', '--name', 'x', '--ttl', '0'], /--ttl takes a whole number from 1 to 2147483647/],
-    [['keys', 'list', '--limit', '101'], /--limit takes a whole number from 1 to 100/],
+    [['keys', 'list', '--limit', '0'], /--limit takes a whole number from 1/],
+    [['webhooks', 'list', '--limit', '101'], /--limit takes a whole number from 1 to 100/],
     [['keys', 'rename', '--name', 'x'], /<id> is missing/],
     [['keys', 'list', '--public-key', 'a', '--access-token', 'b'], /a key or --access-token, not both/],
     [['webhooks', 'create', '--events', 'all'], /--url <url> is missing/],
@@ -149,9 +150,9 @@ describe('The credentials', () => {
     [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
     [
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'all', '--name', ' '],
-      /: --name has to be 1 to 100 char/,
+      /: --name has to be text that is not blank/,
     ],
-    [['keys', 'rename', 'an-id', '--name', ' '], /: --name has to be 1 to 100 characters/],
+    [['keys', 'rename', 'an-id', '--name', ' '], /: --name has to be text that is not blank/],
     [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url has to be given without \/api/],
     [
       ['keys', 'list', '--base-url', 'http://a:s3cret@a/'],
@@ -179,7 +180,7 @@ describe('A service that is busy', () => {
   /** Serves a service that answers 429 at first, and records the requests. */
   async function busy(retryAfter: string) {
     const asked: string[] = []
-    const url = await open((request, response) => {
+    const url = await serveWebhook((request, response) => {
       asked.push(`${request.method} ${request.url}`)
       if (asked.length === 1) response.writeHead(429, { 'retry-after': retryAfter }).end('{"message":"too many"}')
       else response.end('{"status":"success","data":{"webhooks":[],"total":0}}')

@@ -1,18 +1,21 @@
 import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { open } from '../adapters/opened.ts'
-import { accepted, examine, handWritten, type Request } from './doctor-fixture.ts'
+import { serveWebhook } from '../support/serve.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { accepted, examine, type Finding, handWritten, type Request } from './examined-receiver.ts'
 
 const examineOne = async (...parameters: Parameters<typeof handWritten>) =>
-  examine(`${await open(handWritten(...parameters))}?token=s3cret`)
+  examine(`${await serveWebhook(handWritten(...parameters))}?token=s3cret`)
+
+const warningsOf = (findings: readonly Finding[]) =>
+  findings.filter(({ verdict }) => verdict === 'warning').map(({ check }) => check)
 
 describe('doctor, given a correct receiver of others', () => {
   test('finds nothing wrong if it answers a duplicate like a new event, in words that ours happens to use', async () => {
@@ -22,7 +25,7 @@ describe('doctor, given a correct receiver of others', () => {
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
     const duplicates = findings.filter(({ check }) => check.includes('duplicate'))
     expect(duplicates).toHaveLength(2)
-    for (const { note } of duplicates) expect(note).toBe('the answers do not show whether the event was handled once')
+    expect(warningsOf(findings)).toEqual(['handles an event once'])
   })
 
   test('finds nothing wrong if it answers 202 to everything but the test delivery', async () => {
@@ -54,7 +57,7 @@ describe('doctor, given a correct receiver of others', () => {
       return text.includes('file.received') ? 422 : [200, '{"status":"ok"}']
     })
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
-    expect(findings.every(({ verdict }) => verdict === 'ok')).toBe(true)
+    expect(warningsOf(findings)).toEqual(['handles an event once'])
   })
 
   test('warns that it did not check duplicates if it accepts no type', async () => {
@@ -65,7 +68,9 @@ describe('doctor, given a correct receiver of others', () => {
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
     expect(findings.find(({ verdict }) => verdict === 'warning')).toMatchObject({
       check: 'handles an event once',
-      reason: expect.stringMatching(/^not checked: every type of event is ignored or rejected, for example: 422 in/),
+      reason: expect.stringMatching(
+        /^not checked: every type of event is ignored or not acknowledged, for example: 422 in/,
+      ),
     })
   })
 
@@ -82,8 +87,9 @@ describe('doctor, given a correct receiver of others', () => {
       ({ headers, text }) => headers['x-signature'] === hmac(`${headers['x-time']}.${text}`),
     )
     const flags = ['--header', 'x-signature', '--timestamp-header', 'x-time', '--secret', 's3cret']
-    const { code, failed } = await examine(await open(listener), '--verify', 'hmac-signature', ...flags)
-    expect({ code, failed }).toEqual({ code: 0, failed: [] })
+    const { code, findings } = await examine(await serveWebhook(listener), '--verify', 'hmac-signature', ...flags)
+    expect(code).toBe(0)
+    expect(warningsOf(findings)).toEqual(['handles an event once'])
   })
 
   test('finds nothing wrong if it rejects a replayed signature, and a second passes before every delivery', async () => {
@@ -100,14 +106,13 @@ describe('doctor, given a correct receiver of others', () => {
         headers['x-signature'] === createHmac('sha256', 's3cret').update(`${headers['x-time']}.${text}`).digest('hex'),
     )
     const flags = ['--header', 'x-signature', '--timestamp-header', 'x-time', '--secret', 's3cret']
-    const { findings } = await examine(await open(listener), '--verify', 'hmac-signature', ...flags)
+    const { findings } = await examine(await serveWebhook(listener), '--verify', 'hmac-signature', ...flags)
     const ofDuplicates = findings.filter(({ check }) => check.includes('duplicate'))
     expect(ofDuplicates.map(({ verdict }) => verdict)).toEqual(['ok', 'ok'])
   })
 
   test('names NODE_EXTRA_CA_CERTS for a certificate that it does not trust', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'doctor-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
     const files = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key, '-out', cert]

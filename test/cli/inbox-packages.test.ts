@@ -20,14 +20,10 @@ function run(...args: string[]) {
 test.each([
   ['postgres://app:password-7@127.0.0.1/app', /^media-webhooks: the package pg is not installed: npm install pg\n$/],
   ['redis://:password-7@127.0.0.1', /^media-webhooks: the package \w+ is not installed: npm install bullmq ioredis\n$/],
-])(
-  'says how to install the packages that %s needs',
-  async (target, stderr) => {
-    await expect(run(target, 'stats')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(stderr) })
-  },
-  30_000,
-)
+])('says how to install the packages that %s needs', async (target, stderr) => {
+  await expect(run(target, 'stats')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(stderr) })
+})
 
 test('prints the SQL of the tables without them', async () => {
   expect((await run('postgres://', 'migrate', '--print')).stdout).toMatch(/CREATE TABLE .*"media_webhooks"\.event \(/)
-}, 30_000)
+})

@@ -4,13 +4,11 @@ import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrationSql, openInboxDatabase, postgresInbox } from '../../src/inbox/postgres.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
-import { checkReadingCommand } from './inbox-reading.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.suite.ts'
+import { checkReadingCommand } from './inbox-reading.suite.ts'
 import { finish, start } from './program.ts'
-
-vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
 const password = 'pa/ss@w0rd of the user'
 

@@ -3,14 +3,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { bullmqInbox, openInboxQueue } from '../../src/inbox/bullmq.ts'
 import { createReceiver, unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../conformance/subject.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.ts'
-import { checkReadingCommand } from './inbox-reading.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
+import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.suite.ts'
+import { checkReadingCommand } from './inbox-reading.suite.ts'
 import { finish } from './program.ts'
-
-vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
 const password = 'pa/ss@w0rd of Redis'
 
@@ -95,7 +94,7 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
     [{ connection: 'redis://127.0.0.1', queue: 'a:b' }, /queue has to be a name without a colon/],
     [{ connection: 'redis://127.0.0.1', que: 'a' }, /que/],
   ])('openInboxQueue rejects with invalid_option for %j', async (options, message) => {
-    await expect(openInboxQueue(options as never)).rejects.toMatchObject({
+    await expect(openInboxQueue(untyped(options))).rejects.toMatchObject({
       code: 'invalid_option',
       message: expect.stringMatching(message),
     })

@@ -5,8 +5,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { createReceiver, unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../conformance/subject.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { silent } from '../support/silent.ts'
 import { finish, start } from './program.ts'
 
 /** Makes an inbox in a file, with a dead letter, that a receiver has open. */
@@ -28,33 +28,44 @@ async function openShop() {
   return { path, receiver, state }
 }
 
+/** Opens the URL with the token, as a browser does. */
+async function signIn(printed: string) {
+  const { status, headers } = await fetch(printed, { redirect: 'manual' })
+  expect(status).toBe(303)
+  const [cookie = ''] = headers.getSetCookie()[0]?.split('; ') ?? []
+  return { url: new URL(headers.get('location') ?? '', printed).href, cookie }
+}
+
 test('inbox serve shows the inbox of a running server, and replays its dead letters', async () => {
   const { path, receiver, state } = await openShop()
   const program = start(['inbox', path, 'serve', '--port', '0'])
-  const [, url = ''] = /at (http:\/\/127\.0\.0\.1:\d+\/)\./.exec(await program.line(/^The page of /)) ?? []
-  const html = await (await fetch(url)).text()
+  const [, printed = ''] = /: (http:\S+)$/.exec(await program.line(/^The page of /)) ?? []
+  const { url, cookie } = await signIn(printed)
+  const html = await (await fetch(url, { headers: { cookie } })).text()
   expect(html).toContain('the catalogue is down')
   expect(html).toContain('Of all processes that use this inbox.')
-  expect(await (await fetch(`${url}media?id=a-film`)).text()).toContain('Holiday.mp4')
+  expect(await (await fetch(`${url}media?id=a-film`, { headers: { cookie } })).text()).toContain('Holiday.mp4')
 
   state.works = true
   const [dead] = await receiver.inbox.deadLetters.list()
   const body = new URLSearchParams({ key: dead?.key ?? '' })
-  const acted = await fetch(`${url}replay`, { method: 'POST', body, headers: { origin: new URL(url).origin } })
+  const headers = { cookie, origin: new URL(url).origin }
+  const acted = await fetch(`${url}replay`, { method: 'POST', body, headers })
   expect(await acted.text()).toContain('1 dead letter replayed.')
   await expect.poll(() => state.handled).toBe(1)
   program.interrupt()
   expect([await program.code, program.errors()]).toEqual([0, ''])
 })
 
-test('inbox serve --redact hides payloads, and answers this machine only', async () => {
+test('inbox serve --redact hides payloads, and answers nobody without the token', async () => {
   const { path } = await openShop()
   const program = start(['inbox', path, 'serve', '--port', '0', '--redact', '--json'])
-  const { url } = JSON.parse(await program.line(/^\{/))
-  const html = await (await fetch(`${url}media?id=a-film`)).text()
+  const { url, cookie } = await signIn(JSON.parse(await program.line(/^\{/)).url)
+  const html = await (await fetch(`${url}media?id=a-film`, { headers: { cookie } })).text()
   expect(html).toContain('encoding.finished')
   expect(html).not.toContain('Holiday.mp4')
-  expect((await fetch(url, { headers: { 'x-forwarded-for': '192.0.2.1' } })).status).toBe(403)
+  const rejected = await fetch(url)
+  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('its server has printed')])
 })
 
 test('inbox serve says what to do when its port is taken, and rejects the flags of other actions', async () => {

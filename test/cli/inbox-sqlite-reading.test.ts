@@ -1,6 +1,6 @@
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { checkReadingCommand } from './inbox-reading.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { checkReadingCommand } from './inbox-reading.suite.ts'
 
 const makePlace = async () => {
   const path = await freshPath()

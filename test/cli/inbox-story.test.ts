@@ -5,18 +5,16 @@ import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { createReceiver, type InboxDefinition, unverified } from '../../src/index.ts'
-import { until } from '../../src/testing/contract/handling.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../conformance/subject.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { future, upgraded } from '../inbox/unreadable.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { future, upgraded } from '../inbox/unreadable.suite.ts'
+import { until } from '../support/inbox.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { silent } from '../support/silent.ts'
 import { finish } from './program.ts'
-
-vi.setConfig({ hookTimeout: 30_000, testTimeout: 20_000 })
 
 interface Place {
   readonly target: string
@@ -96,7 +94,7 @@ function checkStory(makePlace: () => Promise<Place>): void {
     fix()
     const replayed = await print(await commandIn(shown))
     expect(replayed).toMatch(/^1 dead letter replayed: /)
-    await vi.waitUntil(() => published.length === 1, { timeout: 5_000 })
+    await vi.waitUntil(() => published.length === 1)
     await until(async () => (await receiver.inbox.stats()).running === 0)
     const after = await finish(['inbox', place.target, 'media', 'a film', ...place.flags])
     if (place.remembers)
@@ -113,11 +111,11 @@ function checkStory(makePlace: () => Promise<Place>): void {
     const story = await print(['inbox', place.target, 'media', 'm1', ...place.flags])
     expect(story).toMatch(/^Unreadable deliveries that mention it:\n/)
     const shown = await print(await commandIn(story))
-    expect(shown).toMatch(/^reason +field title: expected a string$/m)
+    expect(shown).toMatch(/^reason +field media_id: expected a non-empty string$/m)
     expect(shown).toContain(future)
     await upgraded(async () => {
       await print(await commandIn(shown))
-      await vi.waitUntil(() => published.length === 1, { timeout: 5_000 })
+      await vi.waitUntil(() => published.length === 1)
     })
     expect(published).toEqual(['m1'])
   })

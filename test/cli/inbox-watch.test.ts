@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NewsReader } from '../../src/cli/commands/inbox/news.ts'
 import type { OpenedInbox, Target } from '../../src/cli/commands/inbox/target.ts'
@@ -5,7 +6,8 @@ import { watch } from '../../src/cli/commands/inbox/watch.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
 import type { DeadLetter, EventRecord, EventState } from '../../src/inbox/reading.ts'
 import { WebhookError } from '../../src/index.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
+import { eventOf } from '../support/inbox.ts'
+import { valuesOf } from './inbox-values.ts'
 
 const at = (second: number) => new Date(1_772_366_400_000 + second * 1_000)
 
@@ -88,12 +90,11 @@ describe('watch', () => {
     const screen = createScreen({
       stdout: { write: (text) => (written.output += text) },
       stderr: { write: (text) => (written.errors += text) },
-      stdin: undefined as never,
+      stdin: Readable.from([]),
       env: {},
       signal: ended.signal,
     })
-    const values = { json: undefined } as never
-    const code = watch.run?.({ inbox, target, values, words: [], screen }) as Promise<number>
+    const code = watch.run?.({ inbox, target, values: valuesOf(), words: [], screen }) as Promise<number>
     onTestFinished(() => ended.abort())
     return { written, code, interrupt: () => ended.abort() }
   }
@@ -104,10 +105,10 @@ describe('watch', () => {
     await vi.waitUntil(() => written.output.includes('retrying 0'))
     const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
     has.error = new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause })
-    await vi.waitUntil(() => written.errors !== '', { timeout: 5_000 })
+    await vi.waitUntil(() => written.errors !== '')
     has.error = undefined
     has.events = [failed('one', 'retrying', 1)]
-    await vi.waitUntil(() => written.output.includes('retrying 1'), { timeout: 5_000 })
+    await vi.waitUntil(() => written.output.includes('retrying 1'))
     interrupt()
     expect(await code).toBe(0)
     expect(written.errors).toMatch(

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type SigningOptions, signerFor } from '../../src/emulator/sending/signing.ts'
 import * as verifiers from '../../src/index.ts'
 import { encodePayload, makeDelivery, samplePayload } from '../../src/testing/index.ts'
+import { postJson } from '../support/post-json.ts'
 import { finish, start } from './program.ts'
 import { named, secret, secretOf } from './schemes.ts'
 
@@ -20,14 +21,8 @@ async function listen(args: readonly string[] = [], env: Record<string, string> 
   }
 }
 
-async function post(url: string, headers: Record<string, string> = {}, content: Uint8Array = body) {
-  const init = {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: Buffer.from(content),
-  }
-  return (await fetch(url, init)).status
-}
+const post = async (url: string, headers: Record<string, string> = {}, content: Uint8Array = body) =>
+  (await postJson(url, content, headers)).status
 
 /** Runs a pasted line of code with the secret in the environment, and returns the verifier. */
 function paste(line: string, env: Record<string, string>): verifiers.Verifier {

@@ -40,3 +40,20 @@ test('A receiver that repeats parts of its URL reveals none of them', () => {
   for (const part of repeated) expect(withoutSecret(`Cannot POST ${part}`, ...secretsIn(url))).toBe('Cannot POST …')
   expect(withoutSecret('answer 1', ...secretsIn(url))).toBe('answer 1')
 })
+
+test('A secret that contains another one is masked as a whole, in whatever order they come', () => {
+  const url = 'https://media:media-s3cret@example.com/webhooks?token=s3cret&old=s3cret-2025'
+  for (const secrets of [secretsIn(url), secretsIn(url).toReversed()])
+    expect(withoutSecret('media-s3cret and s3cret-2025 are wrong', ...secrets)).toBe('… and … are wrong')
+})
+
+test.each([
+  ['cat', 'the catalogue of a cat', 'the catalogue of a …'],
+  ['a.b', 'a.b axb xa.b', '… axb xa.b'],
+  ['s3cret', 'token=s3cret&a=s3cret_1', 'token=…&a=…_1'],
+  ['Og==', 'Og== xOg==', '… xOg=='],
+  ['a+b-c|', 'a+b-c| aab-c|', '… aab-c|'],
+  ['a-shared-secret', 'xa-shared-secretx', 'x…x'],
+])('The secret %s in %j: only a long one is masked inside other words', (secret, text, masked) => {
+  expect(withoutSecret(text, secret)).toBe(masked)
+})

@@ -1,48 +1,31 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { freshPath, receiverOver } from '../inbox/sqlite/fixture.ts'
+import { freshPath, receiverOver } from '../inbox/sqlite/sqlite-tests.ts'
+import { serve } from '../support/serve.ts'
 
 const root = new URL('../../', import.meta.url)
 
 // Each test starts Node and the TypeScript loader, possibly on a busy machine.
-vi.setConfig({ testTimeout: 30_000 })
 
 const { PATH } = process.env
 
-const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
-
-/** Starts the program as a process of its own. */
+/** Starts the program as a process of its own. It is killed at the end of the test. */
 function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
     cwd: root,
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  cleanups.push(() => child.kill('SIGKILL'))
+  onTestFinished(() => void child.kill('SIGKILL'))
   let errors = ''
   child.stderr.on('data', (chunk) => (errors += chunk))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, errors }))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   return { child, ended, line: async () => (await lines.next()).value as string }
-}
-
-async function serve(answer: Parameters<typeof createServer>[1]): Promise<number> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  cleanups.push(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
 }
 
 describe('the program', () => {
@@ -79,8 +62,8 @@ describe('the program', () => {
   )
 
   test('says that the port of emulate is taken, and how to choose another', async () => {
-    const port = await serve(() => {})
-    const { ended } = start(['emulate', '--port', `${port}`])
+    const { port } = new URL(await serve(() => {}))
+    const { ended } = start(['emulate', '--port', port])
     const errors = `media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`
     expect(await ended).toEqual({ code: 1, signal: null, errors })
   })
@@ -105,8 +88,8 @@ describe('the program', () => {
     const delivered = new Promise<void>((resolve) => {
       arrived = resolve
     })
-    const port = await serve(() => arrived())
-    const { child, ended } = start(['trigger', 'file.received', '--to', `http://127.0.0.1:${port}/`])
+    const origin = await serve(() => arrived())
+    const { child, ended } = start(['trigger', 'file.received', '--to', `${origin}/`])
     await delivered
     child.kill('SIGINT')
     const errors = 'interrupted: 0 of 1 acknowledged so far\n'
@@ -114,23 +97,19 @@ describe('the program', () => {
   })
 
   test.each([
-    ['doctor, which finds a fault', ['doctor', 'http://127.0.0.1:<port>/'], 1],
+    ['doctor, which finds a fault', ['doctor', '<origin>/'], 1],
     [
       'trigger, which is not acknowledged',
-      ['trigger', 'lifecycle', '--time-scale', '0', '--to', 'http://127.0.0.1:<port>/failing'],
+      ['trigger', 'lifecycle', '--time-scale', '0', '--to', '<origin>/failing'],
       1,
     ],
-    [
-      'trigger, which is acknowledged',
-      ['trigger', 'lifecycle', '--time-scale', '0', '--to', 'http://127.0.0.1:<port>/ok'],
-      0,
-    ],
+    ['trigger, which is acknowledged', ['trigger', 'lifecycle', '--time-scale', '0', '--to', '<origin>/ok'], 0],
   ])('of %s keeps its exit code when the reader of its output disconnects after a line', async (_, args, expected) => {
-    const port = await serve((request, response) => {
+    const origin = await serve((request, response) => {
       response.writeHead(request.url === '/failing' ? 500 : request.url === '/ok' ? 200 : 204)
       request.resume().on('end', () => setTimeout(() => response.end(), 20))
     })
-    const { child, ended, line } = start(args.map((each) => each.replace('<port>', `${port}`)))
+    const { child, ended, line } = start(args.map((each) => each.replace('<origin>', origin)))
     await line()
     child.stdout.destroy()
     expect(await ended).toEqual({ code: expected, signal: null, errors: '' })

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 
 /** A run of the program in this process. */
@@ -18,14 +18,6 @@ export interface Running {
 }
 
 type Environment = Readonly<Record<string, string>>
-
-const running: Running[] = []
-afterEach(async () => {
-  for (const each of running.splice(0)) {
-    each.interrupt()
-    await each.code
-  }
-})
 
 /**
  * Starts the program. The end of the test interrupts it.
@@ -65,7 +57,10 @@ export function start(args: readonly string[], env: Environment = {}, stdin: Rea
         code.then(ended, ended)
       }),
   }
-  running.push(program)
+  onTestFinished(async () => {
+    program.interrupt()
+    await code
+  })
   return program
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createEmulator, type Emulator } from '../../src/emulator/index.ts'
-import { open } from '../adapters/opened.ts'
+import { serveWebhook } from '../support/serve.ts'
 import { finish, start } from './program.ts'
 
 let emulator: Emulator
@@ -57,7 +57,7 @@ describe('a URL that contains a secret', () => {
     ['standard input', ['--to', '-'], { env: false }],
   ])('of the receiver is taken by trigger from %s', async (_, flags, { env }) => {
     const asked: (string | undefined)[] = []
-    const receiver = await open((request, response) => {
+    const receiver = await serveWebhook((request, response) => {
       asked.push(request.url)
       response.end()
     })
@@ -97,7 +97,7 @@ describe('a URL that contains a secret', () => {
   test.each([['trigger'], ['webhooks', 'create']])(
     'can be kept off the command line, as the help of %s %s says',
     async (...path) => {
-      const { output } = await finish([...path, '--help'])
+      const output = (await finish([...path, '--help'])).output.replace(/\s+/g, ' ')
       expect(output).toContain('(or MEDIA_WEBHOOKS_URL, or - for standard input)')
       expect(output).toContain('Other users of this machine can see the command line.')
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reachableAt } from '../reachable-at.ts'
+import { reachableAt } from '../support/reachable-at.ts'
 import { start } from './program.ts'
 
 test.each(['listen', 'emulate'])('%s listens on 127.0.0.1 only', async (command) => {

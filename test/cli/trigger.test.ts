@@ -3,8 +3,8 @@ import { nodeHandler } from '../../adapters/node.ts'
 import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
 import { verifierFor } from '../../src/emulator/sending/signing.ts'
 import { type MediaEvent, unverified, urlToken } from '../../src/index.ts'
-import { open } from '../adapters/opened.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
+import { serveWebhook } from '../support/serve.ts'
 import { finish, start } from './program.ts'
 import { named, secretOf } from './schemes.ts'
 
@@ -13,7 +13,7 @@ async function receive(verify = unverified()) {
   const events: MediaEvent[] = []
   const { receiver, reports } = watchedReceiver({ verify })
   receiver.onAny((event) => void events.push(event))
-  return { url: await open(nodeHandler(receiver)), events, reports }
+  return { url: await serveWebhook(nodeHandler(receiver)), events, reports }
 }
 
 async function trigger(type: string, url: string, ...flags: string[]) {
@@ -110,7 +110,7 @@ describe('trigger', () => {
   })
 
   test('fails when an event is given up, and prints each retry with its reason', async () => {
-    const url = await open((_, response) => void response.writeHead(500).end('no'))
+    const url = await serveWebhook((_, response) => void response.writeHead(500).end('no'))
     const { code, output } = await finish(['trigger', 'file.received', '--to', url, '--time-scale', '0.001'])
     expect(code).toBe(1)
     expect(output.match(/not acknowledged \(status\): answered 500; retry in 0\.003 s/g)).toHaveLength(3)
@@ -119,13 +119,15 @@ describe('trigger', () => {
 
   test('fails when a copy is rejected', async () => {
     let answers = 0
-    const url = await open((_, response) => void response.writeHead(answers++ === 0 ? 200 : 409).end())
+    const url = await serveWebhook((_, response) => void response.writeHead(answers++ === 0 ? 200 : 409).end())
     const { code } = await trigger('file.received', url, '--fault', 'duplicate')
     expect(code).toBe(1)
   })
 
   test('prints no secret of the URL that the receiver repeats', async () => {
-    const url = await open((request, response) => void response.writeHead(404).end(`Cannot POST ${request.url}`))
+    const url = await serveWebhook(
+      (request, response) => void response.writeHead(404).end(`Cannot POST ${request.url}`),
+    )
     for (const query of ['?token=s3cret', '?0123456789abcdef']) {
       const { code, deliveries } = await trigger('file.received', `${url}${query}`, '--profile', 'observed')
       expect({ code, answer: deliveries[0].answer }).toEqual({
@@ -137,7 +139,7 @@ describe('trigger', () => {
   })
 
   test('does not retry after an answer with the profile observed', async () => {
-    const url = await open((_, response) => void response.writeHead(500).end())
+    const url = await serveWebhook((_, response) => void response.writeHead(500).end())
     const { code, deliveries } = await trigger('file.received', url, '--profile', 'observed')
     expect({ code, deliveries: deliveries.length }).toEqual({ code: 1, deliveries: 1 })
   })

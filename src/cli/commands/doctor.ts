@@ -14,9 +14,10 @@ export const doctor = defineCommand({
   name: 'doctor',
   summary: 'tests a running endpoint as the service would use it, and says what to fix',
   details:
-    `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000, so handlers see event.test) and bad ones:\n` +
-    `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started,\n` +
-    `it tests duplicates with another type.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
+    `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000) and bad ones: ` +
+    `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started, ` +
+    'it tests duplicates with another type. The test deliveries run only handlers with { tests: true }, and duplicates are ' +
+    `tested only if there is one.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
   positionalFlag: 'url',
   flags: {
     url: required(receiverUrl('the endpoint; --url can be left out')),
@@ -61,9 +62,7 @@ function printSummary(findings: readonly Finding[], requests: number, { print, p
   )
 }
 
-function printFinding({ check, verdict, reason, fix, note }: Finding, { print, paint }: Screen): void {
+function printFinding({ check, verdict, reason, fix }: Finding, { print, paint }: Screen): void {
   print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
-  for (const [label, text] of Object.entries({ fix, note })) {
-    if (text !== undefined) print(`${' '.repeat(8)}${paint('dim', `${label}:`)} ${text}`)
-  }
+  if (fix !== undefined) print(`${' '.repeat(8)}${paint('dim', 'fix:')} ${fix}`)
 }

@@ -15,7 +15,7 @@ export const emulate = defineCommand({
     'give. The documentation explains the two profiles.',
   flags: {
     port: port(standardPort),
-    profile: choice(profiles, 'how events are sent: as the service documents it (default), or as it was observed'),
+    profile: choice(profiles, 'how it behaves: as the service documents it (default), or as the service was observed'),
     timeScale,
     publicKey: text('<key>', 'the public part of the API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
     secretKey: text('<key>', 'the secret part of the API key', 'MEDIA_WEBHOOKS_SECRET_KEY'),

@@ -54,7 +54,7 @@ export const trigger = defineCommand({
 
     const changes = new Changes()
     const options = { profile, timeScale, maxWaiting: outboxLimit, maxRecords: outboxLimit, clock: systemClock }
-    const outbox = new Outbox({ ...options, changes, acknowledged() {} })
+    const outbox = new Outbox({ ...options, changes, triggered() {} })
     const printer = createDeliveryPrinter(outbox, input.values, screen)
     changes.subscribe(({ id }) => printer.printNew(id))
     try {

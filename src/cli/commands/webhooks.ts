@@ -2,7 +2,7 @@ import type { Webhook } from '../../client/index.ts'
 import { eventTypes } from '../../index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
-import { choice, type Flag, list as listOf, required, text, toggle, UsageError } from '../shared/flags.ts'
+import { choice, type Flag, list as listOf, required, text, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
 import { maskedUrl, maskingHelp } from '../shared/mask.ts'
 import { receiverUrl, secretUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { plain, table } from '../shared/text.ts'
@@ -45,6 +45,7 @@ const list = apiCommand({
     events: events('list only webhooks with all of these event types'),
     sortBy: choice(['created_at', 'url', 'name'], 'the field to sort by (default: created_at)'),
     ...listFlags,
+    limit: wholeNumber('<n>', 'list at most this many', 1, 100),
     reveal,
   },
   examples: ['webhooks list --events encoding.finished --limit 10'],

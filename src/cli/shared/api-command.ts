@@ -19,7 +19,7 @@ const apiFlags = {
 export const listFlags = {
   search: text('<text>', 'list only those with this text in their name'),
   orderBy: choice(['asc', 'desc'], 'ascending or descending order (default: asc)'),
-  limit: wholeNumber('<n>', 'list at most this many', 1, 100),
+  limit: wholeNumber('<n>', 'list at most this many', 1),
   offset: wholeNumber('<n>', 'skip this many'),
 }
 

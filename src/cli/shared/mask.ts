@@ -57,11 +57,21 @@ const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
 /** `true` if a segment of a path may be a secret: it is long, and not just words in lower case. */
 export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
+/** The length from which on a secret is masked inside words too. A shorter one may be a part of a word by chance. */
+const longSecret = 8
+
 /** Masks secrets in a text, plain or URL-encoded. */
 export function withoutSecret(text: string, ...secrets: readonly (string | undefined)[]): string {
   const forms = secrets.flatMap((secret) => (secret === undefined ? [] : [secret, encodeURIComponent(secret)]))
   // The longest first, because one can contain another.
-  return forms.sort((a, b) => b.length - a.length).reduce((rest, form) => rest.replaceAll(form, '…'), text)
+  return forms
+    .sort((a, b) => b.length - a.length)
+    .reduce((rest, form) => rest.replaceAll(occurrencesOf(form), '…'), text)
+}
+
+function occurrencesOf(secret: string): string | RegExp {
+  if (secret.length >= longSecret) return secret
+  return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}])`, 'gu')
 }
 
 function partsOf(url: string) {

@@ -1,21 +1,29 @@
 import { eventTypes } from '../../../index.ts'
-import { isPrompt } from './acknowledges.ts'
+import { judgeAcknowledgement } from './acknowledges.ts'
 import type { Endpoint, TestEvent } from './endpoint.ts'
 import { type Finding, failed, inWords, ok, wasAccepted } from './finding.ts'
 import type { Reply } from './probe.ts'
 
 const handledOnce = 'handles an event once'
-const fix = 'claim each event by its key before you handle it, as createReceiver() does'
 const atOnce = 5
+const acknowledgeFix = 'acknowledge a duplicate too: the service can send again what was not acknowledged'
+const lookFix = `see in what your handlers did that they had the event once which came twice, and once which came ${atOnce} times`
+const claimFix = 'claim each event by its key before you handle it, as createReceiver() does'
 
-/** Checks that a duplicate is acknowledged, and that its event is handled once if the answers show it. */
+/** Checks that duplicates are acknowledged, and that their event is handled once, which only some answers show. */
 export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Finding> {
   const delivered = await deliverHandled(endpoint)
+  if (delivered === 'test') {
+    const reason = 'no handler asks for test deliveries'
+    const fix = 'give a handler the option { tests: true }, and run the check again'
+    yield { check: handledOnce, verdict: 'skipped', reason, fix }
+    return
+  }
   if ('rejected' in delivered) {
     const reason =
       delivered.rejected === undefined
         ? `no handler is registered for ${eventTypes.join(', ')}`
-        : `every type of event is ignored or rejected, for example: ${inWords(delivered.rejected)}`
+        : `every type of event is ignored or not acknowledged, for example: ${inWords(delivered.rejected)}`
     const fix = 'register a handler for one of them, or with onAny, and run the check again'
     yield { check: handledOnce, verdict: 'warning', reason: `not checked: ${reason}`, fix }
     return
@@ -23,31 +31,38 @@ export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Find
   const { event, first } = delivered
   const check = 'acknowledges a duplicate'
   const second = await endpoint.deliver(event)
-  if (!isPrompt(second) && !isInProgress(second)) {
-    yield failed(check, inWords(second), 'acknowledge a duplicate at once: a rejected one can be sent again')
-  } else yield await judge(endpoint, check, [first, second], ['accepted', 'handled'])
-  yield handlesConcurrentDuplicates(endpoint, endpoint.newEvent(event.type))
-}
+  if (!isInProgress(second)) yield judgeAcknowledgement(check, second, acknowledgeFix)
+  const ofTwo = await judge(endpoint, 'two deliveries', [first, second], ['accepted', 'handled'])
+  if (ofTwo !== undefined) yield ofTwo
 
-async function handlesConcurrentDuplicates(endpoint: Endpoint, event: TestEvent): Promise<Finding> {
-  const check = `acknowledges ${atOnce} concurrent duplicates`
-  const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(event)))
-  const rejected = replies.find((reply) => !wasAccepted(reply) && !isInProgress(reply))
-  if (rejected !== undefined) return failed(check, inWords(rejected), 'acknowledge every duplicate')
+  const concurrent = endpoint.newEvent(event.type)
+  const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(concurrent)))
+  const open = replies.filter((reply) => !isInProgress(reply))
+  const example = open.find((reply) => !wasAccepted(reply)) ?? open.toSorted((a, b) => b.durationMs - a.durationMs)[0]
+  if (example !== undefined)
+    yield judgeAcknowledgement(`acknowledges ${atOnce} concurrent duplicates`, example, acknowledgeFix)
   // 'handled' may occur several times: duplicates that arrive meanwhile wait for the same result.
-  return judge(endpoint, check, replies, ['accepted'])
+  const ofMany = await judge(endpoint, `${atOnce} concurrent deliveries`, replies, ['accepted'])
+  if (ofMany !== undefined) yield ofMany
+  if (ofTwo === undefined && ofMany === undefined)
+    yield { check: handledOnce, verdict: 'warning', reason: 'not known: the answers do not show it', fix: lookFix }
 }
 
-/** Delivers an event of a type that the endpoint neither ignores nor rejects, if there is one. */
-async function deliverHandled(endpoint: Endpoint): Promise<Delivered | { rejected: Reply | undefined }> {
+/**
+ * Delivers an event of a type that the endpoint neither ignores nor rejects, if there is one.
+ * @returns `test` if the endpoint has handlers, but none that asks for test deliveries
+ */
+async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | { rejected: Reply | undefined }> {
+  let isTest = false
   let rejected: Reply | undefined
   for (const type of new Set(['encoding.started', ...eventTypes] as const)) {
     const event = endpoint.newEvent(type)
     const first = await endpoint.deliver(event)
     if (!wasAccepted(first)) rejected = first
+    else if (first.outcome === 'test') isTest = true
     else if (first.outcome !== 'ignored') return { event, first }
   }
-  return { rejected }
+  return isTest ? 'test' : { rejected }
 }
 
 /** An event that the endpoint accepted, and its answer. */
@@ -60,26 +75,24 @@ interface Delivered {
 const isInProgress = ({ outcome }: Reply): boolean => outcome === 'in_progress'
 
 /**
- * Judges the answers to all deliveries of one event.
+ * Judges by the answers to all deliveries of one event whether it is handled once. `undefined`: they do not show it.
  * @param once outcomes that at most one of the deliveries may have
  */
 async function judge(
   endpoint: Endpoint,
-  check: string,
+  deliveries: string,
   replies: readonly Reply[],
   once: readonly string[],
-): Promise<Finding> {
+): Promise<Finding | undefined> {
+  const check = `${handledOnce} that came in ${deliveries}`
   const outcomes = replies.map(({ outcome = '' }) => outcome)
   const taken = outcomes.filter((outcome) => once.includes(outcome)).length
-  const fullCheck = `${check}, and ${handledOnce}`
   if (taken > 1 && (await usesOurWords(endpoint)))
-    return failed(fullCheck, `${taken} deliveries of one event were ${outcomes[0]}`, fix)
+    return failed(check, `${taken} were answered as ${outcomes[0]}`, claimFix)
   const inProgress = replies.filter(isInProgress).length
-  if (inProgress > 0) return ok(fullCheck, `${inProgress} answered 503 while another process handles the event`)
+  if (inProgress > 0) return ok(check, `${inProgress} answered 503 while another process handles the event`)
   const duplicates = outcomes.filter((outcome) => outcome === 'duplicate').length
-  if (duplicates > 0) return ok(fullCheck, `200 each time, ${duplicates} as duplicate`)
-  const note = 'the answers do not show whether the event was handled once'
-  return { ...ok(check, inWords(replies.at(-1) as Reply)), note }
+  return duplicates > 0 ? ok(check, `${duplicates} answered as duplicate`) : undefined
 }
 
 /**

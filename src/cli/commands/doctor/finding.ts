@@ -9,15 +9,10 @@ export interface Finding {
   readonly reason: string
   /** The way to fix it. */
   readonly fix?: string
-  /** A limit of the check. */
-  readonly note?: string
 }
 
-/**
- * Tries one aspect of an endpoint, and yields its findings.
- * @param first the reply to the first delivery, which was accepted
- */
-export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
+/** Tries one aspect of an endpoint, and yields its findings. */
+export type Check = (endpoint: Endpoint) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
 
@@ -46,7 +41,7 @@ export const isUnauthorized = ({ status }: Reply): boolean => status === 401 || 
 export function mustReject(check: string, reply: Reply, fix: string, accepted: Finding['verdict'] = 'failed'): Finding {
   const { status } = reply
   if (status === undefined) return failed(check, inWords(reply), `answer with 4xx instead of none: ${fix}`)
-  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `it was accepted: ${inWords(reply)}`, fix }
+  if (wasAccepted(reply)) return { check, verdict: accepted, reason: `${inWords(reply)}, which acknowledges it`, fix }
   if (status < 400) return failed(check, inWords(reply), 'answer at this URL: the service does not follow redirects')
   if (status < 500) return ok(check, inWords(reply))
   return failed(check, inWords(reply), `5xx means that the endpoint failed, and can cause a retry: ${fix}`)

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../../index.ts'
 import { secretsIn, withoutSecret } from '../../shared/mask.ts'
+import { refusedHint } from '../../shared/refused.ts'
 import { shownUrl } from './command-line.ts'
 import type { Target } from './target.ts'
 
@@ -27,7 +28,7 @@ const isMissing = (error: unknown, name: string): boolean => {
 
 /** The fixes of errors, by their code or the beginning of their message. */
 const fixes: readonly (readonly [RegExp, string])[] = [
-  [/^ECONNREFUSED/, 'is the server running, and are the host and the port right?'],
+  [/^ECONNREFUSED/, refusedHint],
   [/^(ENOTFOUND|EAI_AGAIN)/, 'is the host name right?'],
   [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer)|timeout/, 'can this machine reach the server?'],
   [/^(28|WRONGPASS)/, 'are the user and the password right?'],

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Logger } from '../../../internal/logger.ts'
@@ -9,19 +10,24 @@ import { explained } from './explain.ts'
 import { servePort } from './flags.ts'
 
 export const serve: Action = {
-  help: ['serve', 'serves a page to look into the inbox and to operate it, on this machine only, until Ctrl-C'],
+  help: ['serve', 'serves a page to look into the inbox and to operate it, at a URL with a token, until Ctrl-C'],
   flags: ['port', 'redact'],
   serves: true,
   async run(context) {
     const { inbox, target, values, screen } = context
     // Loaded only here: the other actions start faster without it.
-    const { createDashboard } = await import('../../../dashboard/dashboard.ts')
+    const [{ createDashboard }, { tokenRule }] = await Promise.all([
+      import('../../../dashboard/dashboard.ts'),
+      import('../../../dashboard/access/local-only.ts'),
+    ])
     const name = target.kind === 'file' ? target.address : shownUrl(target.address)
-    const page = createDashboard({ inbox, name, logger: loggerOf(context) }, values.redact ? { redact: true } : {})
+    const token = randomUUID()
+    const options = { authorize: tokenRule(token), ...(values.redact ? { redact: true as const } : {}) }
+    const page = createDashboard({ inbox, name, logger: loggerOf(context) }, options)
     const server = createServer(page.node)
-    const url = await listenOn(server, values.port ?? servePort)
-    if (values.json) screen.json({ url: `${url}/` })
-    else screen.print(`The page of ${plain(name)} is at ${url}/. Press Ctrl-C to stop.`)
+    const url = `${await listenOn(server, values.port ?? servePort)}/?token=${token}`
+    if (values.json) screen.json({ url })
+    else screen.print(`The page of ${plain(name)}, until you press Ctrl-C: ${url}`)
     await interrupted(screen.signal)
     server.close()
     server.closeAllConnections()

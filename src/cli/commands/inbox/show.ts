@@ -30,7 +30,7 @@ export const show: Action = {
 
 /** Says why an inbox does not know an event. */
 export const whyUnknown = (states: readonly EventState[]): string =>
-  `its delivery has not arrived or was rejected, it was discarded, or it was handled${
+  `its delivery has not arrived or was rejected, its type has no handler, it was discarded, or it was handled${
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 

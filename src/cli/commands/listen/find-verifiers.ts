@@ -22,7 +22,7 @@ export async function findVerifiers(
   const fields = delivery.fields.slice(0, 64).map(([name, value]) => [name.toLowerCase(), value] as const)
   const seen = { ...delivery, fields }
   const candidates = finders.flatMap((find) => find(seen, secret))
-  const accepted = await Promise.all(candidates.map((scheme) => accepts({ ...scheme, now }, delivery)))
+  const accepted = await Promise.all(candidates.map((scheme) => accepts(scheme, now, delivery)))
   return candidates.filter((_, index) => accepted[index])
 }
 
@@ -30,10 +30,9 @@ export async function findVerifiers(
 export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>) =>
   fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
 
-/** @param scheme a scheme with a clock, for the verifiers that need one */
-async function accepts(scheme: SigningOptions & { now: () => number }, delivery: SignedDelivery): Promise<boolean> {
+async function accepts(scheme: SigningOptions, now: () => number, delivery: SignedDelivery): Promise<boolean> {
   try {
-    return (await verifierFor(scheme).verify(delivery)).verified
+    return (await verifierFor(scheme, now).verify(delivery)).verified
   } catch {
     // This scheme cannot use the secret.
     return false

@@ -1,6 +1,7 @@
 import type { Outbox } from '../../../emulator/sending/outbox.ts'
 import type { DeliveryRecord, Sending } from '../../../emulator/sending/sending.ts'
 import { secretsIn, withoutSecret } from '../../shared/mask.ts'
+import { withRefusedHint } from '../../shared/refused.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { align, plain } from '../../shared/text.ts'
 
@@ -89,5 +90,5 @@ function printDelivery({ payload }: Sending, delivery: DeliveryRecord, body = ''
   print([...cells.with(3, status), plain(body.slice(0, 200))].join('  ').trimEnd())
   if (failure === undefined) return
   const retry = retryInMs === undefined ? '' : `; retry in ${retryInMs / 1_000} s`
-  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${failure.message}${retry}`)
+  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${withRefusedHint(failure.message)}${retry}`)
 }
