@@ -9,8 +9,8 @@ const longestStack = 8_000
 export function recordError(span: Span, error: unknown): void {
   const type = errorTypeOf(error)
   const message = textOf(() => (error instanceof Error ? error.message : error), longestText)
-  const stack = error instanceof Error ? textOf(() => error.stack ?? '', longestStack) : undefined
-  span.recordException(stack === undefined ? { name: type, message } : { name: type, message, stack })
+  const stack = textOf(() => (error instanceof Error ? (error.stack ?? '') : ''), longestStack)
+  span.recordException({ name: type, message, stack })
   span.setAttribute('error.type', type)
   span.setStatus({ code: SpanStatusCode.ERROR, message })
 }

@@ -118,7 +118,8 @@ export class Spans {
   #attributesOf(event: MediaEvent): Attributes {
     try {
       const attributes: unknown = this.#attributes?.(event)
-      if (!isPromise(attributes)) return (attributes ?? {}) as Attributes
+      // Copied here, since a getter can throw.
+      if (!isPromise(attributes)) return { ...(attributes as Attributes | undefined) }
       // Its rejection would end the process.
       attributes.then(undefined, () => {})
       diag.warn('media-webhooks: attributes of openTelemetry returned a promise, which is ignored')

@@ -23,10 +23,19 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           reasons.push(`${verifier.name}: ${verification.reason}`)
         } catch (error) {
           // A verifier that throws has not verified; the others are still asked. Its error may contain a secret.
-          reasons.push(`${verifier.name}: it threw a ${error instanceof Error ? error.name : typeof error}`)
+          reasons.push(`${verifier.name}: it threw a ${kindOf(error)}`)
         }
       }
       return notVerified(reasons.join('; '))
     },
+  }
+}
+
+function kindOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.name : typeof error
+  } catch {
+    // A getter that throws, or a revoked proxy.
+    return 'value'
   }
 }

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import { checkUnknown } from '../internal/check-options.ts'
 import { decodeBase64 } from './encoding.ts'
 import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
@@ -17,7 +18,8 @@ export interface BasicAuthOptions {
  * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or contains a colon.
  */
 export function basicAuth(options: BasicAuthOptions): Verifier {
-  const { username, password } = options ?? {}
+  const { username, password, ...unknown } = options ?? {}
+  checkUnknown('basicAuth', unknown)
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
     throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }

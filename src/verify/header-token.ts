@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { checkHeaderName } from '../internal/check-options.ts'
+import { checkHeaderName, checkUnknown } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
@@ -21,7 +21,8 @@ export interface HeaderTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function headerToken(options: HeaderTokenOptions): Verifier {
-  const { secret, header, prefix = '' } = options ?? {}
+  const { secret, header, prefix = '', ...unknown } = options ?? {}
+  checkUnknown('headerToken', unknown)
   checkHeaderName('headerToken', 'header', header)
   const secrets = readSecrets('headerToken', secret)
   if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {

@@ -1,6 +1,6 @@
 import { hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import { checkChoice, checkHeaderName, checkNumbers } from '../internal/check-options.ts'
+import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
@@ -74,15 +74,18 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
 
 /** Checks the options, and fills in the defaults. */
 function resolve(options: HmacSignatureOptions) {
-  const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator, timestamp, now = Date.now } = options
-  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
+  const { secret: _, header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator, ...rest } = options
+  const { timestamp, now = Date.now, ...others } = rest
+  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body', ...unknown } = others
   const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
+  checkUnknown(owner, unknown)
   checkHeaderName(owner, 'header', header)
   checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
   checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
   checkChoice(owner, 'signedContent', signedContent, ['body', 'timestamp.body'])
   if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator is empty`)
   if (timestamp !== undefined) {
+    checkUnknown(`${owner}: timestamp`, timestamp, ['header', 'toleranceSeconds'])
     checkHeaderName(owner, 'timestamp.header', timestamp.header)
     checkNumbers(owner, { toleranceSeconds })
   } else if (signedContent === 'timestamp.body') {

@@ -1,6 +1,6 @@
 import { hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { decodeBase64 } from './encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
@@ -31,7 +31,8 @@ const version = 'v1,'
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
-  const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
+  const { secret: secrets, toleranceSeconds = 300, now = Date.now, ...unknown } = options ?? {}
+  checkUnknown('standardWebhooks', unknown)
   checkNumbers('standardWebhooks', { toleranceSeconds })
   const keys = readSecrets('standardWebhooks', secrets).map((secret) => {
     const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)

@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { checkChoice } from '../internal/check-options.ts'
+import { checkChoice, checkUnknown } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
@@ -26,7 +26,8 @@ export interface UrlTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function urlToken(options: UrlTokenOptions): Verifier {
-  const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
+  const { secret, in: place = 'query', parameter = 'token', ...unknown } = options ?? {}
+  checkUnknown('urlToken', unknown)
   checkChoice('urlToken', 'in', place, ['query', 'path'])
   if (place === 'path' ? options.parameter !== undefined : !parameter) {
     throw new WebhookError('invalid_option', "urlToken: parameter needs a name, and works only with in 'query'")

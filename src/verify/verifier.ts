@@ -26,7 +26,7 @@ export interface Verifier {
   readonly name: string
   /** `true` if it needs the body's exact bytes. It then cannot verify a body that a parser has consumed. */
   readonly needsBytes: boolean
-  /** Decides whether one delivery comes from the sender. */
+  /** Decides whether one delivery comes from the sender, within the receiver's `bodyTimeoutMs`. */
   verify(delivery: SignedDelivery): MaybePromise<Verification>
 }
 

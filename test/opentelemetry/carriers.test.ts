@@ -7,8 +7,8 @@ import { memoryInbox } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { Collector } from './collector.ts'
 import { deliverInServer } from './deliver-in-server.ts'
-import { tracedReceiver } from './fixture.ts'
 import { startSdk } from './sdk.ts'
+import { tracedReceiver } from './tracing.ts'
 
 // What is stored with an event, and what is made of what was stored.
 

@@ -2,9 +2,9 @@ import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { bundled, Forked } from '../inbox/postgres/forked.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import type { AcceptingTask, FromAccepting } from './processes/accepting.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { collector, exported } = await startTracing()
 

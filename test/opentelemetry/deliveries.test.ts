@@ -7,10 +7,11 @@ import { type QueueMessage, queueInbox } from '../../src/inbox/queue.ts'
 import { lruStore, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { signalled } from '../handlers/fixture.ts'
+import { signalled } from '../support/signalled.ts'
+import { revokedProxy, untyped } from '../support/untyped.ts'
 import type { Exported } from './collector.ts'
 import { deliverInServer } from './deliver-in-server.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { exported } = await startTracing()
 
@@ -180,30 +181,6 @@ test('a handler that takes too long ends with a timeout', async () => {
   expect(run?.attributes).toMatchObject({ 'media_webhooks.outcome': 'dead-lettered', 'error.type': 'timeout' })
 })
 
-test.each([
-  ['text', 'text', '_OTHER', 'text'],
-  ['undefined', undefined, '_OTHER', 'undefined'],
-  ['an error whose name is no word', Object.assign(new Error('odd'), { name: 'film 4711' }), '_OTHER', 'odd'],
-  [
-    'an object that cannot be read',
-    new Proxy(new Error('never'), {
-      get() {
-        throw new Error('unreadable')
-      },
-    }),
-    '_OTHER',
-    'an unprintable error',
-  ],
-])('a handler that throws %s has a span that tells it', async (_, thrown, type, message) => {
-  const receiver = tracedReceiver({ retry: { attempts: 1 } }).on('encoding.finished', () => {
-    throw thrown
-  })
-  await deliverInServer(receiver)
-  const [run] = await exported('process')
-  expect(run).toMatchObject({ attributes: { 'error.type': type }, error: message })
-  expect(run?.exceptions).toHaveLength(1)
-})
-
 test('attributes of the user are on both spans, and replace none of ours', async () => {
   const telemetry = openTelemetry({
     receiver: 'uploads',
@@ -216,6 +193,12 @@ test('attributes of the user are on both spans, and replace none of ours', async
   expect(spans.map(({ attributes }) => attributes)).toMatchObject([ours, ours])
 })
 
+const unreadable = {
+  get tenant(): string {
+    throw new Error('broken')
+  },
+}
+
 test.each([
   [
     'throw',
@@ -223,8 +206,10 @@ test.each([
       throw new Error('broken')
     },
   ],
-  ['reject', () => Promise.reject(new Error('broken')) as never],
-  ['are none', () => undefined as never],
+  ['reject', () => untyped(Promise.reject(new Error('broken')))],
+  ['are none', () => untyped(undefined)],
+  ['cannot be read', () => unreadable],
+  ['are a revoked proxy', () => revokedProxy()],
 ])('attributes of the user that %s leave the spans as they are', async (_, attributes) => {
   const receiver = tracedReceiver({ telemetry: openTelemetry({ attributes }) }).on('encoding.finished', () => {})
   expect(await deliverInServer(receiver)).toMatchObject({ status: 200 })

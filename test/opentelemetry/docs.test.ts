@@ -5,10 +5,10 @@ import { createReceiver, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
 import { pageOf } from '../docs/pages.ts'
-import { silent } from '../handlers/fixture.ts'
+import { silent } from '../support/silent.ts'
 import type { ExportedMetric } from './collector.ts'
-import { startTracing } from './fixture.ts'
 import { groupedBy, labelOf, selectorsOf, seriesOf } from './prometheus.ts'
+import { startTracing } from './tracing.ts'
 
 const { collector, exported, exportMetrics } = await startTracing()
 const { text } = pageOf('telemetry')

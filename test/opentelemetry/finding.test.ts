@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import type { Exported } from './collector.ts'
 import { deliverInServer } from './deliver-in-server.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { collector, exported } = await startTracing()
 

@@ -7,11 +7,11 @@ import { defineInbox } from '../../src/inbox/shared/define-inbox.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
 import { loopedInbox } from '../inbox/queue/looped-inbox.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 
 let postgres: PostgresServer
 let redis: RedisServer

@@ -4,10 +4,10 @@ import type { InboxStats } from '../../src/inbox/reading.ts'
 import { memoryInbox, type ReceiverOptions, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { signalled } from '../handlers/fixture.ts'
 import { loopedInbox } from '../inbox/queue/looped-inbox.ts'
+import { signalled } from '../support/signalled.ts'
 import type { Collector, ExportedMetric } from './collector.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { collector, exported, exportMetrics } = await startTracing()
 const token = { secret: 'a secret' }

@@ -5,10 +5,11 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { createReceiver, unverified, WebhookError } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../handlers/fixture.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
 import { Collector } from './collector.ts'
-import { tracedReceiver } from './fixture.ts'
 import { meterTo } from './sdk.ts'
+import { tracedReceiver } from './tracing.ts'
 
 // No SDK is registered in this file until a test does.
 
@@ -23,7 +24,7 @@ test.each([
   [{ meterProvider: {} }, 'meterProvider'],
   [{ name: 'misspelt' }, 'there is no option name'],
 ])('the options %o are invalid', (options, message) => {
-  const make = () => openTelemetry(options as never)
+  const make = () => openTelemetry(untyped(options))
   expect(make).toThrow(WebhookError)
   expect(make).toThrow(message)
 })

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { blocksOf, pageOf } from '../docs/pages.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { Collector } from './collector.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -26,8 +26,7 @@ const application = `
 
 test('the setup of the docs exports the spans and metrics of an application', async () => {
   const setup = blocksOf(pageOf('telemetry')).find(({ code }) => code.startsWith('// instrumentation.ts'))
-  const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-setup-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir')
   await writeFile(join(folder, 'instrumentation.ts'), setup?.code ?? '')
   await writeFile(join(folder, 'application.ts'), application)
@@ -47,7 +46,7 @@ test('the setup of the docs exports the spans and metrics of an application', as
   onTestFinished(() => collector.close())
   await run(process.execPath, [program], {
     env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    timeout: 25_000,
+    timeout: 120_000,
   })
   const [delivery] = collector.named('receive')
   expect(collector.named('process')).toMatchObject([{ traceId: delivery?.traceId, parent: delivery?.spanId }])

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { InboxDefinition } from '../../src/index.ts'
-import { signalled } from '../handlers/fixture.ts'
+import { signalled } from '../support/signalled.ts'
 import { deliverInServer } from './deliver-in-server.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
 import { inboxes, startServers } from './inboxes.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 // What a second receiver over the same storage does has nothing but what was stored.
 

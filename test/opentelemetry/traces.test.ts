@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { trace } from '@opentelemetry/api'
 import { describe, expect, test, vi } from 'vitest'
 import { deliverInServer } from './deliver-in-server.ts'
-import { startTracing, tracedReceiver } from './fixture.ts'
 import { inboxes, startServers } from './inboxes.ts'
+import { startTracing, tracedReceiver } from './tracing.ts'
 
 startServers()
 const { collector, exported } = await startTracing()

@@ -7,7 +7,8 @@ import {
   signWithStandardWebhooks,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
-import { deliveryWith, messageOfBuild, verdict } from './fixture.ts'
+import { revokedProxy, untyped } from '../support/untyped.ts'
+import { deliveryWith, messageOfBuild, verdict } from './verdict.ts'
 
 const token = { secret: 'a token' }
 const hmac = { secret: 'a shared secret', header: 'x-signature' }
@@ -35,7 +36,8 @@ describe('anyOf', () => {
         throw new Error('broken')
       },
     ],
-    ['returns nothing', () => undefined as never],
+    ['returns nothing', () => untyped(undefined)],
+    ['rejects with a revoked proxy', () => Promise.reject(revokedProxy())],
   ])('lets the others decide when one %s', async (_, verify) => {
     const good = urlToken(token)
     const accepted = deliveryWith({}, '/?token=a%20token')
@@ -69,7 +71,7 @@ describe('anyOf', () => {
   })
 
   test('needs the bytes when one of them does not say', () => {
-    const silent = { ...unverified(), needsBytes: undefined as never }
+    const silent = { ...unverified(), needsBytes: untyped(undefined) }
     expect(anyOf(unverified(), silent).needsBytes).toBe(true)
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { basicAuth } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithBasicAuth } from '../../src/testing/index.ts'
-import { deliveryWith, exactHeaders, messageOfBuild, verdict } from './fixture.ts'
+import { deliveryWith, exactHeaders, messageOfBuild, verdict } from './verdict.ts'
 
 const base64 = (text: string, encoding: BufferEncoding = 'utf8') => Buffer.from(text, encoding).toString('base64')
 const basic = (credentials: string) => deliveryWith({ authorization: `Basic ${credentials}` })

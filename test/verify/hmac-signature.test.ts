@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type HmacSignatureOptions, hmacSignature } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithHmac } from '../../src/testing/index.ts'
-import { body, deliveryWith, exactHeaders, messageOfBuild, verdict } from './fixture.ts'
+import { body, deliveryWith, exactHeaders, messageOfBuild, verdict } from './verdict.ts'
 
 const secret = 'a shared secret'
 const header = 'X-Signature'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { basicAuth, headerToken, hmacSignature, standardWebhooks, urlToken, type Verifier } from '../../src/index.ts'
-import { body, deliveryWith, verdict } from './fixture.ts'
+import { body, deliveryWith, verdict } from './verdict.ts'
 
 const longest = 4_096
 const secret = 'c2VjcmV0'

@@ -1,3 +1,3 @@
-import { testSchemes } from './schemes.ts'
+import { testSchemes } from './schemes.suite.ts'
 
 testSchemes('on Node')

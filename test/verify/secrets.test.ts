@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { basicAuth, headerToken, hmacSignature, type Secrets, standardWebhooks, urlToken } from '../../src/index.ts'
-import { messageOfBuild } from './fixture.ts'
+import { messageOfBuild } from './verdict.ts'
 
 const verifiers = {
   urlToken: (secret: Secrets) => urlToken({ secret }),

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { hmacSignature, standardWebhooks, type Verifier } from '../../src/index.ts'
-import { body, deliveryWith, exactHeaders, verdict } from './fixture.ts'
+import { body, deliveryWith, exactHeaders, verdict } from './verdict.ts'
 
 interface Scheme {
   build(now: () => number, toleranceSeconds?: number): Verifier

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { createReceiver, standardWebhooks } from '../../src/index.ts'
 import { deliver, makeDelivery, samplePayload, signWithStandardWebhooks } from '../../src/testing/index.ts'
-import { body, deliveryWith, messageOfBuild, verdict } from './fixture.ts'
+import { body, deliveryWith, messageOfBuild, verdict } from './verdict.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const published = {

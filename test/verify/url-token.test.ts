@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { urlToken } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { deliveryWith, messageOfBuild, verdict } from './fixture.ts'
+import { deliveryWith, messageOfBuild, verdict } from './verdict.ts'
 
 const at = (url: string) => deliveryWith({}, url)
 const payload = samplePayload('encoding.finished')

@@ -12,7 +12,9 @@ import {
   WebhookError,
 } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { deliveryWith, verdict } from './fixture.ts'
+import { silent } from '../support/silent.ts'
+import { untyped } from '../support/untyped.ts'
+import { deliveryWith, verdict } from './verdict.ts'
 
 const secret = 'secret-marker'
 
@@ -23,7 +25,7 @@ async function answerTo(verify: () => unknown) {
     verify: verifier,
     handlers: { 'encoding.finished': () => {} },
     hooks: { delivery: (report) => void reports.push(report) },
-    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    logger: silent,
   })
   const { status, body } = await deliver(receiver, samplePayload('encoding.finished'))
   return { status, body, report: reports[0] }
@@ -33,14 +35,16 @@ const throwing = (error: unknown) => () => {
   throw error
 }
 
-test.each<[string, (options?: never) => unknown]>([
-  ['urlToken', urlToken as never],
-  ['headerToken', headerToken as never],
-  ['basicAuth', basicAuth as never],
-  ['hmacSignature', hmacSignature as never],
-  ['standardWebhooks', standardWebhooks as never],
+test.each<[string, (options: never) => unknown]>([
+  ['urlToken', urlToken],
+  ['headerToken', headerToken],
+  ['basicAuth', basicAuth],
+  ['hmacSignature', hmacSignature],
+  ['standardWebhooks', standardWebhooks],
 ])('%s without options throws invalid_option', (_, make) => {
-  expect(() => make()).toThrow(expect.objectContaining({ name: 'WebhookError', code: 'invalid_option' }))
+  expect(() => make(untyped(undefined))).toThrow(
+    expect.objectContaining({ name: 'WebhookError', code: 'invalid_option' }),
+  )
 })
 
 describe("a user's verifier", () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { createReceiver, urlToken } from '../../src/index.ts'
 import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
-import { testSchemes } from './schemes.ts'
+import { testSchemes } from './schemes.suite.ts'
 
 // The implementation that runtimes without node:crypto load.
 vi.mock('#crypto', () => import('../../src/verify/crypto-web.ts'))

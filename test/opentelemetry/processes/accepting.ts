@@ -1,7 +1,7 @@
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { openTelemetry } from '../../../src/opentelemetry/index.ts'
-import { silent } from '../../handlers/fixture.ts'
+import { silent } from '../../support/silent.ts'
 import { deliverInServer } from '../deliver-in-server.ts'
 import { startSdk } from '../sdk.ts'
 
