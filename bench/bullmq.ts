@@ -1,4 +1,4 @@
-import { RedisServer } from '../test/redis/redis-server.ts'
+import { RedisServer } from '../test/support/redis/redis-server.ts'
 import { withProcesses } from './postgres/bench.ts'
 import { machine, number, printTable, spread } from './report.ts'
 

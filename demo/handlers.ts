@@ -4,7 +4,7 @@ import type { Handler, Handlers, MediaEvent } from '../src/index.ts'
 /** Called when a handler has finished its work. */
 export type OnFinished = (event: MediaEvent, work: string, durationMs: number) => void
 
-/** Creates a handler for each type, like an application's, and one for types that this version does not know. */
+/** Creates a handler for each type, like an application's, and one for test deliveries and types that this version does not know. */
 export function createHandlers(onFinished: OnFinished): { readonly handlers: Handlers; readonly others: Handler } {
   const isLate = createLatenessCheck()
 
@@ -20,14 +20,14 @@ export function createHandlers(onFinished: OnFinished): { readonly handlers: Han
 
   const handlers: Handlers = {
     'file.received': does(({ title }) => `added ${title} to the catalogue`),
-    'encoding.started': does(({ test }) => (test ? 'noted the test delivery' : 'showed that encoding began')),
+    'encoding.started': does(() => 'showed that encoding began'),
     'partial.finished': does(({ quality }) => `offered a preview in ${quality}`),
     'encoding.finished': does(({ qualities }) => `published in ${qualities.join(', ')}`),
     'encoding.failed': does(({ title }) => `notified the owner of ${title}`),
   }
-  const skip = does(() => 'skipped an unknown type')
+  const note = does(({ test }) => (test ? 'noted the test delivery' : 'skipped an unknown type'))
   const others: Handler = (event, context) => {
-    if (!Object.hasOwn(handlers, event.type)) return skip(event, context)
+    if (event.test || !Object.hasOwn(handlers, event.type)) return note(event, context)
   }
   return { handlers, others }
 }

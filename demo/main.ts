@@ -40,7 +40,8 @@ async function main(options: Arguments): Promise<void> {
   const verify = orUsage(() => urlToken({ secret }))
   const storage = await prepareStorage(options)
   const { place, remove } = storage
-  const receiverOptions = { verify, inbox: storage.inbox, handlers, hooks: print, logger }
+  const hooks = { delivery: print.delivery, handling: print.handling }
+  const receiverOptions = { verify, inbox: storage.inbox, handlers, hooks, logger }
   const { receiver, server, emulator } = await start({ receiverOptions, others, options, print }).catch(
     async (error) => {
       await remove()

@@ -19,7 +19,7 @@ interface Parts {
 /** Starts the receiver, its server and the emulator. If one cannot start, the receiver is closed. */
 export async function start({ receiverOptions, others, options: { port, emulatorPort }, print }: Parts) {
   const receiver = createReceiver(receiverOptions)
-  receiver.onAny(others, { name: 'others' })
+  receiver.onAny(others, { name: 'others', tests: true })
   try {
     const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
     const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {

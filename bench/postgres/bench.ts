@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { PostgresServer } from '../../test/postgres/postgres-server.ts'
-import { RedisServer } from '../../test/redis/redis-server.ts'
+import { PostgresServer } from '../../test/support/postgres/postgres-server.ts'
+import { RedisServer } from '../../test/support/redis/redis-server.ts'
 import { type Child, startChild } from '../child.ts'
 import type { Load, Moments, QueueQuestion, QueueSettings } from '../children/queue.ts'
 import type { QueueName } from './queues.ts'

@@ -1,7 +1,8 @@
 import { defineStore } from '../../src/index.ts'
-import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { type AdapterName, mounts } from '../support/mounts.ts'
+import { silent } from '../support/silent.ts'
 import { verify } from './sending.ts'
-import { ours, silent } from './subject.ts'
+import { ours } from './subject.ts'
 
 /** The messages between the test and the process that it kills. */
 export type FromChild =

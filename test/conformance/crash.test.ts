@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lruStore } from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
-import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { type AdapterName, mounts } from '../support/mounts.ts'
+import { silent } from '../support/silent.ts'
 import type { FromChild, ToChild } from './crash-child.ts'
 import { send, verify } from './sending.ts'
-import { type HandledEvent, ours, running, silent } from './subject.ts'
+import { type HandledEvent, ours, running } from './subject.ts'
 
 const leaseMs = 5_000
 const adapters = Object.keys(mounts) as AdapterName[]
@@ -58,7 +59,7 @@ beforeAll(async () => {
   const exit = once(child, 'exit')
   process.kill(child.pid as number, 'SIGKILL')
   expect(await exit).toEqual([null, 'SIGKILL'])
-}, 20_000)
+})
 
 afterAll(() => {
   if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')

@@ -4,14 +4,14 @@ import { createEmulator } from '../../src/emulator/emulator.ts'
 import { profiles } from '../../src/emulator/sending/profile.ts'
 import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
 import { createReceiver, type MediaEvent, urlToken } from '../../src/index.ts'
-import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { type AdapterName, mounts } from '../support/mounts.ts'
+import { silent } from '../support/silent.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const token = 'url-token-5c1e'
 const media = { title: 'Holiday.mp4', qualities: ['360p', '720p', '1080p'] }
 const life = ['file.received', 'encoding.started', ...media.qualities, 'encoding.finished']

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { type AdapterName, mounts } from '../adapters/mounts.ts'
+import { type AdapterName, mounts } from '../support/mounts.ts'
 import { type Scenario, scenarios } from './scenarios/index.ts'
 import { ours } from './subject.ts'
 

@@ -1,5 +1,5 @@
 import { createReceiver, type IdempotencyStore, type Logger, memoryInbox, type Verifier } from '../../src/index.ts'
-import type { Mount } from '../adapters/mounts.ts'
+import type { Mount } from '../support/mounts.ts'
 
 /** The fields of an event with which a scenario counts how often it was handled. */
 export interface HandledEvent {
@@ -29,10 +29,6 @@ export interface Running {
 
 /** Starts a receiver: ours behind one of its adapters, or one with a fault. */
 export type Subject = (options: SubjectOptions) => Promise<Running>
-
-const ignore = () => {}
-/** A logger that writes nothing. */
-export const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 /** Our receiver behind an adapter. */
 export const ours =

@@ -10,9 +10,10 @@ import {
   type Verification,
   type Verifier,
 } from '../../src/index.ts'
-import { serve } from '../adapters/mounts.ts'
+import { mountListener } from '../support/mounts.ts'
+import { silent } from '../support/silent.ts'
 import { signature } from './sending.ts'
-import { type HandledEvent, type Subject, silent } from './subject.ts'
+import type { HandledEvent, Subject } from './subject.ts'
 
 /** An event that is about to be handled, and the places where its key can be recorded. */
 interface Step {
@@ -69,7 +70,7 @@ const handWritten =
       await steps.handle({ key, event, store, seen, handle: async () => void (await handle(event)) })
       return 200
     }
-    return serve(async (request, response) => {
+    return mountListener(async (request, response) => {
       const body = await buffer(request)
       const headers = { get: (name: string) => request.headersDistinct[name]?.join(', ') ?? null }
       const status = await receive({ url: request.url ?? '', headers, body }).catch(() => 500)

@@ -1,17 +1,15 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openInboxFile } from '../../src/inbox/sqlite.ts'
-import { freshPath } from '../inbox/sqlite/fixture.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { serve } from '../support/serve.ts'
 import { run, start } from './program.ts'
 
 // Each test starts Node and the TypeScript loader, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 })
 
 const verdict = 'Every event was handled exactly once, and every bad delivery was rejected.'
 
@@ -61,12 +59,9 @@ describe('npm start -- --inbox sqlite', () => {
   })
 
   test.each(['--port', '--emulator-port'])('leaves no temporary folder when %s is taken', async (flag) => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
+    const { port } = new URL(await serve(() => {}))
     const folder = dirname(await freshPath())
-    const { status, stderr } = await run(['--inbox', 'sqlite', flag, `${port}`, '--exit'], { TMPDIR: folder })
-    taken.close()
+    const { status, stderr } = await run(['--inbox', 'sqlite', flag, port, '--exit'], { TMPDIR: folder })
     expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/^port \d+ is taken: [^\n]+\n$/) })
     expect((await readdir(folder)).filter((name) => name.startsWith('media-webhooks-'))).toEqual([])
   })

@@ -1,14 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 
 const root = new URL('../../', import.meta.url)
 const { PATH } = process.env
-
-const children: ChildProcess[] = []
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
-})
 
 /** Starts the program of `npm start`. It is killed at the end of the test. */
 export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
@@ -18,7 +13,7 @@ export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     env: { PATH, WEBHOOK_TOKEN: "a secret, 'quoted' & 100%", ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  children.push(child)
+  onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 

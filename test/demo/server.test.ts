@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startServer } from '../../demo/server.ts'
 import { createReceiver, unverified } from '../../src/index.ts'
-import { reachableAt } from '../reachable-at.ts'
+import { reachableAt } from '../support/reachable-at.ts'
 
 test('The server of the demo listens on 127.0.0.1 only', async () => {
   const receiver = createReceiver({ verify: unverified() })

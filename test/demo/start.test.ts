@@ -1,45 +1,16 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { listenUntilEnd } from '../support/serve.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { run, start } from './program.ts'
 
 // Each test starts Node and the TypeScript loader, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 })
-
-const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
 
 describe('npm start -- --exit', () => {
-  test('plays every scene, prints each delivery, each handling and a summary, and exits with status 0', async () => {
-    const { stdout, stderr, status, lines } = await run(['--exit'])
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-
-    const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length
-    // The first three media have 5, 6 and 4 events, the other seven 4 each. Then come the test delivery and an unknown type.
-    expect(count(/^ .* handling {2}handled /)).toBe(45)
-    expect(count(/^ .* delivery {2}accepted +200 /)).toBe(45)
-    // Four events each: delivered twice at once, delivered again, and sent again because the answer was lost.
-    expect(count(/^ .* delivery {2}duplicate +200 /)).toBe(12)
-    expect(count(/^ .* delivery {2}rejected +503 /)).toBe(1)
-    expect(count(/^ .* delivery {2}unauthorized +401 /)).toBe(1)
-    expect(count(/^ .* delivery {2}malformed +400 /)).toBe(5)
-    expect(count(/^ .* delivery {2}incomplete +400 /)).toBe(4)
-    expect(count(/handled .*captions\.finished .* skipped an unknown type/)).toBe(1)
-    expect(count(/handled .*encoding\.started +00000000 .* noted the test delivery/)).toBe(1)
-    expect(count(/handled .* \(late: /)).toBeGreaterThan(0)
-    expect(lines.find((line) => line.startsWith('all '))).toMatch(/^all +45 +68 +15 +53 +12 +45$/)
-    expect(stdout).toContain('Every event was handled exactly once, and every bad delivery was rejected.')
-  })
-
   test('keeps its status when the reader of its output disconnects after a line', async () => {
     const child = start(['--exit'])
     let errors = ''
@@ -82,8 +53,7 @@ describe('npm start', () => {
   })
 
   test('ends, and removes its temporary folder, when the reader of its output disconnects', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'demo-'))
-    cleanups.push(() => void rm(folder, { recursive: true }))
+    const folder = await temporaryFolder()
     const child = start(['--inbox', 'sqlite'], { TMPDIR: folder })
     let errors = ''
     child.stderr.on('data', (chunk) => (errors += chunk))
@@ -106,21 +76,18 @@ describe('npm start', () => {
   })
 
   test('listens on the given port, and says so when it is in use', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    cleanups.push(() => taken.close())
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
+    const taken = await listenUntilEnd(() => {})
+    const { port } = new URL(taken.origin)
 
-    const receiver = await run(['--port', `${port}`, '--exit'])
+    const receiver = await run(['--port', port, '--exit'])
     expect(receiver.status).toBe(1)
     expect(receiver.stderr).toBe(`port ${port} is taken: give another one, or --port 0 for a free one\n`)
-    const emulator = await run(['--emulator-port', `${port}`, '--exit'])
+    const emulator = await run(['--emulator-port', port, '--exit'])
     expect(emulator.status).toBe(1)
     expect(emulator.stderr).toBe(`port ${port} is taken: give another one, or --emulator-port 0 for a free one\n`)
 
-    taken.close()
-    await once(taken, 'close')
-    const { status, lines } = await run(['--port', `${port}`, '--exit'])
+    await taken.close()
+    const { status, lines } = await run(['--port', port, '--exit'])
     expect(lines[0]).toBe(`Receiver  http://127.0.0.1:${port}/webhooks/media`)
     expect(status).toBe(0)
   })

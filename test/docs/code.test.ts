@@ -30,7 +30,7 @@ test('every block of TypeScript in the README and docs/ compiles', () => {
   // The files that the blocks import have a check of their own.
   const errors = [...program.getOptionsDiagnostics(), ...[prelude, ...sources.keys()].flatMap(faultsIn(program))]
   expect(errors.map((error) => explain(error, names))).toEqual([])
-}, 120_000)
+})
 
 const folders = ['examples', 'test/examples/frameworks/fixtures'].flatMap((parent) =>
   readdirSync(`${root}${parent}`).map((name) => `${root}${parent}/${name}`),

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 import { ofBullmqInbox, ofPostgresInbox, ofSqliteInbox } from './defaults/durable.ts'
 import { ofDurableObjectInbox, ofDurableObjectStore, ofInboxObject } from './defaults/durable-objects.ts'
 import type { Observations } from './defaults/elapsed.ts'
@@ -11,8 +11,6 @@ import { ofClient, ofEmulator, ofHmacSignature, ofTimestamp } from './defaults/o
 import { ofQueueInbox } from './defaults/queue.ts'
 import { ofClose, ofReceiver } from './defaults/receiver.ts'
 import { defaultTables } from './defaults/tables.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const hasPostgres = findPostgres()
 const hasRedis = findRedis()

@@ -1,26 +1,20 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { blocksOf, type Page, pageOf, shellLines } from './pages.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const tsx = ['--import', import.meta.resolve('tsx')]
 
-const ends: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
-})
-
 /** A page that a reader follows in an empty folder, against the source and on free ports. */
 async function follow(page: Page) {
-  const folder = await mkdtemp(join(tmpdir(), 'getting-started-'))
-  ends.push(() => rm(folder, { recursive: true }))
+  const folder = await temporaryFolder()
   await symlink(`${root}node_modules`, join(folder, 'node_modules'))
-  const ports = { '3000': await freePort(), '4010': await freePort() }
+  const ports = { '3000': `${await freePort()}`, '4010': `${await freePort()}` }
   const adapt = (text: string) =>
     text
       .replace('media-webhooks emulate', 'media-webhooks emulate --port 4010') // its default
@@ -48,19 +42,11 @@ function start(line: string, cwd: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  ends.push(async () => {
+  onTestFinished(async () => {
     child.kill()
     await ended
   })
   return { output: () => output, ended }
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return String(port)
 }
 
 async function isUp(port: string): Promise<boolean> {
@@ -70,7 +56,7 @@ async function isUp(port: string): Promise<boolean> {
   )
 }
 
-const soon = { timeout: 30_000, interval: 50 }
+const soon = { interval: 50 }
 
 test('"Getting started" leads to an event in a handler, and to an endpoint that doctor finds well', async () => {
   const page = await follow(pageOf('getting-started'))
@@ -85,7 +71,7 @@ test('"Getting started" leads to an event in a handler, and to an endpoint that 
   }
   await expect.poll(running.output, soon).toMatch(/^publish \S+ in 360p, 720p$/m)
   expect(running.output()).not.toContain('publish 00000000-') // the media of doctor, which does not exist
-}, 120_000)
+})
 
 test('the first screen of the README leads to an event in a handler', async () => {
   const page = await follow(pageOf('README'))
@@ -95,4 +81,4 @@ test('the first screen of the README leads to an event in a handler', async () =
   const triggered = page.run(trigger)
   expect(await triggered.ended, triggered.output()).toBe(0)
   await expect.poll(running.output, soon).toMatch(/^publish \S+ in 360p, 720p$/m)
-}, 120_000)
+})

@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { type Program, startProgram } from '../package/program.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
+import { postJson } from '../support/post-json.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 
 const require = createRequire(import.meta.url)
 const token = 'a-secret-of-the-test'
@@ -24,11 +25,8 @@ describe.skipIf(!findRedis())('the example for bullmq', () => {
   })
 
   const deliver = async () => {
-    const response = await fetch(`http://127.0.0.1:${program.captured}/webhooks/media?token=${token}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"type":"encoding.finished","media_id":"a-film","qualities":"360p,720p"}',
-    })
+    const payload = { type: 'encoding.finished', media_id: 'a-film', qualities: '360p,720p' }
+    const response = await postJson(`http://127.0.0.1:${program.captured}/webhooks/media?token=${token}`, payload)
     return ((await response.json()) as { status: string }).status
   }
 

@@ -5,9 +5,10 @@ import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { type Program, startProgram } from '../package/program.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
 import { startWorkerd } from '../runtimes/start-workerd.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { postJson } from '../support/post-json.ts'
+import { type Program, startProgram } from '../support/program.ts'
 
 const require = createRequire(import.meta.url)
 const secret = 'a-secret-of-the-test'
@@ -51,11 +52,8 @@ describe.each(examples)('the example for $name', ({ start, sign }) => {
 
   async function deliver(key: string) {
     const { query, headers } = sign(key)
-    const response = await fetch(`http://127.0.0.1:${program.captured}/webhooks/media${query}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body,
-    })
+    const url = `http://127.0.0.1:${program.captured}/webhooks/media${query}`
+    const response = await postJson(url, body, headers)
     return [response.status, ((await response.json()) as { status: string }).status]
   }
 

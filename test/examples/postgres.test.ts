@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { type Program, startProgram } from '../package/program.ts'
-import { findPostgres } from '../postgres/find-postgres.ts'
-import { PostgresServer } from '../postgres/postgres-server.ts'
+import { postJson } from '../support/post-json.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { type Program, startProgram } from '../support/program.ts'
 
 const require = createRequire(import.meta.url)
 const token = 'a-secret-of-the-test'
@@ -28,11 +29,7 @@ describe.skipIf(!findPostgres())('the example for postgres', () => {
   }
 
   const deliver = async (program: Program | undefined, payload: object) => {
-    const response = await fetch(`http://127.0.0.1:${program?.captured}/webhooks/media?token=${token}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(payload),
-    })
+    const response = await postJson(`http://127.0.0.1:${program?.captured}/webhooks/media?token=${token}`, payload)
     return ((await response.json()) as { status: string }).status
   }
 

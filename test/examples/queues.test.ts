@@ -7,12 +7,12 @@ import { httpApiEvent } from '../adapters/lambda-events.ts'
 import { deployQueueWorker } from '../queues/cloudflare/deployment.ts'
 import { EventSource } from '../queues/sqs/event-source.ts'
 import { SqsServer } from '../queues/sqs/server.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { postJson } from '../support/post-json.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 
 const body = '{"type":"encoding.finished","media_id":"a-film","qualities":"360p,720p","status":"done"}'
-const headers = { 'content-type': 'application/json' }
 const folderOf = (example: string) => join(inject('userFolder'), 'examples', example)
 
 const workerd = findRuntime('workerd')
@@ -22,10 +22,9 @@ test.skipIf(workerd === undefined)('the example for Cloudflare Queues handles a 
     entryPoints: [join(folderOf('cloudflare-queues'), 'worker.ts')],
   })
   onTestFinished(() => worker.stop())
-  const post = async (token: string) =>
-    (await fetch(`${worker.url}?token=${token}`, { method: 'POST', headers, body })).status
+  const post = async (token: string) => (await postJson(`${worker.url}?token=${token}`, body)).status
   expect([await post('a-secret'), await post('a-secret'), await post('a-guess')]).toEqual([200, 200, 401])
-  await expect.poll(worker.output, { timeout: 10_000 }).toContain('publish a-film in 360p, 720p')
+  await expect.poll(worker.output).toContain('publish a-film in 360p, 720p')
   expect(worker.output().match(/publish/g)).toHaveLength(1)
 })
 
@@ -68,7 +67,8 @@ test.skipIf(!findRedis())('the example for Lambda handles a repeated event once'
   })
   const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   const post = async (token: string) =>
-    (await receive(httpApiEvent({ query: `token=${token}`, headers: Object.entries(headers), body }))).statusCode
+    (await receive(httpApiEvent({ query: `token=${token}`, headers: [['content-type', 'application/json']], body })))
+      .statusCode
   expect([await post('a-secret'), await post('a-secret'), await post('a-guess')]).toEqual([200, 200, 401])
   await expect.poll(() => log.mock.calls).toEqual([['publish a-film in 360p, 720p']])
   await expect.poll(() => queue.messages).toEqual([])

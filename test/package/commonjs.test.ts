@@ -1,10 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { findRegistry } from './registry.ts'
 
 const run = promisify(execFile)
@@ -57,14 +57,12 @@ test.each([
 test.skipIf(registry === undefined)(
   'Jest 30 runs the tests of a CommonJS Express project without configuration',
   async () => {
-    const cwd = await mkdtemp(join(tmpdir(), 'media-webhooks-jest-'))
-    onTestFinished(() => rm(cwd, { recursive: true }))
+    const cwd = await temporaryFolder()
     await writeFile(join(cwd, 'package.json'), '{ "name": "on-jest", "private": true }')
     for (const file of ['app.js', 'app.test.js']) await cp(join(fixtures, 'jest', file), join(cwd, file))
     const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
     await run('npm', ['install', ...options, 'jest@30', 'express@5', inject('tarball')], { cwd, timeout: 180_000 })
-    const { stderr } = await run('npx', ['jest'], { cwd, timeout: 60_000 })
+    const { stderr } = await run('npx', ['jest'], { cwd, timeout: 180_000 })
     expect(stderr).toMatch(/Tests: +2 passed, 2 total/)
   },
-  240_000,
 )

@@ -55,6 +55,7 @@ test('the exported names grow only where somebody has looked at them', () => {
       ],
       "/dashboard": [
         "dashboard",
+        "localOnly",
       ],
       "/emulator": [
         "createEmulator",

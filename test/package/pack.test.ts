@@ -5,7 +5,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { startProgram } from './program.ts'
+import { postJson } from '../support/post-json.ts'
+import { startProgram } from '../support/program.ts'
 
 const fixtures = fileURLToPath(new URL('./fixtures/', import.meta.url))
 const installed = (path: string) => join(inject('userFolder'), 'node_modules/media-webhooks', path)
@@ -80,10 +81,10 @@ test('a server of the installed package takes a real delivery', async () => {
   const server = await startProgram(process.execPath, ['server.js'], { cwd }, /^listening on (\d+)$/)
   onTestFinished(async () => void (await server.stop()))
   const deliver = (token: string) =>
-    fetch(`http://127.0.0.1:${server.captured}/?token=${token}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ type: 'encoding.finished', media_id: 'a-film', qualities: '360p,720p' }),
+    postJson(`http://127.0.0.1:${server.captured}/?token=${token}`, {
+      type: 'encoding.finished',
+      media_id: 'a-film',
+      qualities: '360p,720p',
     })
 
   const accepted = await deliver('a-secret')

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { canTest } from '../can-test.ts'
+import { canTest } from '../support/can-test.ts'
 
 /** Finds the registry that npm uses. Returns `undefined` if the tests that install packages are skipped without it. */
 export function findRegistry(): string | undefined {
@@ -9,7 +9,7 @@ export function findRegistry(): string | undefined {
 }
 
 function reachRegistry(): string | undefined {
-  const ask = (...args: string[]) => execFileSync('npm', args, { encoding: 'utf8', stdio: 'pipe', timeout: 30_000 })
+  const ask = (...args: string[]) => execFileSync('npm', args, { encoding: 'utf8', stdio: 'pipe', timeout: 120_000 })
   try {
     ask('view', 'lru-cache', 'name')
     return ask('config', 'get', 'registry').trim()

@@ -2,15 +2,19 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { LambdaHttpResponse } from '../../adapters/aws-lambda.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
 import { httpApiEvent } from '../adapters/lambda-events.ts'
-import { findRedis } from '../redis/find-redis.ts'
+import { postJson } from '../support/post-json.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
 import { handledFile, queueDeployment } from './lambda/deployment.ts'
 import { bundleFunction, LambdaFunction } from './lambda/lambda-function.ts'
-import { provePlatform } from './prove-platform.ts'
+import { provePlatform } from './platform.suite.ts'
 
 const eventOf = (number: number) => {
   const body = encodePayload(samplePayload('encoding.finished', { media_id: `media-${number}` }))
   return httpApiEvent({ headers: [['content-type', 'application/json']], body })
 }
+/** How a function knows that it is on Lambda. */
+const onLambda = { AWS_LAMBDA_FUNCTION_NAME: 'receive' }
+
 const numbers = Array.from({ length: 14 }, (_, number) => number)
 
 describe('a memory inbox in sandboxes that are frozen after each answer', () => {
@@ -36,15 +40,15 @@ describe('a memory inbox in sandboxes that are frozen after each answer', () => 
   }
 
   test('is an error at the start, so that no event is acknowledged', async () => {
-    const { deployed } = deploy({})
+    const { deployed } = deploy(onLambda)
     await expect(deployed.warm()).rejects.toThrow(
-      'lambdaHandler: AWS Lambda stops a sandbox after its answer, and memoryInbox loses events it has acknowledged: ' +
-        'use queueInbox with SQS',
+      'createReceiver: AWS Lambda stops an instance after its answer, and memoryInbox loses events it has ' +
+        'acknowledged: use queueInbox with SQS',
     )
   })
 
   test('loses what it has acknowledged, were it not for that error', async () => {
-    const { deployed, handled, deliver } = deploy({ CHECK: 'off', HANDLER_MS: '2000' })
+    const { deployed, handled, deliver } = deploy({ HANDLER_MS: '2000' })
     for (const number of numbers) expect((await deliver(number)).statusCode).toBe(200)
     await deployed.killFrozen()
     expect(deployed.started).toBe(1)
@@ -52,7 +56,7 @@ describe('a memory inbox in sandboxes that are frozen after each answer', () => 
   })
 
   test("loses nothing with ack 'handled', but two sandboxes handle an event twice", async () => {
-    const { deployed, handled, deliver } = deploy({ ACK: 'handled' })
+    const { deployed, handled, deliver } = deploy({ ...onLambda, ACK: 'handled' })
     for (const number of numbers) expect((await deliver(number)).body).toBe('{"status":"handled"}')
     await deployed.killFrozen()
     expect(handled.read()).toHaveLength(numbers.length)
@@ -67,9 +71,7 @@ describe.skipIf(!findRedis())('a queue', () => {
     onTestFinished(() => deployment.stop())
     const deliver = async (media: string, quality: number) => {
       const payload = samplePayload('partial.finished', { media_id: media, qualities: `${quality}p` })
-      const headers = { 'content-type': 'application/json' }
-      const body = new Uint8Array(encodePayload(payload))
-      const { status } = await fetch(deployment.url, { method: 'POST', headers, body })
+      const { status } = await postJson(deployment.url, encodePayload(payload))
       expect(status).toBe(200)
     }
     const qualities = [1, 2, 3, 4]
@@ -78,12 +80,12 @@ describe.skipIf(!findRedis())('a queue', () => {
       await Promise.all(['a', 'b', 'c', 'a'].map((media) => deliver(media, quality)))
       await deployment.killFrozen()
     }
-    await expect.poll(deployment.handled, { timeout: 20_000 }).toHaveLength(3 * qualities.length)
+    await expect.poll(deployment.handled).toHaveLength(3 * qualities.length)
     for (const media of ['a', 'b', 'c']) {
       const ofMedia = (await deployment.handled()).filter((line) => line.startsWith(`partial.finished ${media} `))
       expect(ofMedia).toEqual(qualities.map((quality) => `partial.finished ${media} ${quality}p`))
     }
-  }, 60_000)
+  })
 
   provePlatform('aws-lambda queue', queueDeployment)
 })

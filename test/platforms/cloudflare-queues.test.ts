@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
 import { deployQueueWorker } from '../queues/cloudflare/deployment.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
-import { provePlatform } from './prove-platform.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { provePlatform } from './platform.suite.ts'
 
 const workerd = findRuntime('workerd')
 

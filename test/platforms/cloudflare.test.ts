@@ -1,8 +1,8 @@
 import { describe } from 'vitest'
-import { freePort } from '../free-port.ts'
 import { WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
-import { type Deployment, provePlatform } from './prove-platform.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Deployment, provePlatform } from './platform.suite.ts'
 
 const binary = findRuntime('workerd')
 

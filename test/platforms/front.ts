@@ -1,6 +1,6 @@
 import { request as requestHttp } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { serve } from '../adapters/mounts.ts'
+import { mountListener } from '../support/mounts.ts'
 
 /** A server in front of one worker at a time, as a platform has one in front of the versions of a worker. */
 export interface Front {
@@ -18,7 +18,7 @@ export async function startFront(first: string): Promise<Front> {
   let origin = first
   let inFlight = 0
   let lastAt = 0
-  const { url, close } = await serve((incoming, response) => {
+  const { url, close } = await mountListener((incoming, response) => {
     inFlight++
     lastAt = performance.now()
     const { method, headers, url = '' } = incoming

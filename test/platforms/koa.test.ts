@@ -1,4 +1,4 @@
 import { nodeProgram } from './node-program.ts'
-import { provePlatform } from './prove-platform.ts'
+import { provePlatform } from './platform.suite.ts'
 
 provePlatform('koa sqlite', nodeProgram('koa', 'sqlite'))

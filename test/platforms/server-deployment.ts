@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../free-port.ts'
-import { startProgram } from '../package/program.ts'
-import type { Deployment } from './prove-platform.ts'
+import { freePort } from '../support/free-port.ts'
+import { startProgram } from '../support/program.ts'
+import type { Deployment } from './platform.suite.ts'
 
 /** A server program. It listens on `PORT` at 127.0.0.1, and prints a line in which `listening` captures something. */
 export interface ServerProgram {

@@ -1,13 +1,13 @@
 import { text } from 'node:stream/consumers'
 import { describe } from 'vitest'
-import { serve } from '../adapters/mounts.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { startHttpBridge } from '../redis/http-bridge.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { findRuntime } from '../runtimes/find-runtime.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { mountListener } from '../support/mounts.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { startHttpBridge } from '../support/redis/http-bridge.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 import { startFront } from './front.ts'
-import { type Deployment, provePlatform } from './prove-platform.ts'
+import { type Deployment, provePlatform } from './platform.suite.ts'
 
 const binary = findRuntime('workerd')
 
@@ -17,7 +17,7 @@ const binary = findRuntime('workerd')
  */
 async function onWorkerd(variables: Record<string, string>): Promise<Deployment> {
   const handled: string[] = []
-  const recorder = await serve(async (request, response) => {
+  const recorder = await mountListener(async (request, response) => {
     handled.push(await text(request))
     response.end()
   })

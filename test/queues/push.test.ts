@@ -8,7 +8,7 @@ import { type QueueMessage, queueInbox } from '../../src/inbox/queue.ts'
 import { createReceiver, lruStore, type Receiver, unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { exportsOf } from '../docs/written-out.ts'
-import { silent } from '../handlers/fixture.ts'
+import { silent } from '../support/silent.ts'
 
 // The endpoints that docs/queues.md shows, for queues that post their messages.
 

@@ -18,7 +18,7 @@ import {
   unverified,
 } from '../../src/index.ts'
 import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts'
-import { silent } from '../handlers/fixture.ts'
+import { silent } from '../support/silent.ts'
 import { EventSource } from './sqs/event-source.ts'
 import type { SqsQueueOptions } from './sqs/queue.ts'
 import { SqsServer } from './sqs/server.ts'

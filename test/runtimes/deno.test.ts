@@ -1,5 +1,5 @@
-import { startProgram } from '../package/program.ts'
-import { proveRuntime } from './suite.ts'
+import { startProgram } from '../support/program.ts'
+import { proveRuntime } from './runtime.suite.ts'
 
 const env = { NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' }
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { type Program, startProgram } from '../package/program.ts'
+import { type Program, startProgram } from '../support/program.ts'
 
 /** Bundles a worker as wrangler does, and runs it in workerd with these variables. */
 export async function startWorkerd(

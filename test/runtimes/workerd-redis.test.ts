@@ -5,11 +5,12 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { defineStore, WebhookError, type WebhookErrorCode } from '../../src/index.ts'
 import { type StoreSubject, storeContract } from '../../src/testing/contract/store.ts'
-import type { Program } from '../package/program.ts'
-import { findRedis } from '../redis/find-redis.ts'
-import { type HttpBridge, startHttpBridge } from '../redis/http-bridge.ts'
-import { RedisServer } from '../redis/redis-server.ts'
-import { findRuntime } from './find-runtime.ts'
+import { findRuntime } from '../support/find-runtime.ts'
+import { postJson } from '../support/post-json.ts'
+import type { Program } from '../support/program.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { type HttpBridge, startHttpBridge } from '../support/redis/http-bridge.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
 import { startWorkerd } from './start-workerd.ts'
 
 const workerd = findRuntime('workerd')
@@ -40,24 +41,26 @@ describe.skipIf(workerd === undefined || !findRedis())('redisStore with @upstash
 
   /** A step that runs in the first isolate. */
   const inIsolate =
-    (prefix: string, name: string) =>
-    async (...parameters: unknown[]): Promise<never> => {
+    <Answer>(prefix: string, name: string) =>
+    async (...parameters: unknown[]): Promise<Answer> => {
       const body = JSON.stringify({ prefix, name, parameters })
       const response = await fetch(`${originOf(isolates[0])}/step`, { method: 'POST', body })
-      const { answer, code, message } = (await response.json()) as Record<string, string>
-      if (!response.ok) throw new WebhookError(code as WebhookErrorCode, String(message))
-      return answer as never
+      const { answer, code, message } = (await response.json()) as { answer: Answer; code: string; message: string }
+      if (!response.ok) throw new WebhookError(code as WebhookErrorCode, message)
+      return answer
     }
 
   let subjects = 0
   async function subject(): Promise<StoreSubject> {
     const prefix = `subject-${++subjects}:`
     const admin = new Redis(server.port)
-    const [claim, renew, complete, release] = ['claim', 'renew', 'complete', 'release'].map((name) =>
-      inIsolate(prefix, name),
-    ) as [never, never, never, never]
     return {
-      store: defineStore({ claim, renew, complete, release }),
+      store: defineStore({
+        claim: inIsolate(prefix, 'claim'),
+        renew: inIsolate(prefix, 'renew'),
+        complete: inIsolate(prefix, 'complete'),
+        release: inIsolate(prefix, 'release'),
+      }),
       async advance(ms) {
         for (const key of await admin.keys(`${prefix}*`)) await admin.pexpire(key, (await admin.pttl(key)) - ms)
       },
@@ -74,11 +77,7 @@ describe.skipIf(workerd === undefined || !findRedis())('redisStore with @upstash
   test('two isolates handle each event once, whichever of them a duplicate reaches', async () => {
     const ids = Array.from({ length: 20 }, (_, i) => `media ${i}`)
     const send = (isolate: Program, media_id: string) =>
-      fetch(`${originOf(isolate)}/webhook`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ type: 'encoding.finished', media_id }),
-      })
+      postJson(`${originOf(isolate)}/webhook`, { type: 'encoding.finished', media_id })
     const sent = ids.flatMap((id) => isolates.flatMap((isolate) => [send(isolate, id), send(isolate, id)]))
     const answers = await Promise.all(sent)
     // 503: the other isolate has claimed the event, and may not have acknowledged it yet.
@@ -87,6 +86,6 @@ describe.skipIf(workerd === undefined || !findRedis())('redisStore with @upstash
       const lists = await Promise.all(isolates.map(async (each) => (await fetch(originOf(each))).json()))
       return (lists as string[][]).flat().toSorted()
     }
-    await expect.poll(handled, { timeout: 10_000 }).toEqual(ids.toSorted())
+    await expect.poll(handled).toEqual(ids.toSorted())
   })
 })

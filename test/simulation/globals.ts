@@ -58,10 +58,12 @@ function repeat(scope: Scope, ms: number, run: () => void): VirtualTimer {
 /** A timer of Node waits whole milliseconds, and one at least. */
 const delayOf = (ms: number | undefined): number => Math.max(1, Math.trunc(ms ?? 1) || 1)
 
-function clear(timer: unknown, clearReal: (timer: never) => void): void {
-  if (timer instanceof VirtualTimer) timer.cancel()
-  else clearReal(timer as never)
-}
+const clearing =
+  <Timer>(clearReal: (timer: Timer) => void) =>
+  (timer: Timer | VirtualTimer): void => {
+    if (timer instanceof VirtualTimer) timer.cancel()
+    else clearReal(timer)
+  }
 
 const clockOf = ({ process }: Scope): number => Math.floor(epoch + process.world.now + process.clockOffsetMs)
 
@@ -96,9 +98,9 @@ Object.assign(globalThis, {
     if (scope === undefined) return real.setImmediate(run, ...parameters)
     return wait(scope, 0, () => run(...parameters))
   }, real.setImmediate),
-  clearTimeout: (timer: unknown) => clear(timer, real.clearTimeout),
-  clearInterval: (timer: unknown) => clear(timer, real.clearInterval),
-  clearImmediate: (timer: unknown) => clear(timer, real.clearImmediate),
+  clearTimeout: clearing(real.clearTimeout),
+  clearInterval: clearing(real.clearInterval),
+  clearImmediate: clearing(real.clearImmediate),
 })
 Math.random = () => currentScope()?.process.random.next() ?? real.random()
 crypto.randomUUID = () =>

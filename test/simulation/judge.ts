@@ -104,10 +104,14 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
     const accepted = journal.decisions.filter(({ by, outcome }) => by === name && outcome === 'accepted')
     const place = new Map(accepted.map(({ event }, index) => [event, index]))
     const begun = new Map<string, Run>()
+    const hasBegun = new Set<number>()
     for (const run of journal.runs) {
       const { mediaId } = events[run.event] ?? {}
       if (mediaId === undefined || run.by !== name || run.attempt !== 1 || !place.has(run.event)) continue
       const before = begun.get(mediaId)
+      // An attempt that does not count has the same number as the next one, which is a retry.
+      if (hasBegun.has(run.event) && before?.event !== run.event) continue
+      hasBegun.add(run.event)
       const isLater = before !== undefined && (place.get(before.event) as number) > (place.get(run.event) as number)
       if (isLater && !(setup === 'postgres' && overlapped(before.event, run.event, name, journal)))
         yield `event ${run.event} began after event ${before.event}, which was accepted later`

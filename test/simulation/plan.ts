@@ -108,8 +108,8 @@ export function makePlan(random: Random, setups: readonly Setup[]): Plan {
     concurrency: random.pick([1, 2, 16]),
     maxWaiting: !isCalm && random.chance(0.1) ? random.whole(1, 5) : 10_000,
     leaseMs: random.pick([1_000, 5_000]),
-    // Without one, the adapters reject the memory inbox there, and a shared store could not be reached after the answer.
-    hasContext: setup !== 'memory' || random.chance(0.5),
+    // Without one, a receiver rejects what its memory inbox would lose, and could not reach a shared store after the answer.
+    hasContext: setup !== 'memory' || ack === 'accepted' || random.chance(0.5),
   }
 }
 

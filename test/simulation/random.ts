@@ -1,4 +1,4 @@
-import { oneOf, seeded } from '../seeded.ts'
+import { oneOf, seeded } from '../support/seeded.ts'
 
 /** Random numbers that a seed decides. */
 export class Random {

@@ -27,7 +27,9 @@ export function makeReceiver(
   const retry = ack === 'handled' ? {} : { retry: { attempts, baseMs, maxMs: 4_000 } }
   const receiver = createReceiver({ verify: unverified(), inbox, ack, handlerTimeoutMs, logger, ...retry })
   for (const handler of handlers)
-    receiver.on(handler.types, (event, context) => handle(scene, process, handler, event, context), handler)
+    receiver.on(handler.types, (event, context) => handle(scene, process, handler, event, context), {
+      name: handler.name,
+    })
   return receiver
 }
 

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A fault that the receiver once had: the line that prevents it, and the line without the fix. */
 interface Fault {
@@ -62,9 +62,8 @@ const tsx = join(project, 'node_modules/tsx/dist/esm/index.mjs')
 
 /** Plays seeds with a copy of the source that lacks a fix, until one fails. Returns what is printed. */
 async function playWithout({ file, fix, without, workers = false }: Fault): Promise<string> {
-  const copy = await mkdtemp(join(tmpdir(), 'without-a-fix-'))
-  onTestFinished(() => rm(copy, { recursive: true }))
-  for (const path of ['package.json', 'tsconfig.json', 'src', 'test/seeded.ts', 'test/simulation'])
+  const copy = await temporaryFolder()
+  for (const path of ['package.json', 'tsconfig.json', 'src', 'test/support/seeded.ts', 'test/simulation'])
     await cp(join(project, path), join(copy, path), { recursive: true })
   await symlink(join(project, 'node_modules'), join(copy, 'node_modules'))
   const source = await readFile(join(copy, file), 'utf8')
@@ -79,11 +78,7 @@ async function playWithout({ file, fix, without, workers = false }: Fault): Prom
 }
 
 describe('the simulation finds, within 500 seeds, that', () => {
-  test.each(Object.entries(faults))(
-    '%s',
-    async (_, fault) => {
-      expect(await playWithout(fault)).toMatch(fault.finding)
-    },
-    120_000,
-  )
+  test.each(Object.entries(faults))('%s', async (_, fault) => {
+    expect(await playWithout(fault)).toMatch(fault.finding)
+  })
 })

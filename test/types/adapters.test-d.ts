@@ -14,6 +14,7 @@ import { nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
 
 declare const receiver: Receiver
+declare const logger: FastifyBaseLogger & { mine: true }
 declare const makeReceiver: (secret: string) => Receiver
 
 describe('the handlers of the adapters fit', () => {
@@ -34,10 +35,7 @@ describe('the handlers of the adapters fit', () => {
     fastify({ http2: true }).register(fastifyReceiver, { ...options, closeTimeoutMs: 1_000 })
     fastify({ https: {} }).register(fastifyReceiver, { ...options, prefix: '/webhooks' })
     fastify({ http2: true, https: {} }).register(fastifyReceiver, options)
-    fastify({ loggerInstance: console as never as FastifyBaseLogger & { mine: true } }).register(
-      fastifyReceiver,
-      options,
-    )
+    fastify({ loggerInstance: logger }).register(fastifyReceiver, options)
     fastify().register(async (scope) => void scope.register(fastifyReceiver, options))
   })
 

@@ -57,6 +57,7 @@ describe('MediaEvent', () => {
     expectTypeOf(event.title).toEqualTypeOf<string | undefined>()
     expectTypeOf(event.userId).toEqualTypeOf<string | undefined>()
     expectTypeOf(event.test).toBeBoolean()
+    expectTypeOf(event.issues).toEqualTypeOf<readonly string[]>()
     expectTypeOf(event.payload).toEqualTypeOf<Readonly<Record<string, unknown>>>()
   })
 
@@ -65,6 +66,8 @@ describe('MediaEvent', () => {
     event.mediaId = 'other'
     // @ts-expect-error its list is read-only
     event.qualities.push('360p')
+    // @ts-expect-error its issues are read-only
+    event.issues.push('title')
     // @ts-expect-error its payload is read-only
     event.payload['title'] = 'other'
   })

@@ -51,6 +51,7 @@ describe('on', () => {
     receiver.on('encoding.finished', async () => {})
     receiver.on('encoding.finished', () => 7)
     receiver.on('encoding.finished', () => {}, { name: 'publish' })
+    receiver.on('encoding.finished', () => {}, { tests: true }).onAny(() => {}, { tests: true })
   })
 
   test('can be chained', () => {
@@ -88,6 +89,8 @@ describe('on', () => {
     receiver.on('encoding.finished', (_event, _context, _more) => {})
     // @ts-expect-error a name is text
     receiver.on('encoding.finished', () => {}, { name: 7 })
+    // @ts-expect-error tests is true or false
+    receiver.on('encoding.finished', () => {}, { tests: 'all' })
     // @ts-expect-error there is no such option
     receiver.on('encoding.finished', () => {}, { retries: 7 })
   })

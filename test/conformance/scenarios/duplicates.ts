@@ -3,8 +3,9 @@ import { expect } from 'vitest'
 import { defineStore, type IdempotencyStore, lruStore } from '../../../src/index.ts'
 import { encodePayload } from '../../../src/testing/index.ts'
 import { lifecycle } from '../../emulator/media/lifecycle-payloads.ts'
+import { silent } from '../../support/silent.ts'
 import { freshBody, send, sendAtOnce, verify } from '../sending.ts'
-import { type HandledEvent, running, type Subject, silent } from '../subject.ts'
+import { type HandledEvent, running, type Subject } from '../subject.ts'
 
 /** Runs a receiver that records the types it handles, and closes it before they are checked. */
 async function handledDuring(subject: Subject, attempt: (url: string) => Promise<void>, store?: IdempotencyStore) {

@@ -3,8 +3,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'vitest'
 import { createSender } from '../../../src/emulator/sending/sender.ts'
 import { defineStore, type IdempotencyStore, lruStore } from '../../../src/index.ts'
+import { silent } from '../../support/silent.ts'
 import { freshBody, send, textOf, verify, verifyToken, withToken } from '../sending.ts'
-import { running, type Subject, silent } from '../subject.ts'
+import { running, type Subject } from '../subject.ts'
 
 const sender = createSender()
 const impatient = createSender({ timeoutMs: 50 })

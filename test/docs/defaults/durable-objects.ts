@@ -1,8 +1,9 @@
 import { durableObjectInbox, durableObjectStore, inboxObject, type ObjectNamespace } from '../../../src/cloudflare.ts'
 import type { Inbox, InboxDefinition } from '../../../src/index.ts'
 import type { ObjectStorage } from '../../../src/internal/durable-objects.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
 import { storageInNode } from '../../inbox/durable-object/storage-in-node.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
 import { ages, ttlFrom } from './durable.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
@@ -29,7 +30,7 @@ function objects(result: unknown) {
 const silentObjects: ObjectNamespace = { idFromName: () => ({}), get: () => ({ fetch: never }) }
 
 export const ofDurableObjectInbox: Observations = {
-  namespace: () => required(() => durableObjectInbox({} as never)),
+  namespace: () => required(() => durableObjectInbox(untyped({}))),
   async shards() {
     const { namespace, names } = objects({})
     await openInbox(durableObjectInbox({ namespace })).inbox.stats()
@@ -40,7 +41,7 @@ export const ofDurableObjectInbox: Observations = {
 }
 
 export const ofDurableObjectStore: Observations = {
-  namespace: () => required(() => durableObjectStore({} as never)),
+  namespace: () => required(() => durableObjectStore(untyped({}))),
   async shards() {
     const { namespace, names } = objects('claimed')
     const store = durableObjectStore({ namespace })

@@ -3,11 +3,12 @@ import Libsql from 'libsql'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { postgresInbox } from '../../../src/inbox/postgres.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf, openInbox, until } from '../../../src/testing/contract/handling.ts'
-import { freePort } from '../../free-port.ts'
-import { temporaryFile } from '../../inbox/sqlite/fixture.ts'
-import type { PostgresServer } from '../../postgres/postgres-server.ts'
-import type { RedisServer } from '../../redis/redis-server.ts'
+import { temporaryFile } from '../../inbox/sqlite/sqlite-tests.ts'
+import { freePort } from '../../support/free-port.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import type { PostgresServer } from '../../support/postgres/postgres-server.ts'
+import type { RedisServer } from '../../support/redis/redis-server.ts'
+import { untyped } from '../../support/untyped.ts'
 import { elapsed, type Observations, required } from './elapsed.ts'
 import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
 
@@ -49,8 +50,8 @@ const sqliteTtl = () =>
   })
 
 export const ofSqliteInbox: Observations = {
-  path: () => required(() => sqliteInbox({} as never)) === 'required' && 'one is required',
-  database: () => required(() => sqliteInbox({} as never)) === 'required' && 'one is required',
+  path: () => required(() => sqliteInbox(untyped({}))) === 'required' && 'one is required',
+  database: () => required(() => sqliteInbox(untyped({}))) === 'required' && 'one is required',
   concurrency: () => withFile((path) => concurrencyOf(sqliteInbox({ path }))),
   maxWaiting: () => withFile((path) => maxWaitingOf(sqliteInbox({ path }))),
   maxDeadLetters: () => withFile((path) => maxDeadLettersOf(sqliteInbox({ path }))),
@@ -69,8 +70,8 @@ export const ofPostgresInbox = (server: () => PostgresServer): Observations => {
   const inbox = (schema = 'media_webhooks') => postgresInbox({ connection: server().url, schema })
   const withoutSchema = () => postgresInbox({ connection: server().url })
   return {
-    pool: () => required(() => postgresInbox({} as never)) === 'required' && 'one is required',
-    connection: () => required(() => postgresInbox({} as never)) === 'required' && 'one is required',
+    pool: () => required(() => postgresInbox(untyped({}))) === 'required' && 'one is required',
+    connection: () => required(() => postgresInbox(untyped({}))) === 'required' && 'one is required',
     schema: () =>
       withOpen(withoutSchema(), async (opened) => {
         await opened.inbox.ready?.()
@@ -123,7 +124,7 @@ export const ofBullmqInbox = (server: () => RedisServer): Observations => {
     return given(longest)
   }
   return {
-    connection: () => required(() => bullmqInbox({} as never)),
+    connection: () => required(() => bullmqInbox(untyped({}))),
     queue: () =>
       withOpen(bullmqInbox({ connection: server().url }), async (opened) => {
         await opened.inbox.accept(eventOf('one'))

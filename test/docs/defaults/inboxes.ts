@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { HandlingResult, InboxDefinition } from '../../../src/inbox/inbox.ts'
 import type { InboxStats } from '../../../src/inbox/reading.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
 
 type Opened = ReturnType<typeof openInbox>
 
@@ -65,7 +65,14 @@ export async function maxDeadLettersOf(definition: InboxDefinition): Promise<num
   const parse = (): never => {
     throw new Error('nothing is unreadable here')
   }
-  const inbox = definition.open({ handle: async () => dead, handlersOf: () => [], parse, logger, observe() {} })
+  const inbox = definition.open({
+    handle: async () => dead,
+    handlersOf: () => [],
+    handlers: () => [],
+    parse,
+    logger,
+    observe() {},
+  })
   try {
     while (accepted < 11_000) {
       accepted += await acceptBatch({ inbox })

@@ -2,7 +2,8 @@ import { lruStore } from '../../../src/idempotency/lru.ts'
 import { redisStore } from '../../../src/idempotency/redis.ts'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
 import { defineStore, type StoreSteps } from '../../../src/index.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
 
@@ -77,7 +78,7 @@ async function completed() {
 }
 
 export const ofRedisStore: Observations = {
-  client: () => required(() => redisStore({} as never)),
+  client: () => required(() => redisStore(untyped({}))),
   prefix: async () => (await completed())?.key.replace(/key$/, ''),
   ttlMs: async () => (await completed())?.ttlMs,
   timeoutMs: () =>

@@ -4,7 +4,9 @@ import { createClient } from '../../../src/client/index.ts'
 import { createEmulator, type Emulator, type EmulatorOptions } from '../../../src/emulator/index.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../../src/index.ts'
 import { makeDelivery, samplePayload, signWithHmac } from '../../../src/testing/index.ts'
-import { answering, serve, subscribe } from '../../emulator/fixture.ts'
+import { answering, subscribe } from '../../emulator/started-emulator.ts'
+import { serveWebhook } from '../../support/serve.ts'
+import { untyped } from '../../support/untyped.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 
 const credentials = { accessToken: 'token' }
@@ -30,7 +32,7 @@ async function usesGlobalFetch(): Promise<boolean> {
 }
 
 export const ofClient: Observations = {
-  baseUrl: () => required(() => createClient(credentials, {} as never)),
+  baseUrl: () => required(() => createClient(credentials, untyped({}))),
   timeoutMs: () => elapsed(() => createClient(credentials, { baseUrl, fetch: never }).webhook.check(id)),
   retries: async () => (await requestsOfACall()) - 1,
   fetch: async () => ((await usesGlobalFetch()) ? "the runtime's" : 'another one'),
@@ -43,7 +45,7 @@ async function withEmulator<Result>(options: EmulatorOptions, run: (emulator: Em
 
 /** Sends one event to a receiver that answers with a status, or not at all, and returns it once it was delivered. */
 async function sendOne(emulator: Emulator, status?: number) {
-  await subscribe(emulator, await serve(status === undefined ? () => {} : answering(status)), ['file_received'])
+  await subscribe(emulator, await serveWebhook(status === undefined ? () => {} : answering(status)), ['file_received'])
   emulator.addMedia()
   const sending = () => emulator.sendings()[0] as NonNullable<ReturnType<Emulator['sendings']>[0]>
   while (status !== undefined && sending().deliveries.length === 0) await sleep(5)

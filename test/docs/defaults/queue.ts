@@ -1,14 +1,15 @@
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import { queueInbox } from '../../../src/inbox/queue.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { untyped } from '../../support/untyped.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 
 const store = lruStore()
 const send = () => {}
 
 export const ofQueueInbox: Observations = {
-  send: () => required(() => queueInbox({ store } as never)),
-  store: () => required(() => queueInbox({ send } as never)),
+  send: () => required(() => queueInbox(untyped({ store }))),
+  store: () => required(() => queueInbox(untyped({ send }))),
   sendTimeoutMs: () => elapsed(async () => openInbox(queueInbox({ store, send: never })).inbox.accept(eventOf('one'))),
   async leaseMs() {
     let leaseMs: number | undefined

@@ -8,7 +8,8 @@ import {
   type Verifier,
 } from '../../../src/index.ts'
 import { deliver, makeDelivery, samplePayload } from '../../../src/testing/index.ts'
-import { silent } from '../../handlers/fixture.ts'
+import { silent } from '../../support/silent.ts'
+import { untyped } from '../../support/untyped.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 
 const payload = samplePayload('encoding.finished')
@@ -60,7 +61,7 @@ async function consoleMethods() {
 }
 
 export const ofReceiver: Observations = {
-  verify: () => required(() => createReceiver({} as never)),
+  verify: () => required(() => createReceiver(untyped({}))),
   handlers: () => (receiverWith().handles('encoding.finished') ? 'some' : 'none'),
   inbox: () =>
     receiverWith().inbox.constructor === receiverWith({ inbox: memoryInbox() }).inbox.constructor && 'memoryInbox()',

@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
-import { findRuntime } from '../../runtimes/find-runtime.ts'
-import { proveExample } from './prove-example.ts'
+import { findRuntime } from '../../support/find-runtime.ts'
+import { proveExample } from './example.suite.ts'
 
 const bun = findRuntime('bun')
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { encodePayload, makeDelivery, samplePayload, signWithHmac } from '../../../src/testing/index.ts'
-import { startProgram } from '../../package/program.ts'
-import { proveExample } from './prove-example.ts'
+import { startProgram } from '../../support/program.ts'
+import { proveExample } from './example.suite.ts'
 
 const { folder } = proveExample('nestjs sqlite', {
   name: 'nestjs',

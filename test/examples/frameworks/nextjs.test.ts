@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { post, proveExample, token } from './prove-example.ts'
+import { postJson } from '../../support/post-json.ts'
+import { proveExample, token } from './example.suite.ts'
 
 const { start } = proveExample('nextjs sqlite', {
   name: 'nextjs',
@@ -14,7 +15,7 @@ describe('in the pages router', () => {
   test('the recipe takes deliveries', async () => {
     const { url, stop } = await start()
     onTestFinished(stop)
-    const response = await post(`${new URL(`/api/webhooks/media?token=${token}`, url)}`, {
+    const response = await postJson(new URL(`/api/webhooks/media?token=${token}`, url), {
       type: 'encoding.finished',
       media_id: 'a-film',
     })
@@ -25,7 +26,7 @@ describe('in the pages router', () => {
     const deployment = await start()
     onTestFinished(() => deployment.stop())
     const signed = `${new URL('/api/signed', deployment.url)}`
-    const response = await post(signed, { type: 'encoding.finished', media_id: 'a-film' })
+    const response = await postJson(signed, { type: 'encoding.finished', media_id: 'a-film' })
     expect([response.status, await response.json()]).toMatchObject([500, { code: 'body_consumed' }])
     expect(deployment.output()).toContain('write export const config = { api: { bodyParser: false } } in the file')
   })

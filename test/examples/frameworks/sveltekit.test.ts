@@ -1,4 +1,4 @@
-import { proveExample } from './prove-example.ts'
+import { proveExample } from './example.suite.ts'
 
 proveExample('sveltekit sqlite', {
   name: 'sveltekit',

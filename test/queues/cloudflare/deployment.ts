@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build } from 'esbuild'
-import { freePort } from '../../free-port.ts'
-import { startProgram } from '../../package/program.ts'
-import type { Deployment } from '../../platforms/prove-platform.ts'
+import type { Deployment } from '../../platforms/platform.suite.ts'
+import { freePort } from '../../support/free-port.ts'
+import { startProgram } from '../../support/program.ts'
 
 /** A worker with a queue, both in one workerd. */
 export interface QueueWorker extends Deployment {

@@ -3,7 +3,7 @@ import { lambdaHandler } from '../../../../adapters/aws-lambda.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { recordHandled } from '../../programs/record-handled.ts'
 
-const { ACK, CHECK, HANDLER_MS } = process.env
+const { ACK, HANDLER_MS } = process.env
 
 const receiver = createReceiver({ verify: unverified(), ack: ACK === 'handled' ? 'handled' : 'accepted' })
 receiver.onAny(async (event, context) => {
@@ -11,5 +11,4 @@ receiver.onAny(async (event, context) => {
   await recordHandled(event, context)
 })
 
-// A part of a receiver has no setup that could be checked.
-export const receive = lambdaHandler(CHECK === 'off' ? { receive: receiver.receive } : receiver)
+export const receive = lambdaHandler(receiver)

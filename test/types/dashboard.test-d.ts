@@ -1,0 +1,14 @@
+import { test } from 'vitest'
+import { dashboard, localOnly } from '../../src/dashboard/index.ts'
+import { createReceiver, unverified } from '../../src/index.ts'
+
+const receiver = createReceiver({ verify: unverified() })
+
+test('a dashboard needs to know who may see it', () => {
+  dashboard(receiver, { authorize: (request) => request.headers.has('cookie') })
+  dashboard(receiver, { authorize: localOnly() })
+  // @ts-expect-error who may see it is missing
+  dashboard(receiver)
+  // @ts-expect-error who may see it is missing
+  dashboard(receiver, { path: '/inbox' })
+})
