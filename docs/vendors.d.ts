@@ -16,3 +16,7 @@ declare module 'google-auth-library' {
     }>
   }
 }
+
+declare module '@vercel/functions' {
+  export function waitUntil(promise: Promise<unknown>): void
+}
