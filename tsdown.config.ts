@@ -4,8 +4,8 @@ import { defineConfig, type Rolldown } from 'tsdown'
 
 const library = entries(
   'src/index',
-  'src/verify/crypto-node',
-  'src/verify/crypto-web',
+  'src/internal/crypto/node',
+  'src/internal/crypto/web',
   'src/cloudflare',
   'src/opentelemetry/index',
   'src/idempotency/redis',

@@ -79,7 +79,7 @@ function project(
 ): TestProjectInlineConfiguration {
   return {
     // Source is tested without a build.
-    resolve: { alias: { '#crypto': fileURLToPath(new URL('./src/verify/crypto-node.ts', import.meta.url)) } },
+    resolve: { alias: { '#crypto': fileURLToPath(new URL('./src/internal/crypto/node.ts', import.meta.url)) } },
     test: {
       name,
       exclude: [...configDefaults.exclude, ...exclude],

@@ -1,6 +1,6 @@
 import { hmac, hmacKey } from '#crypto'
+import { decodeBase64, encodeBytes } from '../internal/crypto/encoding.ts'
 import type { BasicAuthOptions } from '../verify/basic-auth.ts'
-import { decodeBase64, encodeBytes } from '../verify/encoding.ts'
 import type { HeaderTokenOptions } from '../verify/header-token.ts'
 import type { HmacSignatureOptions } from '../verify/hmac-signature.ts'
 import { readSecrets, type Secrets } from '../verify/secrets.ts'

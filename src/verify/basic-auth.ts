@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { checkUnknown } from '../internal/check-options.ts'
-import { decodeBase64 } from './encoding.ts'
+import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 

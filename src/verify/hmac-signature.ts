@@ -1,7 +1,7 @@
 import { hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
+import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
 import { notVerified, type Verifier, verified } from './verifier.ts'

@@ -1,6 +1,6 @@
 import { equalText, type HmacKey, hmac } from '#crypto'
+import type { SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import type { SignatureEncoding } from './encoding.ts'
 import { notVerified, type Verification } from './verifier.ts'
 
 /** The most signatures one delivery may carry: enough for a rotation, too few to make it expensive. */

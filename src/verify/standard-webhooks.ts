@@ -1,7 +1,7 @@
 import { hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { decodeBase64 } from './encoding.ts'
+import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'

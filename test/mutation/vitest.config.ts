@@ -7,7 +7,7 @@ const { tests, isolate = false }: Group = groups[name]
 
 /** Runs the test files of the group that MUTATION_GROUP names. */
 export default defineConfig({
-  resolve: { alias: { '#crypto': fileURLToPath(new URL('../../src/verify/crypto-node.ts', import.meta.url)) } },
+  resolve: { alias: { '#crypto': fileURLToPath(new URL('../../src/internal/crypto/node.ts', import.meta.url)) } },
   test: {
     include: [...tests],
     exclude: [],

@@ -62,10 +62,10 @@ test('the default entry reaches neither an adapter nor what only helps to develo
 
 test('#crypto is node:crypto on Node and WebCrypto where nothing says so', async () => {
   const { modules } = await moduleGraph('media-webhooks')
-  expect(modules).toContain('node_modules/media-webhooks/dist/src/verify/crypto-web.js')
+  expect(modules).toContain('node_modules/media-webhooks/dist/src/internal/crypto/web.js')
   const { imports } = createRequire(join(inject('userFolder'), 'package.json'))('media-webhooks/package.json')
   expect(imports['#crypto'].node).toEqual({
-    import: './dist/src/verify/crypto-node.js',
-    require: './dist/src/verify/crypto-node.cjs',
+    import: './dist/src/internal/crypto/node.js',
+    require: './dist/src/internal/crypto/node.cjs',
   })
 })

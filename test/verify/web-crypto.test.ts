@@ -5,7 +5,7 @@ import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/inde
 import { testSchemes } from './schemes.suite.ts'
 
 // The implementation that runtimes without node:crypto load.
-vi.mock('#crypto', () => import('../../src/verify/crypto-web.ts'))
+vi.mock('#crypto', () => import('../../src/internal/crypto/web.ts'))
 
 testSchemes('with WebCrypto')
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
+import type { HashAlgorithm, SignatureEncoding } from '../../internal/crypto/encoding.ts'
 import { flatBody, type Payload } from '../../testing/payload.ts'
 import {
   type Signer,
@@ -10,7 +11,6 @@ import {
   signWithUrlToken,
 } from '../../testing/signers.ts'
 import { basicAuth } from '../../verify/basic-auth.ts'
-import type { HashAlgorithm, SignatureEncoding } from '../../verify/encoding.ts'
 import { headerToken } from '../../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-signature.ts'
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'

@@ -22,7 +22,7 @@ export interface WorkerSetup {
 }
 
 /** Which the source has for Workers: its package.json names the file that is built of it. */
-const cryptoOfWeb = fileURLToPath(new URL('../../../src/verify/crypto-web.ts', import.meta.url))
+const cryptoOfWeb = fileURLToPath(new URL('../../../src/internal/crypto/web.ts', import.meta.url))
 
 /** A worker on a disk: the storage of its objects outlives the workerd that runs it. */
 export class WorkerOnDisk {

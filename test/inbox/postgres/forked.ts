@@ -18,7 +18,7 @@ export async function bundled(program: URL, folder: string): Promise<string> {
     format: 'cjs',
     sourcemap: 'inline',
     external: ['pg-native'],
-    alias: { '#crypto': fileURLToPath(new URL('../../../src/verify/crypto-node.ts', import.meta.url)) },
+    alias: { '#crypto': fileURLToPath(new URL('../../../src/internal/crypto/node.ts', import.meta.url)) },
     logLevel: 'error',
   })
   return outfile

@@ -30,7 +30,7 @@ export async function bundleFunction(name: string): Promise<{ readonly bundle: s
   const contents = `import * as handlers from './functions/${name}.ts'; import { runSandbox } from './sandbox.ts'; runSandbox(handlers)`
   await build({
     stdin: { contents, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
-    alias: { '#crypto': fileURLToPath(new URL('../../../src/verify/crypto-node.ts', import.meta.url)) },
+    alias: { '#crypto': fileURLToPath(new URL('../../../src/internal/crypto/node.ts', import.meta.url)) },
     outfile: bundle,
     bundle: true,
     platform: 'node',

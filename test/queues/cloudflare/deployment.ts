@@ -53,7 +53,7 @@ async function evidence() {
 /** The worker of this folder, and what it imports. */
 const ownWorker: BuildOptions = {
   entryPoints: [file('worker.ts')],
-  alias: { '#crypto': file('../../../src/verify/crypto-web.ts') },
+  alias: { '#crypto': file('../../../src/internal/crypto/web.ts') },
 }
 
 /**

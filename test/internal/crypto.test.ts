@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import * as node from '../../src/verify/crypto-node.ts'
-import * as web from '../../src/verify/crypto-web.ts'
-import type { HashAlgorithm, SignatureEncoding } from '../../src/verify/encoding.ts'
-import { hmacVectors } from './hmac-vectors.ts'
+import type { HashAlgorithm, SignatureEncoding } from '../../src/internal/crypto/encoding.ts'
+import * as node from '../../src/internal/crypto/node.ts'
+import * as web from '../../src/internal/crypto/web.ts'
+import { hmacVectors } from '../verify/hmac-vectors.ts'
 
 const utf8 = new TextEncoder()
 

@@ -1,6 +1,6 @@
 import { encodeBytes, type HashAlgorithm, type SignatureEncoding, toHex } from './encoding.ts'
 
-// `#crypto` on runtimes without node:crypto. Its counterpart is crypto-node.ts; both export the same functions.
+// `#crypto` on runtimes without node:crypto. Its counterpart is node.ts; both export the same functions.
 
 const webNames = { sha1: 'SHA-1', sha256: 'SHA-256', sha512: 'SHA-512' } as const
 const encoder = new TextEncoder()

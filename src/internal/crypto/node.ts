@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
 
-// `#crypto` on Node. Its counterpart is crypto-web.ts; both export the same functions.
+// `#crypto` on Node. Its counterpart is web.ts; both export the same functions.
 
 // HMAC is written out (RFC 2104) over one-shot hashes. createHmac makes a native object for each signature: with its
 // garbage that is 5 % of the CPU time of a delivery over node:http. The tests compare the two.
