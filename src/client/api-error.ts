@@ -1,4 +1,4 @@
-import { recogniseAnyCopy } from '../internal/any-copy.ts'
+import { recogniseAnyCopy } from '../errors.ts'
 
 /**
  * Every code of an {@link ApiError}. The set is closed: branch on the code, and never on the message.

@@ -1,5 +1,5 @@
+import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkUnknown } from '../internal/check-options.ts'
 
 /** The options of `dashboard`. */
 export interface DashboardOptions {

@@ -1,9 +1,9 @@
 import { sha256 } from '#crypto'
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { checkJsonObject, type JsonObject, parseJsonObject } from '../internal/json.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { MediaEvent, UnknownEventType } from './catalogue.ts'
+import { checkJsonObject, type JsonObject, parseJsonObject } from './json.ts'
 import { readWireEvent, type WireEvent } from './wire.ts'
 
 /**

@@ -1,6 +1,6 @@
+import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
-import { checkUnknown } from '../internal/check-options.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 
 /** A handler and its name. */

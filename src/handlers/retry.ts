@@ -1,4 +1,4 @@
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 
 /** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {

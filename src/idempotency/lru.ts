@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
+import { checkNumbers, checkUnknown, largestCache } from '../check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { type Claims, type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 

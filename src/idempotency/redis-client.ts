@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
-import { type ReachRedis, redisReach, redisReachOverHttp } from '../internal/reach-redis.ts'
 import { requestsEndWork } from '../internal/requests.ts'
+import { type ReachRedis, redisReach, redisReachOverHttp } from '../storage/reach-redis.ts'
 
 /** The part of an ioredis client that is used, of one server or of a cluster. */
 export interface IoredisClient {

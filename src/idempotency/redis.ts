@@ -1,5 +1,5 @@
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'

@@ -1,7 +1,6 @@
 import type { RedisOptions } from 'ioredis'
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { Closing } from '../internal/closing.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { measure } from '../internal/maybe-promise.ts'
@@ -15,6 +14,7 @@ import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room } from './bullmq/room.ts'
 import { watchSettings } from './bullmq/settings.ts'
 import { readStats } from './bullmq/stats.ts'
+import { Closing } from './closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,

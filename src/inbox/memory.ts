@@ -1,13 +1,13 @@
+import { checkNumbers, checkUnknown, largestCache } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
-import { checkNumbers, checkUnknown, largestCache } from '../internal/check-options.ts'
-import { Closing } from '../internal/closing.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
+import { Closing } from './closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,

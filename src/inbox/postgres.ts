@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { Closing } from '../internal/closing.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
+import { Closing } from './closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,

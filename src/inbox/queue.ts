@@ -1,11 +1,11 @@
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { Claims, IdempotencyStore } from '../idempotency/store.ts'
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
-import { Closing } from '../internal/closing.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
+import { Closing } from './closing.ts'
 import type {
   AcceptedEvent,
   Attempt,

@@ -1,5 +1,5 @@
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { defineInbox } from './shared/define-inbox.ts'
 import type { SqliteDatabase } from './sqlite/driver.ts'

@@ -1,3 +1,4 @@
+import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
@@ -12,7 +13,6 @@ import type {
   MessageOptions,
   MessageResult,
 } from '../inbox/inbox.ts'
-import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'

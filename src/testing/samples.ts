@@ -1,5 +1,5 @@
+import { checkChoice } from '../check-options.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
-import { checkChoice } from '../internal/check-options.ts'
 import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
 
 export type { Payload }

@@ -1,5 +1,5 @@
+import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkUnknown } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'

@@ -1,5 +1,5 @@
+import { checkHeaderName, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkHeaderName, checkUnknown } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 

@@ -1,6 +1,6 @@
 import { hmacKey } from '#crypto'
+import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../internal/check-options.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
 import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'

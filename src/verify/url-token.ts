@@ -1,5 +1,5 @@
+import { checkChoice, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkChoice, checkUnknown } from '../internal/check-options.ts'
 import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 

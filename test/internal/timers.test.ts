@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Closing } from '../../src/internal/closing.ts'
+import { Closing } from '../../src/inbox/closing.ts'
 import { Deadlines } from '../../src/internal/deadlines.ts'
 import { within } from '../../src/internal/timers.ts'
 

@@ -44,7 +44,7 @@ export const groups = {
     ],
   },
   redis: {
-    mutate: ['src/idempotency/redis{,-client}.ts', 'src/internal/reach-redis.ts'],
+    mutate: ['src/idempotency/redis{,-client}.ts', 'src/storage/reach-redis.ts'],
     tests: ['test/idempotency/redis*.test.ts', 'test/contract/store-redis*.test.ts'],
   },
   memory: {
@@ -59,7 +59,7 @@ export const groups = {
     isolate: true,
   },
   internal: {
-    mutate: ['src/internal/**', '!src/internal/{reach-redis,durable-objects}.ts'],
+    mutate: ['src/internal/**', 'src/{errors,check-options}.ts'],
     tests: [
       'test/internal/**/*.test.ts',
       'test/handlers/**/*.test.ts',
@@ -81,7 +81,7 @@ export const groups = {
       'src/inbox/durable-object/**',
       'src/idempotency/durable-object.ts',
       'src/idempotency/durable-object/**',
-      'src/internal/durable-objects.ts',
+      'src/storage/durable-objects.ts',
     ],
     tests: [
       'test/inbox/durable-object/*.test.ts',

@@ -1,6 +1,6 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { parseJsonObject } from '../../events/json.ts'
 import type { UnreadableDelivery } from '../../inbox/reading.ts'
-import { parseJsonObject } from '../../internal/json.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { DashboardOptions } from '../options.ts'
 

@@ -1,5 +1,5 @@
+import { checkChoice, checkNumbers, largestCache } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import { checkChoice, checkNumbers, largestCache } from '../../internal/check-options.ts'
 import { profiles } from '../sending/profile.ts'
 import type { EmulatorOptions } from './options.ts'
 

@@ -1,5 +1,5 @@
+import { checkNumbers } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import { checkNumbers } from '../../internal/check-options.ts'
 import { within } from '../../internal/timers.ts'
 import type { Studio } from '../media/studio.ts'
 import type { Outbox } from '../sending/outbox.ts'

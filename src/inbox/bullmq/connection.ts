@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
-import { withoutCommand } from '../../internal/reach-redis.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
+import { withoutCommand } from '../../storage/reach-redis.ts'
 
 // BullMQ needs these: it does not repeat what it does at start-up, and it blocks for as long as it likes.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
-import { withoutCommand } from '../../internal/reach-redis.ts'
+import { withoutCommand } from '../../storage/reach-redis.ts'
 
 /** The time between two checks of the settings, in ms. They can be changed while Redis runs. */
 const checkMs = 60_000

@@ -1,5 +1,5 @@
-import type { ObjectStorage } from '../../internal/durable-objects.ts'
 import type { Logger } from '../../internal/logger.ts'
+import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { SqliteJob } from '../sqlite/job.ts'
 
 /** The time after which an object that has ended with work left is woken, in ms. */

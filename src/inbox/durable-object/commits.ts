@@ -1,4 +1,4 @@
-import type { ObjectStorage } from '../../internal/durable-objects.ts'
+import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { Commits } from '../sqlite/commits.ts'
 
 /**

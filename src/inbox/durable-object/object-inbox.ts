@@ -1,7 +1,7 @@
 import { toBase64 } from '../../internal/base64.ts'
-import { Closing } from '../../internal/closing.ts'
-import type { ObjectStorage } from '../../internal/durable-objects.ts'
 import type { Logger } from '../../internal/logger.ts'
+import type { ObjectStorage } from '../../storage/durable-objects.ts'
+import { Closing } from '../closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,

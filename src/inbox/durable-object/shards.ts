@@ -1,4 +1,4 @@
-import { askObject, shardOf } from '../../internal/durable-objects.ts'
+import { askObject, shardOf } from '../../storage/durable-objects.ts'
 import type { DurableObjectInboxOptions } from '../durable-object.ts'
 
 /** The objects of an inbox. */

@@ -1,4 +1,4 @@
-import type { ObjectSteps } from '../../internal/durable-objects.ts'
+import type { ObjectSteps } from '../../storage/durable-objects.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { EventQuery } from '../reading.ts'
 import { reviveAccepted } from '../shared/stored.ts'

@@ -1,4 +1,4 @@
-import type { ObjectSql, ObjectStorage } from '../../internal/durable-objects.ts'
+import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
 import { SqliteDeadLetters } from '../sqlite/dead-letters.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite/driver.ts'
 import { SqliteEvents } from '../sqlite/events.ts'

@@ -1,5 +1,5 @@
-import type { ObjectSql } from '../../internal/durable-objects.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { ObjectSql } from '../../storage/durable-objects.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from '../sqlite/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite/job.ts'

@@ -1,6 +1,6 @@
 import { toBase64 } from '../../internal/base64.ts'
-import { Closing } from '../../internal/closing.ts'
 import { measure } from '../../internal/maybe-promise.ts'
+import { Closing } from '../closing.ts'
 import type { DurableObjectInboxOptions } from '../durable-object.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import type { DeadLetters, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import { checkUnknown } from '../../internal/check-options.ts'
 import type {
   ActivityMinute,
   DeadLetters,

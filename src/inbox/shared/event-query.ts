@@ -1,5 +1,5 @@
+import { checkChoice, checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import { checkChoice, checkNumbers, checkUnknown } from '../../internal/check-options.ts'
 import type { EventPage, EventQuery, EventRecord, EventState } from '../reading.ts'
 
 /** The number of events of `history`. */

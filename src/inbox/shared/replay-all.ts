@@ -1,5 +1,5 @@
+import { checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import { checkNumbers, checkUnknown } from '../../internal/check-options.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 

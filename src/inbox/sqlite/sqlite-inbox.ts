@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
-import { Closing } from '../../internal/closing.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
+import { Closing } from '../closing.ts'
 import type {
   Acceptance,
   AcceptedEvent,

@@ -1,6 +1,6 @@
 import { ObjectInbox } from '../../../../src/inbox/durable-object/object-inbox.ts'
 import { defineInbox } from '../../../../src/inbox/shared/define-inbox.ts'
-import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/internal/durable-objects.ts'
+import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/storage/durable-objects.ts'
 import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
 import { expect } from './expect.ts'
 

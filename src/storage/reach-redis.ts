@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { within } from './timers.ts'
+import { within } from '../internal/timers.ts'
 
 /**
  * Runs one step in Redis, and rejects when Redis does not answer in time.

@@ -1,6 +1,6 @@
 import { WebhookError, type WebhookErrorCode } from '../errors.ts'
-import type { MaybePromise } from './maybe-promise.ts'
-import { within } from './timers.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { within } from '../internal/timers.ts'
 
 // The parts of Durable Objects that are used, so that the published types do not need those of Cloudflare.
 

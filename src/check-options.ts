@@ -1,5 +1,5 @@
-import { WebhookError } from '../errors.ts'
-import { longestWaitMs } from './timers.ts'
+import { WebhookError } from './errors.ts'
+import { longestWaitMs } from './internal/timers.ts'
 
 /** The largest size of a cache, in entries: its tables are allocated up front. */
 export const largestCache = 10_000_000
