@@ -1,5 +1,5 @@
 import { align, type Paint } from '../src/cli/shared/text.ts'
-import type { DeliveryReport, HandlingReport, Hooks, MediaEvent } from '../src/index.ts'
+import type { DeliveryReport, Hooks, MediaEvent, RunReport } from '../src/index.ts'
 import type { SummaryRow } from './ledger.ts'
 
 const columns = ['time', '', 'outcome', 'status', 'type', 'media', 'took', '']
@@ -62,7 +62,7 @@ export function createPrinter(write: (line: string) => void, paint: Paint): Prin
       line({ what: 'handling', outcome: 'handled', style: 'green', type, mediaId, durationMs, note: work })
     },
 
-    handling({ outcome, attempt, type, mediaId, durationMs, error }: HandlingReport) {
+    handling({ outcome, attempt, type, mediaId, durationMs, error }: RunReport) {
       // The handlers report their work by `finished`.
       if (outcome === 'handled') return
       const note = `attempt ${attempt}: ${error}`

@@ -19,13 +19,13 @@ export {
 export type { EventKeySource } from './events/parse.ts'
 export type {
   ErrorHandler,
-  FailedHandling,
+  FailedRun,
   Handler,
   HandlerContext,
   HandlerOptions,
   Handlers,
 } from './handlers/handler.ts'
-export type { AttemptReport, HandlingReport, RunSpan, StartedRun } from './handlers/reports.ts'
+export type { AttemptReport, RunReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'
 export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
@@ -36,11 +36,11 @@ export type {
   AcceptOptions,
   ActivityObserver,
   Attempt,
+  AttemptResult,
   CloseOptions,
   CloseReport,
   Handle,
   HandlerName,
-  HandlingResult,
   ImmediateResult,
   Inbox,
   InboxDefinition,

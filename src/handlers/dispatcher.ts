@@ -1,4 +1,4 @@
-import type { AcceptedEvent, Attempt, Handle, HandlingResult } from '../inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, AttemptResult, Handle } from '../inbox/inbox.ts'
 import type { HandlerFailure } from '../inbox/reading.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
@@ -19,7 +19,7 @@ export interface DispatcherOptions {
   readonly outlivesRequests?: boolean | undefined
 }
 
-const done: HandlingResult = Object.freeze({ status: 'done' })
+const done: AttemptResult = Object.freeze({ status: 'done' })
 
 const none: readonly never[] = []
 
@@ -45,7 +45,7 @@ class Dispatch implements RunOwner {
   readonly #shared: Shared
   readonly #accepted: AcceptedEvent
   readonly #attempt: Attempt
-  readonly #resolve: (result: HandlingResult) => void
+  readonly #resolve: (result: AttemptResult) => void
   readonly #handlers: readonly RegisteredHandler[]
   #next = 0
   /** Names of handlers that are no longer registered stay: a rollback may register them again. */
@@ -55,7 +55,7 @@ class Dispatch implements RunOwner {
   #retryInMs: number | undefined
   #counts: false | undefined
 
-  constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: HandlingResult) => void) {
+  constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: AttemptResult) => void) {
     this.#shared = shared
     this.#accepted = accepted
     this.#attempt = attempt
@@ -126,7 +126,7 @@ class Dispatch implements RunOwner {
     this.#resolve(result)
   }
 
-  #result(): [AttemptReport['outcome'], HandlingResult] {
+  #result(): [AttemptReport['outcome'], AttemptResult] {
     const [completed, failures, delayMs, counts] = [this.#completed, this.#failures, this.#retryInMs, this.#counts]
     if (this.#attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
     if (failures.length === 0 && this.#attempt.isPartial)

@@ -43,7 +43,7 @@ export interface HandlerOptions {
 }
 
 /** A handler that failed. */
-export interface FailedHandling {
+export interface FailedRun {
   /** The event that it failed for. */
   readonly event: MediaEvent
   /** The handler's name. */
@@ -55,4 +55,4 @@ export interface FailedHandling {
 }
 
 /** A function that is called for every failure of a handler. An error that it throws is logged and changes nothing. */
-export type ErrorHandler = (error: unknown, handling: FailedHandling) => void
+export type ErrorHandler = (error: unknown, run: FailedRun) => void

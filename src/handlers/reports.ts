@@ -2,7 +2,7 @@ import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { HandlerRun } from './handler-run.ts'
 
 /** The report of one run of one handler. */
-export interface HandlingReport {
+export interface RunReport {
   /**
    * - `handled`: it succeeded. With an `error`: it failed after its transaction was committed, and does not run again.
    * - `retried`: it failed and will run again in `retryInMs`.
@@ -66,14 +66,14 @@ export interface RunSpan {
   /** Calls the handler while the span is the active one, and returns its result. */
   within<Result>(call: () => Result): Result
   /** Ends the span. */
-  end(report: HandlingReport): void
+  end(report: RunReport): void
 }
 
 /** Takes the outcome of each run of a handler, and of each attempt. */
 export interface RunReporter {
   /** Starts the span of a run. Absent if nobody traces. */
   startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined
-  run(outcome: HandlingReport['outcome'], run: HandlerRun, error?: unknown, retryInMs?: number): void
+  run(outcome: RunReport['outcome'], run: HandlerRun, error?: unknown, retryInMs?: number): void
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
   /**
    * Calls a function that the user gave, and returns its result. The error that it throws or rejects with is reported.

@@ -78,7 +78,7 @@ export interface Attempt {
 }
 
 /** The result of an attempt, which tells the inbox what to do next. */
-export type HandlingResult =
+export type AttemptResult =
   | { readonly status: 'done' }
   | {
       /** The handlers that have not completed run again after `delayMs`. */
@@ -98,7 +98,7 @@ export type HandlingResult =
     }
 
 /** Runs the handlers of an event. Never rejects. */
-export type Handle = (accepted: AcceptedEvent, attempt: Attempt) => Promise<HandlingResult>
+export type Handle = (accepted: AcceptedEvent, attempt: Attempt) => Promise<AttemptResult>
 
 /**
  * Parses an unreadable delivery again. Throws or rejects, with a WebhookError `malformed`, if it still cannot be

@@ -1,5 +1,5 @@
 import { type Attributes, createNoopMeter, type MeterProvider, metrics } from '@opentelemetry/api'
-import type { AttemptReport, HandlingReport } from '../handlers/reports.ts'
+import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'
 import { destinationOf, limitedErrorTypes, scope, system } from './attributes.ts'
@@ -86,7 +86,7 @@ export class Meters {
     instruments.acknowledgements.record(durationMs / 1_000, ofOutcome)
   }
 
-  handling(report: HandlingReport): void {
+  handling(report: RunReport): void {
     const instruments = this.#current()
     if (instruments === undefined) return
     const { handler, outcome } = report

@@ -1,6 +1,6 @@
 import { type Attributes, type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { HandlingReport, RunSpan } from '../handlers/reports.ts'
+import type { RunReport, RunSpan } from '../handlers/reports.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'
 import type { DeliverySpan } from '../receiver/telemetry.ts'
@@ -62,7 +62,7 @@ export class TracedRun implements RunSpan {
     return context.with(this.#context, call)
   }
 
-  end(report: HandlingReport): void {
+  end(report: RunReport): void {
     const span = this.#span
     if (span.isRecording()) {
       span.setAttribute('media_webhooks.outcome', report.outcome)

@@ -1,4 +1,4 @@
-import type { AttemptReport, HandlingReport } from '../handlers/reports.ts'
+import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import type { DeliveryOutcome } from './acknowledgement.ts'
 
 /** The report of one delivery. It never contains the body, the title, a secret or the URL's query. */
@@ -28,7 +28,7 @@ export interface Hooks {
   /** Called once for each delivery, after its acknowledgement is decided. */
   delivery?(report: DeliveryReport): void
   /** Called once for each run of a handler. */
-  handling?(report: HandlingReport): void
+  handling?(report: RunReport): void
   /** Called once for each attempt at an event, after its handlers. */
   attempt?(report: AttemptReport): void
 }

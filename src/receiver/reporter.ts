@@ -1,7 +1,7 @@
 import { checkUnknown } from '../check-options.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { HandlerRun } from '../handlers/handler-run.ts'
-import type { AttemptReport, HandlingReport, RunReporter } from '../handlers/reports.ts'
+import type { AttemptReport, RunReport, RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
@@ -21,7 +21,7 @@ const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   internal: 'error',
 }
 
-const handlingLevels: Record<HandlingReport['outcome'], LogLevel> = {
+const runLevels: Record<RunReport['outcome'], LogLevel> = {
   handled: 'debug',
   retried: 'warn',
   stopped: 'warn',
@@ -65,7 +65,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
-  const tell = (kind: keyof Hooks, report: DeliveryReport | HandlingReport | AttemptReport): void => {
+  const tell = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport): void => {
     for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
   }
 
@@ -92,13 +92,13 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
-      const level = outcome === 'handled' && error !== undefined ? 'error' : handlingLevels[outcome]
+      const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
-      const report = handlingReport(outcome, run, error, retryInMs)
+      const report = runReport(outcome, run, error, retryInMs)
       tell('handling', report)
       if (telemetry !== undefined) guarded('telemetry', () => run.span?.end(report))
-      if (isLogged) log(level, handlingLine(report), report)
+      if (isLogged) log(level, runLine(report), report)
     },
     attempt(outcome, accepted, attempt) {
       if (listening.attempt.length > 0) tell('attempt', attemptReport(outcome, accepted, attempt))
@@ -117,12 +117,12 @@ function attemptReport(
   return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
 }
 
-function handlingReport(
-  outcome: HandlingReport['outcome'],
+function runReport(
+  outcome: RunReport['outcome'],
   { event, handler, startedAt, context }: HandlerRun,
   error: unknown,
   retryInMs: number | undefined,
-): HandlingReport {
+): RunReport {
   const { key, type, mediaId } = event
   const durationMs = performance.now() - startedAt
   const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
@@ -130,7 +130,7 @@ function handlingReport(
   return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
 }
 
-function handlingLine({ outcome, handler, attempt, retryInMs = 0, error }: HandlingReport): string {
+function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport): string {
   const end =
     outcome !== 'handled' ? 'failed' : error === undefined ? 'handled an event' : 'failed after its transaction'
   const what = `handler ${handler} ${end} in attempt ${attempt}`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AcceptedEvent, Attempt, HandlingResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import type { DeadLetters, EventRecord, InboxEvents } from '../../src/inbox/reading.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
@@ -69,7 +69,7 @@ const withMedia = (mediaOf: (accepted: AcceptedEvent) => string): Wrong<InboxDef
 const withAttempts =
   (change: {
     attempt?: (attempt: Attempt) => Attempt
-    result?: (result: HandlingResult) => HandlingResult
+    result?: (result: AttemptResult) => AttemptResult
   }): Wrong<InboxDefinition> =>
   (definition) => {
     const { attempt: changed = (attempt) => attempt, result = (result) => result } = change

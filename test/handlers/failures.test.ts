@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
-import type { FailedHandling, Logger } from '../../src/index.ts'
+import type { FailedRun, Logger } from '../../src/index.ts'
 import { safeLogger } from '../../src/internal/logger.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
 import { eventOf } from '../support/inbox.ts'
@@ -105,7 +105,7 @@ describe('a handler that fails', () => {
 
   test('is passed to onError each time, with willRetry', async () => {
     const { receiver, handled } = receiverWithReports({ retry: { attempts: 2, baseMs: 1 } })
-    const calls: [unknown, FailedHandling][] = []
+    const calls: [unknown, FailedRun][] = []
     receiver
       .onAny(() => Promise.reject('no'), { name: 'h' })
       .onError((error, handling) => void calls.push([error, handling]))

@@ -1,11 +1,11 @@
-import type { HandlingReport, ReceiverOptions } from '../../src/index.ts'
+import type { ReceiverOptions, RunReport } from '../../src/index.ts'
 import { createReceiver, unverified } from '../../src/index.ts'
 import { deliver, type Payload, samplePayload } from '../../src/testing/index.ts'
 import { silent } from '../support/silent.ts'
 
 /** Makes a receiver with short pauses between attempts by default, and collects the reports of its handlers' runs. */
 export function receiverWithReports<Additions = unknown>(options: Partial<ReceiverOptions<Additions>> = {}) {
-  const reports: HandlingReport[] = []
+  const reports: RunReport[] = []
   const receiver = createReceiver<Additions>({
     verify: unverified(),
     logger: silent,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { HandlingResult, Inbox, InboxStats } from '../../src/index.ts'
+import type { AttemptResult, Inbox, InboxStats } from '../../src/index.ts'
 import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
 import { type Call, eventOf, openInbox, until } from '../support/inbox.ts'
 
@@ -27,7 +27,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('replay' as const, 'discard' as const), key }) },
 )
 
-const results: Readonly<Record<'done' | 'retry' | 'dead', HandlingResult>> = {
+const results: Readonly<Record<'done' | 'retry' | 'dead', AttemptResult>> = {
   done: { status: 'done' },
   // Long enough that the next attempt is not part of the test.
   retry: { status: 'retry', delayMs: 600_000, completed: ['a'], failures: [] },

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import type { HandlingReport } from '../../src/index.ts'
+import type { RunReport } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import { signalled } from '../support/signalled.ts'
@@ -45,7 +45,7 @@ describe("ack: 'handled'", () => {
   })
 
   test('answers 500 without the error when a handler fails, and reports the error to the user', async () => {
-    const reports: HandlingReport[] = []
+    const reports: RunReport[] = []
     const errors: unknown[] = []
     const error = new Error(marker)
     const receiver = receiverWith({ ack: 'handled', hooks: { handling: (report) => void reports.push(report) } })

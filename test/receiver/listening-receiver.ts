@@ -3,12 +3,12 @@ import {
   type AttemptReport,
   createReceiver,
   type DeliveryReport,
-  type HandlingReport,
   type Inbox,
   type InboxDefinition,
   lruStore,
   memoryInbox,
   type ReceiverOptions,
+  type RunReport,
   unverified,
 } from '../../src/index.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
@@ -40,11 +40,11 @@ export function answeringInbox(
 export function listening() {
   const { logger, lines } = recordingLogger()
   const deliveries: DeliveryReport[] = []
-  const handlings: HandlingReport[] = []
+  const handlings: RunReport[] = []
   const attempts: AttemptReport[] = []
   const hooks = {
     delivery: (report: DeliveryReport) => void deliveries.push(report),
-    handling: (report: HandlingReport) => void handlings.push(report),
+    handling: (report: RunReport) => void handlings.push(report),
     attempt: (report: AttemptReport) => void attempts.push(report),
   }
   return { lines, deliveries, handlings, attempts, options: { logger, hooks } }

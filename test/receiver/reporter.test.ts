@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HandlerRun } from '../../src/handlers/handler-run.ts'
-import type { HandlingReport, Logger } from '../../src/index.ts'
+import type { Logger, RunReport } from '../../src/index.ts'
 import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
@@ -95,7 +95,7 @@ describe('a level that is off', () => {
     const handlings: string[] = []
     await handleAndReject(logger, {
       delivery: ({ outcome }: { outcome: string }) => void deliveries.push(outcome),
-      handling: ({ outcome }: HandlingReport) => void handlings.push(outcome),
+      handling: ({ outcome }: RunReport) => void handlings.push(outcome),
     })
     expect(lines).toEqual([])
     expect(deliveries).toEqual(['accepted', 'malformed'])
@@ -106,7 +106,7 @@ describe('a level that is off', () => {
 describe('the line of a run', () => {
   const error = new Error('no')
 
-  test.each<[HandlingReport['outcome'], Error | undefined, number | undefined, LogLevel, string]>([
+  test.each<[RunReport['outcome'], Error | undefined, number | undefined, LogLevel, string]>([
     ['handled', undefined, undefined, 'debug', 'handled an event in attempt 1'],
     ['handled', error, undefined, 'error', 'failed after its transaction in attempt 1'],
     ['retried', error, 4.6, 'warn', 'failed in attempt 1 and will run again in 5 ms'],
@@ -116,7 +116,7 @@ describe('the line of a run', () => {
     ['dead-lettered', error, undefined, 'error', 'failed in attempt 1, the last: the event is a dead letter'],
   ])('that is %s with %s', (outcome, error, retryInMs, level, text) => {
     const { logger, lines } = recordingLogger()
-    const reports: HandlingReport[] = []
+    const reports: RunReport[] = []
     const reporter = createReporter({ handling: (report) => void reports.push(report) }, safeLogger(logger))
     const { event } = eventOf('one')
     const startedAt = performance.now()

@@ -3,7 +3,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
-import type { Handle, HandlingResult, InboxHost } from '../inbox.ts'
+import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import { leaveMs, type OwedHandlers } from '../shared/owed.ts'
 import type { BullmqAttempt } from './attempt.ts'
@@ -124,7 +124,7 @@ export class AttemptRunner {
     throw new Retry(Math.ceil(result.delayMs))
   }
 
-  async #bury(attempt: BullmqAttempt, result: HandlingResult & { status: 'dead' }): Promise<never> {
+  async #bury(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {
     await this.#insist(attempt, () => attempt.recordDead(result))
     return this.#end(attempt, result.failures)
   }

@@ -1,6 +1,6 @@
 import { WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
-import type { AcceptedEvent, Attempt, HandlingResult } from '../inbox.ts'
+import type { AcceptedEvent, Attempt, AttemptResult } from '../inbox.ts'
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
 import { withFailure } from '../shared/failed-attempts.ts'
 import type { OwingJob } from '../shared/owed.ts'
@@ -59,7 +59,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingJob {
   }
 
   /** Records that the event becomes a dead letter. */
-  async recordDead({ completed, failures }: HandlingResult & { status: 'dead' }): Promise<void> {
+  async recordDead({ completed, failures }: AttemptResult & { status: 'dead' }): Promise<void> {
     const progress = this.#progressWith(completed, failures)
     await this.#queue.record(this.job, { ...progress, failures, stalls: this.job.stalledCounter })
   }

@@ -2,14 +2,14 @@ import { Lanes } from '../../internal/lanes.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { requestLifeMs, requestsEndWork } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
-import type { Handle, HandlingResult } from '../inbox.ts'
+import type { AttemptResult, Handle } from '../inbox.ts'
 import type { Job, Jobs } from './jobs.ts'
 
 /** The result of an attempt after which the event is a dead letter. */
-export type DeadResult = HandlingResult & { status: 'dead' }
+export type DeadResult = AttemptResult & { status: 'dead' }
 
 /** The result of an attempt after which the event waits for the next one. */
-export type RetryResult = HandlingResult & { status: 'retry' }
+export type RetryResult = AttemptResult & { status: 'retry' }
 
 /** Records the outcome of events. Each `recorded` is called once the record is safe. */
 export interface Ledger<EachJob extends Job = Job> {
@@ -159,7 +159,7 @@ export class Handling<EachJob extends Job> {
     }
   }
 
-  #finished(job: EachJob, result: HandlingResult): void {
+  #finished(job: EachJob, result: AttemptResult): void {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result

@@ -4,9 +4,9 @@ import type {
   AcceptedEvent,
   ActivityObserver,
   Attempt,
+  AttemptResult,
   Handle,
   HandlerName,
-  HandlingResult,
   Inbox,
   InboxDefinition,
 } from '../../inbox/inbox.ts'
@@ -16,7 +16,7 @@ import type { Logger } from '../../internal/logger.ts'
 /** An attempt that an inbox has started, and that ends as the test says. */
 export interface Call extends AcceptedEvent {
   readonly attempt: Attempt
-  finish(result?: HandlingResult): void
+  finish(result?: AttemptResult): void
 }
 
 /** The attempts of an inbox, in the order in which it makes them. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { HandlingResult, InboxDefinition } from '../../../src/inbox/inbox.ts'
+import type { AttemptResult, InboxDefinition } from '../../../src/inbox/inbox.ts'
 import type { InboxStats } from '../../../src/inbox/reading.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 
@@ -58,7 +58,7 @@ export const maxWaitingOf = (definition: InboxDefinition): Promise<number> =>
 
 /** Observes how many dead letters are kept, of more than any inbox keeps. */
 export async function maxDeadLettersOf(definition: InboxDefinition): Promise<number> {
-  const dead: HandlingResult = { status: 'dead', completed: [], failures: [] }
+  const dead: AttemptResult = { status: 'dead', completed: [], failures: [] }
   // An inbox logs an error for each dead letter that it drops.
   let [accepted, dropped] = [0, 0]
   const logger = { debug() {}, info() {}, warn() {}, error: () => void dropped++ }

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
-import type { AcceptedEvent, HandlingResult } from '../../../src/inbox/inbox.ts'
+import type { AcceptedEvent, AttemptResult } from '../../../src/inbox/inbox.ts'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
@@ -9,8 +9,8 @@ import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
-const later: HandlingResult = { status: 'retry', delayMs: 60_000, completed: ['a'], failures }
-const dead: HandlingResult = { status: 'dead', completed: ['a'], failures }
+const later: AttemptResult = { status: 'retry', delayMs: 60_000, completed: ['a'], failures }
+const dead: AttemptResult = { status: 'dead', completed: ['a'], failures }
 const keysOf = (records: readonly EventRecord[]) => records.map(({ key }) => key)
 
 describe.skipIf(!findRedis())('reading a queue', () => {

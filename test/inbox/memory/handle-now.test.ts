@@ -1,14 +1,14 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lruStore } from '../../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../../src/idempotency/store.ts'
-import type { HandlingResult, Inbox } from '../../../src/inbox/inbox.ts'
+import type { AttemptResult, Inbox } from '../../../src/inbox/inbox.ts'
 import { type MemoryInboxOptions, memoryInbox } from '../../../src/inbox/memory.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { answerLost, down, gate, interceptedStore } from './intercepted-store.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError', code })
-const failed = (completed: string[]): HandlingResult => ({ status: 'dead', completed, failures: [] })
+const failed = (completed: string[]): AttemptResult => ({ status: 'dead', completed, failures: [] })
 
 const open = (options: MemoryInboxOptions, logger = silent) => {
   const { inbox, calls } = openInbox(memoryInbox(options), logger)
@@ -68,7 +68,7 @@ describe('handling an event before its acknowledgement', () => {
   test('counts its attempts until the event is handled, and from 1 when it is sent again long after', async () => {
     const { inbox, calls } = open({ store: lruStore({ max: 1 }) })
     const numbers: number[] = []
-    const handle = async (key: string, result?: HandlingResult) => {
+    const handle = async (key: string, result?: AttemptResult) => {
       const answer = inbox.handleNow(eventOf(key))
       const call = await calls.next()
       if (key === 'one') numbers.push(call.attempt.number)

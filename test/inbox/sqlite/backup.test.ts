@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Handle, HandlingResult } from '../../../src/inbox/inbox.ts'
+import type { AttemptResult, Handle } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../support/inbox.ts'
@@ -15,7 +15,7 @@ function open(path: string, handle: Handle) {
   return inbox
 }
 
-const results: readonly HandlingResult[] = [
+const results: readonly AttemptResult[] = [
   { status: 'done' },
   { status: 'retry', delayMs: 600_000, completed: ['a'], failures: [] },
   { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] },
@@ -26,7 +26,7 @@ function underLoad(path: string) {
   const handled = new Set<string>()
   const inbox = open(path, async ({ event: { key } }) => {
     await pause(5)
-    const result = results[Number(key) % results.length] as HandlingResult
+    const result = results[Number(key) % results.length] as AttemptResult
     if (result.status === 'done') handled.add(key)
     return result
   })

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { HandlingResult } from '../../../src/inbox/inbox.ts'
+import type { AttemptResult } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
@@ -213,7 +213,7 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
 describe('when the end of an event cannot be recorded', () => {
   const unrecorded = 'the inbox closed before it could record the end of these events; their handlers may run again'
 
-  test.each<[string, HandlingResult]>([
+  test.each<[string, AttemptResult]>([
     ['handled', { status: 'done' }],
     ['a dead letter', { status: 'dead', completed: [], failures: [] }],
   ])('before the inbox has closed, an event that is %s is unfinished, and is handled again', async (_, result) => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase, type SqliteDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import type { HandlingReport, ReceiverOptions } from '../../../src/index.ts'
+import type { ReceiverOptions, RunReport } from '../../../src/index.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
@@ -31,7 +31,7 @@ async function subject({
   connection.exec(schema)
   connection.exec('PRAGMA foreign_keys = ON')
   const database = wrap(connection)
-  const reports: HandlingReport[] = []
+  const reports: RunReport[] = []
   const receiver = createReceiver({
     verify: unverified(),
     logger: silent,
