@@ -62,7 +62,7 @@ export class Leases implements Claims {
         .catch((error) => {
           // If the store carries out the claim after all, the claim is given back then.
           answer.then(
-            () => this.#giveBack(key, owner),
+            () => this.#release(key, owner),
             () => {},
           )
           return this.#claimFailed(key, owner, error)
@@ -101,7 +101,7 @@ export class Leases implements Claims {
 
   // The store may have carried out the claim before it failed. Giving it back lets the sender's retry be accepted.
   #claimFailed(key: string, owner: string, error: unknown): never {
-    void this.#giveBack(key, owner)
+    void this.#release(key, owner)
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
   }
 
@@ -139,7 +139,7 @@ export class Leases implements Claims {
     const lease = this.#held.get(key)
     if (lease === undefined) return
     this.#held.delete(key)
-    await this.#giveBack(key, lease.owner)
+    await this.#release(key, lease.owner)
   }
 
   renewed(key: string): Promise<undefined> | undefined {
@@ -181,7 +181,7 @@ export class Leases implements Claims {
     await (lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease))
   }
 
-  async #giveBack(key: string, owner: string): Promise<void> {
+  async #release(key: string, owner: string): Promise<void> {
     // Later claims get a new owner, so that a release that arrives late cannot undo one of them.
     this.#owner = undefined
     try {

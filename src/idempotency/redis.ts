@@ -91,10 +91,10 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
       // Made at the first claim: Workers give out no random numbers at start-up.
       noncePrefix ??= crypto.randomUUID().slice(0, 8)
       const nonce = `${noncePrefix}${(claims++).toString(36)}`
-      const giveBack = (answer: unknown) => {
+      const release = (answer: unknown) => {
         if (answer === 'claimed') steps.release(key, owner).catch(() => {})
       }
-      return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], giveBack)) as Claim
+      return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], release)) as Claim
     },
     renew: (key: string, owner: string, leaseMs: number) => decide(renew, key, owner, `${leaseMs}`),
     complete: (key: string, owner: string) => decide(complete, key, owner, `${ttlMs}`),

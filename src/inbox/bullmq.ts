@@ -26,7 +26,7 @@ import type {
 } from './inbox.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
-import { logHandedOver } from './shared/handed-over.ts'
+import { logReleased } from './shared/released.ts'
 
 export {
   type InboxQueue,
@@ -168,10 +168,10 @@ class BullmqInbox implements Inbox {
     const left = countdown(timeoutMs)
     await this.#handling?.finish(left)
     const last = forLastSteps(left)
-    const unfinished = (await this.#handling?.handBack(last)) ?? []
+    const unfinished = (await this.#handling?.release(last)) ?? []
     await within(last(disconnectMs), this.#disconnect(), () => {}).catch(() => {})
     this.#queue.client.disconnect()
-    logHandedOver(unfinished, this.#logger)
+    logReleased(unfinished, this.#logger)
     return { unfinished }
   }
 

@@ -266,8 +266,8 @@ class MemoryInbox implements Inbox {
     for (const job of this.#jobs) this.#handling.retryNow(job)
     await this.#jobs.idle(timeoutMs)
     // Their handlers have ended. The claims log what they could not record.
-    const unrecorded = this.#jobs.giveUp(['recording'])
-    const unfinished = this.#jobs.giveUp()
+    const unrecorded = this.#jobs.release(['recording'])
+    const unfinished = this.#jobs.release()
     this.#handling.stop(() => {})
     // The claims are not released: a handler may go on in spite of its signal. It is safe to let the leases run out.
     this.#claims.stop()

@@ -85,7 +85,7 @@ export class BullmqHandling {
   async #process(job: EventJob): Promise<void> {
     const former = this.#running.get(job.id as string)
     if (former !== undefined) return this.#putOff(job, former)
-    if (this.#isClosed) return this.#handBack(job)
+    if (this.#isClosed) return this.#release(job)
     if (isRevived(job)) await this.#queue.startAfresh(job)
     const accepted = await this.#readJob(job)
     if (accepted === undefined) return
@@ -124,7 +124,7 @@ export class BullmqHandling {
     }
   }
 
-  /** Starts no more events, and waits for running ones. `handBack` has to follow. */
+  /** Starts no more events, and waits for running ones. `release` has to follow. */
   async finish(left: Countdown): Promise<void> {
     const closed = this.#worker.close()
     // Without Redis nothing can end, and the worker would use up the whole time to close.
@@ -138,22 +138,22 @@ export class BullmqHandling {
   }
 
   /** Hands the events back that are left. */
-  async handBack(left: Countdown): Promise<readonly UnfinishedEvent[]> {
+  async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.#running.values()]
     for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
-    const handedBack = Promise.allSettled(unfinished.map((attempt) => this.#giveUp(attempt)))
-    await within(left(this.#isConnected ? handBackMs : 0), handedBack, () => {})
+    const released = Promise.allSettled(unfinished.map((attempt) => this.#releaseOne(attempt)))
+    await within(left(this.#isConnected ? handBackMs : 0), released, () => {})
     this.#live.stop()
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 
-  async #giveUp(attempt: BullmqAttempt): Promise<void> {
+  async #releaseOne(attempt: BullmqAttempt): Promise<void> {
     await this.#attempts.discharge(attempt)
     await attempt.job.moveToWait(attempt.job.token)
   }
 
   /** Gives an event to the next process at once. Where that fails, its lease runs out. */
-  async #handBack(job: EventJob): Promise<never> {
+  async #release(job: EventJob): Promise<never> {
     await job.moveToWait(job.token)
     throw new WaitingError()
   }

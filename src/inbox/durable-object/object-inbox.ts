@@ -12,9 +12,9 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { giveUpUnrecorded } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
+import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteJob } from '../sqlite/job.ts'
 import { OpenDeadLetters } from '../sqlite/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite/open-events.ts'
@@ -164,10 +164,10 @@ export class ObjectInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     const unfinished: UnfinishedEvent[] = []
     this.#ledger.stop()
-    this.#handling.stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
+    this.#handling.stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
-    unfinished.push(...this.#jobs.giveUp(['running']))
-    unfinished.push(...giveUpUnrecorded(this.#jobs, this.#logger))
+    unfinished.push(...this.#jobs.release(['running']))
+    unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
     this.deadLetters.close()
     this.events.close()
     if (unfinished.length > 0)

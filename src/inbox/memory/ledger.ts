@@ -39,7 +39,7 @@ export class MemoryLedger implements Ledger {
     this.#claims.complete(key, recorded)
   }
 
-  giveBack({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
+  release({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })
     this.#failed.set(key, { attempts: number, completed })
     const released = this.#claims.release(key)

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
-import { clientWithTimeout, giveBack, makePool, take } from './pool.ts'
+import { clientWithTimeout, makePool, releaseClient, take } from './pool.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
 
@@ -78,7 +78,7 @@ export class Database {
       try {
         await prepareSchema(client, this.#options.schema)
       } finally {
-        giveBack(client, true)
+        releaseClient(client, true)
       }
       await opened()
       this.#isOpen = true

@@ -4,10 +4,10 @@ import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
-import { giveUpUnrecorded, logHandedOver } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { OwedHandlers } from '../shared/owed.ts'
+import { logReleased, releaseUnrecorded } from '../shared/released.ts'
 import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isAway } from './database.ts'
 import { PostgresJob } from './job.ts'
@@ -175,7 +175,7 @@ export class PostgresHandling {
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
     const held = Array.from(this.#jobs, (job) => job.id)
-    if (this.#isUnsure) await this.#owner.giveUpOthers(held)
+    if (this.#isUnsure) await this.#owner.releaseOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
@@ -273,17 +273,17 @@ export class PostgresHandling {
     // Its answer may come later, or never.
     this.#isUnsure ||= this.#claiming !== undefined
     this.#held = Array.from(this.#jobs, (job) => job.id)
-    this.#jobs.giveUp(['claiming', 'waiting'])
+    this.#jobs.release(['claiming', 'waiting'])
     await this.#jobs.idle(left())
   }
 
   /** Gives the events back that are left. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    const unfinished = this.#jobs.giveUp(['running'])
+    const unfinished = this.#jobs.release(['running'])
     // Where Postgres is away, the lease runs out.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
-    logHandedOver(unfinished, this.#logger)
-    return [...unfinished, ...giveUpUnrecorded(this.#jobs, this.#logger)]
+    logReleased(unfinished, this.#logger)
+    return [...unfinished, ...releaseUnrecorded(this.#jobs, this.#logger)]
   }
 
   async #release(): Promise<void> {

@@ -15,7 +15,7 @@ import { readActivity } from './activity.ts'
 import { type Tables, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresEvents } from './events.ts'
-import { configOf, giveBack, makePool, type PostgresConnection, take } from './pool.ts'
+import { configOf, makePool, type PostgresConnection, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, quoted, standardSchema } from './schema.ts'
 import { readStats } from './stats.ts'
@@ -141,7 +141,7 @@ async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Prom
   try {
     return await run(client)
   } finally {
-    giveBack(client)
+    releaseClient(client)
   }
 }
 

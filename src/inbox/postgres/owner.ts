@@ -131,7 +131,7 @@ export class Owner {
    * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. A claim
    * that Postgres carries out later claims nothing, since it is of an earlier generation. So is a repetition of this step.
    */
-  async giveUpOthers(held: readonly string[]): Promise<void> {
+  async releaseOthers(held: readonly string[]): Promise<void> {
     const { schema } = this.#database
     const generation = ++this.#generation
     await this.#database.batch(

@@ -32,7 +32,7 @@ export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
 
 /**
  * Takes a client of a pool. A connection that is lost ends the process, unless there is a listener from the beginning.
- * {@link giveBack} removes it.
+ * {@link releaseClient} removes it.
  */
 export function take(pool: pg.Pool): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export function take(pool: pg.Pool): Promise<pg.PoolClient> {
  * Gives a client back to its pool.
  * @param error closes the connection
  */
-export function giveBack(client: pg.PoolClient, error?: Error | boolean): void {
+export function releaseClient(client: pg.PoolClient, error?: Error | boolean): void {
   client.off('error', ignore)
   client.release(error)
 }

@@ -4,7 +4,7 @@ import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, InboxHost } from '../inbox.ts'
 import type { PostgresJob } from './job.ts'
-import { giveBack, take } from './pool.ts'
+import { releaseClient, take } from './pool.ts'
 
 /** The longest wait for the answer to a commit or a rollback, in ms. */
 const answerMs = 10_000
@@ -94,7 +94,7 @@ function isStorageFailure(error: unknown): boolean {
 function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   const connected = take(pool)
   return unlessAborted(signal, connected).catch((error) => {
-    connected.then((client) => giveBack(client)).catch(() => {})
+    connected.then((client) => releaseClient(client)).catch(() => {})
     throw error
   })
 }
@@ -159,7 +159,7 @@ class Client {
     this.#isLent = false
     this.#signal.removeEventListener('abort', this.#abort)
     this.pooled.off('error', this.#onError)
-    giveBack(this.pooled, error)
+    releaseClient(this.pooled, error)
   }
 }
 

@@ -18,7 +18,7 @@ export interface Ledger<EachJob extends Job = Job> {
   complete(job: EachJob, recorded: () => void): void
   bury(job: EachJob, dead: DeadResult, recorded: () => void): void
   /** Records that the one attempt of a job of `handleNow` failed. */
-  giveBack?(job: EachJob, completed: readonly string[], recorded: () => void): void
+  release?(job: EachJob, completed: readonly string[], recorded: () => void): void
   /** Records a failed attempt and lets go of the event: the next attempt is made by whoever takes it up when it is due. */
   letGo?(job: EachJob, retry: RetryResult, recorded: () => void): void
   /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` already counts that attempt. */
@@ -51,7 +51,7 @@ export class Handling<EachJob extends Job> {
   readonly #jobs: Jobs<EachJob>
   readonly #ledger: Ledger<EachJob>
   readonly #lanes: Lanes<EachJob>
-  #giveUpRetries: (() => void) | undefined
+  #releaseRetries: (() => void) | undefined
 
   constructor({ handle, jobs, ledger, concurrency }: HandlingOptions<EachJob>) {
     this.#handle = handle
@@ -73,7 +73,7 @@ export class Handling<EachJob extends Job> {
   /** Adds a job whose next attempt is due in `delayMs`. */
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
-    if (this.#giveUpRetries !== undefined) return this.#giveUpRetries()
+    if (this.#releaseRetries !== undefined) return this.#releaseRetries()
     job.aliveUntil = performance.now() + delayMs + retrySlackMs
     job.since = Date.now() + delayMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
@@ -90,11 +90,11 @@ export class Handling<EachJob extends Job> {
 
   /**
    * Starts no more attempts.
-   * @param giveUpRetries gives up the jobs that wait for a retry. Called now, and for each job that would wait later
+   * @param releaseRetries gives up the jobs that wait for a retry. Called now, and for each job that would wait later
    */
-  stop(giveUpRetries: () => void): void {
-    this.#giveUpRetries = giveUpRetries
-    giveUpRetries()
+  stop(releaseRetries: () => void): void {
+    this.#releaseRetries = releaseRetries
+    releaseRetries()
     this.#lanes.clear()
   }
 
@@ -167,7 +167,7 @@ export class Handling<EachJob extends Job> {
     job.state = 'recording'
     const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
     if (status === 'done') this.#ledger.complete(job, recorded)
-    else if (job.once) this.#ledger.giveBack?.(job, result.completed, recorded)
+    else if (job.once) this.#ledger.release?.(job, result.completed, recorded)
     else if (status === 'dead') this.#ledger.bury(job, result, recorded)
     else this.#ledger.letGo?.(job, result, recorded)
   }

@@ -164,7 +164,7 @@ export class Jobs<EachJob extends Job = Job> {
   }
 
   /** Stops all jobs, or those in the given states, and returns the accepted ones. */
-  giveUp(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
+  release(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const job of this) {
       const { state, shownState } = job

@@ -13,9 +13,9 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { giveUpUnrecorded } from '../shared/handed-over.ts'
 import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
+import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteActivity } from './activity.ts'
 import { CatchUp } from './catch-up.ts'
 import { SqliteCleanUp } from './clean-up.ts'
@@ -116,11 +116,11 @@ export class SqliteInbox implements Inbox {
       logger,
       onChanged: () => this.#lookInto(),
     })
-    const giveUp = () => {
+    const closeAll = () => {
       this.#stop(() => {})
       file.close()
     }
-    closedOnError(giveUp, () => usable(file.path, () => this.#takeOver()))
+    closedOnError(closeAll, () => usable(file.path, () => this.#takeOver()))
     this.#upkeep.start()
     this.#activity.start()
     host.observe(this.#activity.recorder)
@@ -220,11 +220,11 @@ export class SqliteInbox implements Inbox {
     }
   }
 
-  #stop(giveUpRetries: () => void): void {
+  #stop(releaseRetries: () => void): void {
     this.#upkeep.stop()
     this.#activity.stop()
     this.#ledger.stop()
-    this.#handling.stop(giveUpRetries)
+    this.#handling.stop(releaseRetries)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -247,15 +247,15 @@ export class SqliteInbox implements Inbox {
     await this.#commits.settle()
     this.#lookOnce()
     const unfinished: UnfinishedEvent[] = []
-    this.#stop(() => unfinished.push(...this.#jobs.giveUp(['waiting', 'retrying'])))
+    this.#stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
-    unfinished.push(...this.#jobs.giveUp(['running']))
+    unfinished.push(...this.#jobs.release(['running']))
     // The numbers of the last seconds are all that can be lost here.
     this.#activity.write().catch(() => {})
     // Without this record the next process takes this one for crashed, which does no harm.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()
-    unfinished.push(...giveUpUnrecorded(this.#jobs, this.#logger))
+    unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
     this.deadLetters.close()
     this.events.close()
     this.#file.close()

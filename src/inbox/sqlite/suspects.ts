@@ -168,7 +168,7 @@ export class Suspects {
   #startAlone({ job }: Arrival): void {
     this.#alone = job
     this.#aloneSince = performance.now()
-    this.#budgetTimer = setTimeout(() => this.#giveUp(), this.#budgetMs)
+    this.#budgetTimer = setTimeout(() => this.#spent(), this.#budgetMs)
     const start = () => this.#start((arrival) => arrival.job === job)
     void this.#options.recordAlone(job).then(start)
   }
@@ -181,7 +181,7 @@ export class Suspects {
   }
 
   /** Ends the search before its end: the others have waited long enough. */
-  #giveUp(): void {
+  #spent(): void {
     void this.#options.recordAlone(undefined).then(() => this.#end(false))
   }
 
