@@ -50,7 +50,7 @@ export async function serve({ url: target, flags, inbox: definition }: InboxPlac
       isFixed = true
     },
     /** Sends events one by one, and waits until each is a dead letter. */
-    async bury(...keys: string[]) {
+    async makeDeadLetter(...keys: string[]) {
       for (const key of keys) {
         const before = await deadLetters()
         expect(await deliver(receiver, payload(key), { url })).toMatchObject({ status: 200 })
@@ -88,8 +88,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   const served = async () => serve(await makePlace())
 
   test('stats prints the counts as text and as JSON', async () => {
-    const { bury, inbox } = await served()
-    await bury('m1', 'm2')
+    const { makeDeadLetter, inbox } = await served()
+    await makeDeadLetter('m1', 'm2')
     const people = 'waiting       0\nrunning       0\nretrying      0\ndead letters  2\n'
     expect(await inbox('stats')).toEqual({ code: 0, output: people, errors: '' })
     const { output } = await inbox('stats', '--json')
@@ -97,8 +97,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   })
 
   test('dead-letters lists a page, newest first, with the errors of the handlers', async () => {
-    const { bury, inbox } = await served()
-    await bury('m1', 'm2 \u001b[31m', 'm3')
+    const { makeDeadLetter, inbox } = await served()
+    await makeDeadLetter('m1', 'm2 \u001b[31m', 'm3')
     const { code, output, errors } = await inbox('dead-letters')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     expect(
@@ -110,16 +110,16 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   })
 
   test('dead-letters keeps the order beyond the tenth', async () => {
-    const { bury, inbox } = await served()
+    const { makeDeadLetter, inbox } = await served()
     const keys = Array.from({ length: 12 }, (_, i) => `m${i}`)
-    await bury(...keys)
+    await makeDeadLetter(...keys)
     const { deadLetters } = JSON.parse((await inbox('dead-letters', '--json')).output)
     expect(deadLetters.map(({ key }: { key: string }) => key)).toEqual(keys.toReversed())
   })
 
   test('dead-letters prints everything with --json, and no secret of a URL', async () => {
-    const { bury, sendUnreadable, inbox } = await served()
-    await bury('m1')
+    const { makeDeadLetter, sendUnreadable, inbox } = await served()
+    await makeDeadLetter('m1')
     expect((await sendUnreadable()).status).toBe(400)
     expect((await sendUnreadable(new Uint8Array([0x7b, 0xff]))).status).toBe(400)
     const { output } = await inbox('dead-letters', '--json')
@@ -141,8 +141,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   })
 
   test('replay makes a running receiver handle the given events within a second', async () => {
-    const { bury, fix, handled, inbox } = await served()
-    await bury('m1', 'm2', 'm3')
+    const { makeDeadLetter, fix, handled, inbox } = await served()
+    await makeDeadLetter('m1', 'm2', 'm3')
     fix()
     const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm3', 'm1')
     expect({ code, errors }).toEqual({ code: 1, errors: "no dead letter has the key 'no such'\n" })
@@ -210,7 +210,7 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   test('a receiver that starts later handles what was replayed', async () => {
     const place = await makePlace()
     const first = await serve(place)
-    await first.bury('m1')
+    await first.makeDeadLetter('m1')
     await first.sendUnreadable(future.replace('"m1"', '"m2"'))
     await first.receiver.close()
     expect(await first.inbox('replay', '--all')).toMatchObject({ code: 0 })
@@ -223,8 +223,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
   })
 
   test('discard deletes the given dead letters, and all of them only after a confirmation', async () => {
-    const { bury, sendUnreadable, deadLetters, inbox } = await served()
-    await bury('m1', 'm2', '-m3')
+    const { makeDeadLetter, sendUnreadable, deadLetters, inbox } = await served()
+    await makeDeadLetter('m1', 'm2', '-m3')
     await sendUnreadable()
     expect(await inbox('discard', 'm1')).toEqual({ code: 0, output: '1 dead letter discarded\n', errors: '' })
     expect(await inbox('discard', 'm1', '--json')).toMatchObject({
@@ -239,8 +239,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
 
   test('reads the URL from standard input for a dash', async () => {
     const place = await makePlace()
-    const { bury } = await serve(place)
-    await bury('m1')
+    const { makeDeadLetter } = await serve(place)
+    await makeDeadLetter('m1')
     const { url: target, flags } = place
     const stdin = Readable.from([`${target}\n`])
     const { code, output } = await finish(['inbox', '-', 'stats', '--json', ...flags], {}, stdin)
@@ -249,8 +249,8 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
 
   test('can be interrupted between two batches', async () => {
     const place = await makePlace()
-    const { bury } = await serve(place)
-    await bury('m1', 'm2')
+    const { makeDeadLetter } = await serve(place)
+    await makeDeadLetter('m1', 'm2')
     const program = start(['inbox', place.url, 'discard', '--all', '--yes', ...place.flags])
     program.interrupt()
     expect(await program.code).toBe(130)

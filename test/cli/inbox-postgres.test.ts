@@ -61,8 +61,8 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
       const { code, output, errors } = await finish(['inbox', 'postgres://', 'migrate', '--print', ...place.flags])
       expect({ code, errors }).toEqual({ code: 0, errors: '' })
       await server.query(output)
-      const { bury, inbox } = await serve(place)
-      await bury('m1')
+      const { makeDeadLetter, inbox } = await serve(place)
+      await makeDeadLetter('m1')
       expect((await inbox('stats')).output).toMatch(/^dead letters {2}1$/m)
       expect((await inbox('migrate')).output).toMatch(/ is up to date\n$/)
     })
@@ -107,8 +107,8 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
 
   test('lets a user who may only read look, and says which right is missing to replay', async () => {
     const place = await freshPlace()
-    const { bury, deadLetters } = await serve(place)
-    await bury('m1')
+    const { makeDeadLetter, deadLetters } = await serve(place)
+    await makeDeadLetter('m1')
     const url = await createUser(
       'reader',
       `GRANT USAGE ON SCHEMA "${place.schema}" TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA "${place.schema}" TO reader;
@@ -121,7 +121,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     expect(await read('media', 'm1')).toMatch(/^1 of 1 event is not handled yet/m)
     const program = start(['inbox', url, 'watch', ...place.flags])
     await program.line(/dead letters 1$/)
-    await bury('m2')
+    await makeDeadLetter('m2')
     await program.line(/dead letters 2$/)
     program.interrupt()
     expect([await program.code, program.errors()]).toEqual([0, ''])
@@ -134,8 +134,8 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
 
   test('leaves the password out of the commands that it tells to type', async () => {
     const place = await freshPlace()
-    const { bury } = await serve(place)
-    await bury('m1')
+    const { makeDeadLetter } = await serve(place)
+    await makeDeadLetter('m1')
     const url = await createUser('typist', 'GRANT pg_read_all_data TO typist')
     const { output } = await finish(['inbox', url, 'show', 'm1', ...place.flags])
     expect(output).toMatch(
@@ -197,8 +197,8 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
 
   test('openInboxDatabase looks through a given pool, which stays open', async () => {
     const place = await freshPlace()
-    const { bury, fix, handled } = await serve(place)
-    await bury('m1')
+    const { makeDeadLetter, fix, handled } = await serve(place)
+    await makeDeadLetter('m1')
     const pool = new pg.Pool({ connectionString: server.url })
     const database = await openInboxDatabase({ pool, schema: place.schema })
     expect(await database.stats()).toMatchObject({ deadLetters: 1 })

@@ -49,8 +49,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
   describe('events', () => {
     test('lists events by state, type and media, page by page', async () => {
-      const { bury, inbox } = await served()
-      await bury('m1', 'm2', 'm3')
+      const { makeDeadLetter, inbox } = await served()
+      await makeDeadLetter('m1', 'm2', 'm3')
       const { code, output, errors } = await inbox('events', '--state', 'dead', '--oldest', '--limit', '2')
       expect({ code, errors }).toEqual({ code: 0, errors: '' })
       expect(output).toMatch(/^received +state +type +media +attempts +key\n/)
@@ -67,8 +67,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     })
 
     test('prints whole events with --json', async () => {
-      const { bury, inbox } = await served()
-      await bury('m1')
+      const { makeDeadLetter, inbox } = await served()
+      await makeDeadLetter('m1')
       const { events } = JSON.parse((await inbox('events', '--json')).output)
       const message = 'Error: no room\nfor \u001b[31mit'
       expect(events).toEqual([
@@ -101,8 +101,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
   describe('show', () => {
     test('escapes what could control a terminal', async () => {
-      const { bury, inbox } = await served()
-      await bury(red)
+      const { makeDeadLetter, inbox } = await served()
+      await makeDeadLetter(red)
       const { output } = await inbox('show', red)
       expect(output).not.toContain('\u001b')
       expect(output).toContain(`\nmedia     $'\\033[31mred'\n`)
@@ -148,8 +148,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
   describe('media', () => {
     test('prints everything with --json, and exits with 1 if there is nothing', async () => {
-      const { bury, sendUnreadable, inbox } = await served()
-      await bury('m1')
+      const { makeDeadLetter, sendUnreadable, inbox } = await served()
+      await makeDeadLetter('m1')
       await sendUnreadable()
       const { code, output } = await inbox('media', 'm1', '--json')
       const { events, unreadable } = JSON.parse(output)
@@ -161,8 +161,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
     test('names the most urgent event if several are not handled', async () => {
       const place = await makePlace()
-      const { receiver, inbox, send, bury } = await serve(place)
-      await bury('m1')
+      const { receiver, inbox, send, makeDeadLetter } = await serve(place)
+      await makeDeadLetter('m1')
       await receiver.close()
       const later = await serve(place, never)
       await later.send('encoding.finished', { media_id: 'm2' })
@@ -187,8 +187,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     })
 
     test('exits with 1 if the event does not wait for one, and says why', async () => {
-      const { bury, inbox } = await served()
-      await bury('m1')
+      const { makeDeadLetter, inbox } = await served()
+      await makeDeadLetter('m1')
       const dead = await inbox('retry', 'm1')
       expect(dead).toMatchObject({ code: 1, output: '' })
       expect(dead.errors).toMatch(
@@ -204,8 +204,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
   describe('replay --all', () => {
     test('replays only dead letters of a type or a time', async () => {
-      const { bury, send, sendUnreadable, deadLetters, fix, handled, inbox } = await served()
-      await bury('m1', 'm2')
+      const { makeDeadLetter, send, sendUnreadable, deadLetters, fix, handled, inbox } = await served()
+      await makeDeadLetter('m1', 'm2')
       await send('encoding.failed', { media_id: 'm3' })
       await until(async () => (await deadLetters()) === 3)
       await sendUnreadable()
@@ -221,8 +221,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     })
 
     test('replays as many in a second as it is told', async () => {
-      const { bury, fix, handled, inbox } = await served()
-      await bury('m1', 'm2', 'm3')
+      const { makeDeadLetter, fix, handled, inbox } = await served()
+      await makeDeadLetter('m1', 'm2', 'm3')
       fix()
       const startedAt = performance.now()
       expect(await inbox('replay', '--all', '--per-second', '2')).toMatchObject({ code: 0 })
@@ -232,8 +232,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     })
 
     test('shows its progress on a terminal, and clears it at the end', async () => {
-      const { bury, place } = await served()
-      await bury('m1', 'm2')
+      const { makeDeadLetter, place } = await served()
+      await makeDeadLetter('m1', 'm2')
       const { written, code } = onTerminal(['inbox', place.url, 'replay', '--all', ...place.flags])
       expect(await code).toBe(0)
       expect(written.stderr).toBe('2 of 2 replayed\n\u001b[1F\u001b[J')
@@ -243,13 +243,13 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
   describe('watch', () => {
     test('prints the counts, and then each failure and dead letter when it appears, until it is interrupted', async () => {
-      const { bury, place } = await served()
-      await bury('before')
+      const { makeDeadLetter, place } = await served()
+      await makeDeadLetter('before')
       const program = start(['inbox', place.url, 'watch', ...place.flags])
       expect(await program.line(/waiting 0/)).toMatch(
         /^\d{4}-.*Z {2}waiting 0, (running 0, )?retrying 0, dead letters 1$/,
       )
-      await bury(red)
+      await makeDeadLetter(red)
       const line = await program.line(/dead letter: /)
       expect(line).toMatch(/^\d{4}-.*Z {2}dead letter: encoding\.finished, media /)
       expect(line).toContain(`media ${safeRed}, key $'\\033[31mred'`)
@@ -275,10 +275,10 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     })
 
     test('draws the counts again and again at the end of a terminal', async () => {
-      const { bury, place } = await served()
+      const { makeDeadLetter, place } = await served()
       const { written, code, interrupt } = onTerminal(['inbox', place.url, 'watch', ...place.flags])
       await vi.waitUntil(() => written.stdout.includes('Ctrl-C'))
-      await bury('m1')
+      await makeDeadLetter('m1')
       await vi.waitUntil(() => written.stdout.includes('dead letters 1'))
       interrupt()
       expect(await code).toBe(0)

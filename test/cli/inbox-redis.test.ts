@@ -75,8 +75,8 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
 
   test('openInboxQueue lists, replays and discards', async () => {
     const place = await freshPlace()
-    const { bury, fix, handled } = await serve(place)
-    await bury('m1', 'm2')
+    const { makeDeadLetter, fix, handled } = await serve(place)
+    await makeDeadLetter('m1', 'm2')
     const queue = await openInboxQueue({ connection: { port: server.port }, queue: place.queue })
     onTestFinished(() => queue.close())
     expect(await queue.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 2 })

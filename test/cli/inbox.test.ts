@@ -45,7 +45,7 @@ async function serve() {
       isFixed = true
     },
     /** Sends events one by one, and waits until each is a dead letter. */
-    async bury(...keys: string[]) {
+    async makeDeadLetter(...keys: string[]) {
       for (const key of keys) {
         const before = await deadLetters()
         await post(samplePayload('encoding.finished', { media_id: key }))
@@ -61,8 +61,8 @@ const unreadable = '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"
 
 describe('inbox stats', () => {
   test('prints the counts as text and as JSON', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1', 'm2')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2')
     const people = 'waiting       0\nretrying      0\ndead letters  2\n'
     expect(await inbox('stats')).toEqual({ code: 0, output: people, errors: '' })
     const { output } = await inbox('stats', '--json')
@@ -92,8 +92,8 @@ describe('inbox stats of a file whose events wait', () => {
 
 describe('inbox dead-letters', () => {
   test('lists dead letters with the errors of their handlers, and escapes control characters', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1', 'm2 \u001b[31m')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2 \u001b[31m')
     const { code, output, errors } = await inbox('dead-letters')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     const [header, ...lines] = output.split('\n')
@@ -108,8 +108,8 @@ describe('inbox dead-letters', () => {
   })
 
   test('lists one page, newest first', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1', 'm2', 'm3')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2', 'm3')
     const { output } = await inbox('dead-letters', '--limit', '1', '--offset', '1')
     expect(output).toContain('  m2\n')
     expect(output).not.toMatch(/m1|m3/)
@@ -137,8 +137,8 @@ describe('inbox dead-letters', () => {
   })
 
   test('prints everything about an event with --json', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1')
     const { deadLetters } = JSON.parse((await inbox('dead-letters', '--json')).output)
     expect(deadLetters).toMatchObject([
       {
@@ -157,8 +157,8 @@ describe('inbox dead-letters', () => {
     ['~'],
     ['*?'],
   ])('prints the key %j so that a shell passes it on unchanged', async (key) => {
-    const { bury, inbox } = await serve()
-    await bury(key)
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter(key)
     const [, argument] = /attempts +key\n.* 2 {9}(.*)\n/.exec((await inbox('dead-letters')).output) ?? []
     const { stdout } = await run('bash', ['-c', `printf '%s.' ${argument}`])
     expect(stdout).toBe(`${key}.`)
@@ -167,8 +167,8 @@ describe('inbox dead-letters', () => {
 
 describe('inbox replay', () => {
   test('makes a running server handle an event once more, from another process', async () => {
-    const { path, bury, fix, handled, inbox } = await serve()
-    await bury('m1', 'm2')
+    const { path, makeDeadLetter, fix, handled, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2')
     fix()
     const args = ['--import', 'tsx', 'src/cli/main.ts', 'inbox', path, 'replay', 'm1']
     const { stdout } = await run(process.execPath, args, { cwd: new URL('../../', import.meta.url) })
@@ -184,8 +184,8 @@ describe('inbox replay', () => {
   })
 
   test('--all replays the events in the order in which they died', async () => {
-    const { bury, fix, handled, inbox } = await serve()
-    await bury('m3', 'm1', 'm2')
+    const { makeDeadLetter, fix, handled, inbox } = await serve()
+    await makeDeadLetter('m3', 'm1', 'm2')
     fix()
     const { code, output } = await inbox('replay', '--all', '--json')
     expect({ code, output: JSON.parse(output) }).toEqual({
@@ -198,16 +198,16 @@ describe('inbox replay', () => {
   })
 
   test('--all finds every page of dead letters, for discard too', async () => {
-    const { bury, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serve()
     const keys = Array.from({ length: 101 }, (_, i) => `m${i}`)
-    await bury(...keys)
+    await makeDeadLetter(...keys)
     const { output } = await inbox('discard', '--all', '--yes', '--json')
     expect(JSON.parse(output)).toEqual({ discarded: keys, missing: [] })
   })
 
   test('exits with 1 if a key does not exist, and replays the others', async () => {
-    const { bury, fix, handled, inbox } = await serve()
-    await bury('m1')
+    const { makeDeadLetter, fix, handled, inbox } = await serve()
+    await makeDeadLetter('m1')
     fix()
     const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm1')
     expect({ code, errors }).toEqual({ code: 1, errors: "no dead letter has the key 'no such'\n" })
@@ -218,24 +218,24 @@ describe('inbox replay', () => {
 
 describe('inbox discard', () => {
   test('deletes the given dead letters', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1', 'm2')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2')
     expect(await inbox('discard', 'm1')).toEqual({ code: 0, output: '1 dead letter discarded\n', errors: '' })
     expect((await inbox('discard', 'm1', '--json')).output).toBe('{"discarded":[],"missing":["m1"]}\n')
     expect((await inbox('stats')).output).toMatch(/^dead letters {2}1$/m)
   })
 
   test('--all needs a confirmation', async () => {
-    const { bury, inbox } = await serve()
-    await bury('m1', 'm2')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2')
     const { code, errors } = await inbox('discard', '--all')
     expect({ code, errors }).toEqual({ code: 2, errors: expect.stringMatching(/add --yes/) })
     expect((await inbox('discard', '--all', '--yes')).output).toBe('2 dead letters discarded\n')
   })
 
   test('accepts a key that begins with a dash after --', async () => {
-    const { bury, inbox } = await serve()
-    await bury('-m1')
+    const { makeDeadLetter, inbox } = await serve()
+    await makeDeadLetter('-m1')
     expect((await inbox('discard', '--', '-m1')).output).toBe('1 dead letter discarded\n')
   })
 })
@@ -294,8 +294,8 @@ describe('inbox', () => {
   }
 
   test('can be interrupted between two dead letters', async () => {
-    const { path, bury } = await serve()
-    await bury('m1', 'm2')
+    const { path, makeDeadLetter } = await serve()
+    await makeDeadLetter('m1', 'm2')
     const program = start(['inbox', path, 'discard', '--all', '--yes'])
     program.interrupt()
     expect(await program.code).toBe(130)

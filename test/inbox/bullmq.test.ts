@@ -220,7 +220,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('buries an event again whose process ended while it buried it', async () => {
+  test('makes a dead letter again of an event whose process ended while it made one', async () => {
     const name = queue()
     const front = openFront({ queue: name })
     await front.accept(eventOf('one'))

@@ -53,7 +53,7 @@ export class AttemptRunner {
   async run(attempt: BullmqAttempt): Promise<void> {
     const { job } = attempt
     if (job.attemptsStarted > 1 && (await this.#queue.wasHandled(job))) return
-    // The process ended while it buried the event.
+    // The process ended while it made the event a dead letter.
     const { failures } = progressOf(job.progress)
     if (failures !== undefined) return this.#end(attempt, failures)
     if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
@@ -82,7 +82,7 @@ export class AttemptRunner {
     const cutOffs = await this.#queue.charge(attempt.job, 1)
     if (cutOffs > maxCrashes) {
       const failures = [{ handler: 'none', message: `its handling was cut off ${cutOffs} times` }]
-      return this.#bury(attempt, { status: 'dead', completed: attempt.completed, failures })
+      return this.#deadLetter(attempt, { status: 'dead', completed: attempt.completed, failures })
     }
     try {
       await this.#handleEvent(attempt)
@@ -117,14 +117,14 @@ export class AttemptRunner {
       this.#owed.ended(attempt)
       return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
     }
-    if (result.status === 'dead') return this.#bury(attempt, result)
+    if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
     attempt.isLeft = attempt.isPartial && result.failures.length === 0
     if (attempt.isLeft) return
     throw new Retry(Math.ceil(result.delayMs))
   }
 
-  async #bury(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {
+  async #deadLetter(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {
     await this.#insist(attempt, () => attempt.recordDead(result))
     return this.#end(attempt, result.failures)
   }

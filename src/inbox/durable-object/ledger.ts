@@ -15,8 +15,8 @@ export class ObjectLedger extends SqliteLedger {
     super.complete(job, this.#andThen(recorded))
   }
 
-  override bury(job: SqliteJob, dead: DeadResult, recorded: () => void): void {
-    super.bury(job, dead, this.#andThen(recorded))
+  override deadLetter(job: SqliteJob, dead: DeadResult, recorded: () => void): void {
+    super.deadLetter(job, dead, this.#andThen(recorded))
   }
 
   override postpone(job: SqliteJob, dueAt: number): void {

@@ -32,7 +32,7 @@ export class MemoryLedger implements Ledger {
     this.#claims.complete(job.key, recorded)
   }
 
-  bury(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
+  deadLetter(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts } = job
     const failedAttempts = job.failedWith(failures)
     this.#deadLetters.add({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })

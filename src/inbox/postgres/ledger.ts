@@ -11,7 +11,7 @@ import { literal } from './schema.ts'
 /** The pause before records are written again, in ms, after Postgres could not write them. */
 const pauseMs = 100
 
-type Kind = 'complete' | 'letGo' | 'leave' | 'bury' | 'progress'
+type Kind = 'complete' | 'letGo' | 'leave' | 'deadLetter' | 'progress'
 
 /** A record that has to be written. `values` are those of its row. */
 interface PendingRecord {
@@ -24,7 +24,7 @@ interface PendingRecord {
 }
 
 /** The order in which records are written: progress before the end of the same event. */
-const kinds: readonly Kind[] = ['progress', 'complete', 'letGo', 'leave', 'bury']
+const kinds: readonly Kind[] = ['progress', 'complete', 'letGo', 'leave', 'deadLetter']
 
 /**
  * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
@@ -69,11 +69,11 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     })
   }
 
-  bury(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {
+  deadLetter(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, number: attempts } = job
     const end = { key, attempts, failures, failedAttempts: job.failedWith(failures), diedAt: new Date() }
     const values = [hashKey(key), storable(completed), JSON.stringify(end)]
-    this.#add({ kind: 'bury', job, values, written: recorded })
+    this.#add({ kind: 'deadLetter', job, values, written: recorded })
   }
 
   progress(job: PostgresJob, completed: readonly string[]): Promise<void> {
@@ -189,11 +189,11 @@ function statements(schema: string, channel: string): Record<Kind, string> {
         FROM ${given} given WHERE ${own} RETURNING event.id
       )
       SELECT id::text, (SELECT pg_notify(${literal(channel)}, '')) FROM freed`,
-    bury: `
+    deadLetter: `
       WITH gone AS (
         DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
         RETURNING event.id, media, event, received_at, trace, owed, ${union('row -> 3')} AS completed, row
-      ), buried AS (
+      ), moved AS (
         INSERT INTO ${schema}.dead_letter (hash, event_id, media, dead_letter)
         SELECT (row ->> 2)::uuid, id, media, json_build_object('event', event, 'completed', completed,
           'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'owed', owed,

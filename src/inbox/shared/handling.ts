@@ -16,7 +16,7 @@ export interface Ledger<EachJob extends Job = Job> {
   /** Records that an attempt starts. The attempt waits for the promise, and is not made after a dead result. */
   start?(job: EachJob): Promise<DeadResult | undefined> | undefined
   complete(job: EachJob, recorded: () => void): void
-  bury(job: EachJob, dead: DeadResult, recorded: () => void): void
+  deadLetter(job: EachJob, dead: DeadResult, recorded: () => void): void
   /** Records that the one attempt of a job of `handleNow` failed. */
   release?(job: EachJob, completed: readonly string[], recorded: () => void): void
   /** Records a failed attempt and lets go of the event: the next attempt is made by whoever takes it up when it is due. */
@@ -45,7 +45,7 @@ const lost = ({ completed }: Job): DeadResult => {
   return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }
 
-/** Handles accepted events: each waits in its lane, runs, and is completed, retried or buried. */
+/** Handles accepted events: each waits in its lane, runs, and is completed, retried or dead-lettered. */
 export class Handling<EachJob extends Job> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
@@ -168,7 +168,7 @@ export class Handling<EachJob extends Job> {
     const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
     if (status === 'done') this.#ledger.complete(job, recorded)
     else if (job.once) this.#ledger.release?.(job, result.completed, recorded)
-    else if (status === 'dead') this.#ledger.bury(job, result, recorded)
+    else if (status === 'dead') this.#ledger.deadLetter(job, result, recorded)
     else this.#ledger.letGo?.(job, result, recorded)
   }
 

@@ -99,17 +99,17 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
   }
 
-  bury(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
+  deadLetter(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts, row } = job
     const { events, deadLetters } = this.#file
     const failedAttempts = job.failedWith(failures)
     const deadLetter = { ...accepted, key, attempts, failures, failedAttempts, diedAt: new Date() }
-    const bury = () => {
+    const move = () => {
       const allCompleted = events.allCompleted(row, completed)
       events.remove(row)
       deadLetters.add(row, { ...deadLetter, completed: allCompleted })
     }
-    this.#end(job, bury, recorded)
+    this.#end(job, move, recorded)
   }
 
   /** Ends an event. Until this is written the event is not handled again, and would be if it stayed in the file. */

@@ -5,7 +5,7 @@ import type { Check } from './inbox-check.ts'
 const failures = [{ handler: 'b', message: 'Error: no' }]
 
 /** Accepts an event that becomes a dead letter at its first attempt, after its handler `a` succeeded. */
-async function bury(inbox: Inbox, calls: Calls, key: string): Promise<void> {
+async function makeDeadLetter(inbox: Inbox, calls: Calls, key: string): Promise<void> {
   await inbox.accept(eventOf(key))
   const call = await calls.next()
   call.finish({ status: 'dead', completed: ['a'], failures })
@@ -36,7 +36,7 @@ export function checkDeadLetters(checkInbox: Check): void {
   })
 
   check('lists the newest dead letters first, page by page', async ({ inbox, calls, expect }) => {
-    for (const key of ['1', '2', '3', '4']) await bury(inbox, calls, key)
+    for (const key of ['1', '2', '3', '4']) await makeDeadLetter(inbox, calls, key)
     const keys = async (options?: { limit?: number; offset?: number }) =>
       (await inbox.deadLetters.list(options)).map(({ key }) => key)
     expect(await keys()).toEqual(['4', '3', '2', '1'])
@@ -46,13 +46,13 @@ export function checkDeadLetters(checkInbox: Check): void {
   })
 
   check('answers duplicate to a dead letter that is delivered again', async ({ inbox, calls, expect }) => {
-    await bury(inbox, calls, 'one')
+    await makeDeadLetter(inbox, calls, 'one')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
   check('replays a dead letter with fresh attempts, without the handlers that have completed', async (subject) => {
     const { inbox, calls, expect } = subject
-    await bury(inbox, calls, 'one')
+    await makeDeadLetter(inbox, calls, 'one')
     expect(await inbox.deadLetters.replay('one')).toBe(true)
     const call = await calls.next()
     expect(call.event).toEqual(eventOf('one').event)
@@ -67,7 +67,7 @@ export function checkDeadLetters(checkInbox: Check): void {
   })
 
   check('lets one of two concurrent replays win', async ({ inbox, calls, expect }) => {
-    await bury(inbox, calls, 'one')
+    await makeDeadLetter(inbox, calls, 'one')
     const replay = async () => inbox.deadLetters.replay('one')
     expect((await Promise.all([replay(), replay()])).toSorted()).toEqual([false, true])
     const call = await calls.next()
@@ -78,7 +78,7 @@ export function checkDeadLetters(checkInbox: Check): void {
   })
 
   check('keeps a replayed event that fails for good as a dead letter again', async ({ inbox, calls, expect }) => {
-    await bury(inbox, calls, 'one')
+    await makeDeadLetter(inbox, calls, 'one')
     await inbox.deadLetters.replay('one')
     const first = await calls.next()
     first.finish({ status: 'retry', delayMs: 5, completed: ['a'], failures: [] })
@@ -91,7 +91,7 @@ export function checkDeadLetters(checkInbox: Check): void {
   })
 
   check('discards a dead letter', async ({ inbox, calls, expect }) => {
-    await bury(inbox, calls, 'one')
+    await makeDeadLetter(inbox, calls, 'one')
     expect(await inbox.deadLetters.discard('one')).toBe(true)
     expect(await inbox.deadLetters.get('one')).toBe(undefined)
     expect(await inbox.deadLetters.list()).toEqual([])

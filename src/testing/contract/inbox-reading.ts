@@ -33,7 +33,7 @@ async function inState({ events }: Readable, key: string, state: EventRecord['st
 }
 
 /** Makes a dead letter. */
-async function bury(subject: Readable, key: string, change?: Partial<AcceptedEvent['event']>): Promise<void> {
+async function makeDeadLetter(subject: Readable, key: string, change?: Partial<AcceptedEvent['event']>): Promise<void> {
   const call = await start(subject, key, 0, change)
   call.finish({ status: 'dead', completed: ['a'], failures })
   await inState(subject, key, 'dead')
@@ -60,7 +60,7 @@ export function checkReading(checkInbox: Check): void {
     const retrying = await start(subject, 'retrying', 2, { type: 'encoding.failed', mediaId: 'm' })
     retrying.finish(later)
     await inState(subject, 'retrying', 'retrying')
-    await bury(subject, 'dead', { mediaId: 'm' })
+    await makeDeadLetter(subject, 'dead', { mediaId: 'm' })
     const keys = async (query: Parameters<InboxEvents['list']>[0]) => keysOf((await events.list(query)).events)
     expect(await keys({ state: 'running' })).toEqual(['running'])
     expect(await keys({ state: 'retrying' })).toEqual(['retrying'])
@@ -234,9 +234,9 @@ export function checkReading(checkInbox: Check): void {
   check('replays all dead letters of a type or a time, oldest first, and reports its progress', async (subject) => {
     const { inbox, calls, expect } = subject
     const { deadLetters } = inbox
-    await bury(subject, '1')
-    await bury(subject, '2', { type: 'encoding.failed' })
-    await bury(subject, '3')
+    await makeDeadLetter(subject, '1')
+    await makeDeadLetter(subject, '2', { type: 'encoding.failed' })
+    await makeDeadLetter(subject, '3')
     expect(await deadLetters.replayAll?.({ since: new Date(Date.now() + 60_000) })).toEqual(reportOf(0, 0))
     const reports: ReplayReport[] = []
     const options = { type: 'encoding.finished', onProgress: (each: ReplayReport) => void reports.push(each) }

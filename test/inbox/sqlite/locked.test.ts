@@ -77,7 +77,7 @@ describe('while another process writes to the file', () => {
 })
 
 /** Makes dead letters in a file that is closed again. */
-async function bury(path: string, count: number) {
+async function makeDeadLetter(path: string, count: number) {
   const receiver = receiverOver({ path }, { retry: { attempts: 1 } })
   receiver.onAny(() => Promise.reject(new Error('no')), { name: 'handler' })
   await Promise.all(Array.from({ length: count }, (_, i) => deliver(receiver, mediaOf(`dead ${i}`))))
@@ -96,7 +96,7 @@ test(
   options,
   async () => {
     const path = await freshPath()
-    await bury(path, 3_000)
+    await makeDeadLetter(path, 3_000)
     const { handled, stop } = sending(path)
     await pause(300)
     const longest = longestComputing()

@@ -138,13 +138,13 @@ test('what became of events is known to the next process, and to one that looks 
   const file = openInboxFile(path)
   onTestFinished(() => file.close())
   const { inbox: next } = started({ path })
-  const [handled, buried, retrying] = (await next.history?.('media')) ?? []
-  expect([handled, buried]).toEqual(before?.slice(0, 2))
+  const [handled, died, retrying] = (await next.history?.('media')) ?? []
+  expect([handled, died]).toEqual(before?.slice(0, 2))
   expect({ ...retrying, dueAt: 0 }).toEqual({ ...before?.[2], dueAt: 0 })
   expect(Math.abs(Number(retrying?.dueAt) - Number(before?.[2]?.dueAt))).toBeLessThan(10_000)
-  expect([buried?.trace, retrying?.trace]).toEqual([{ traceparent: 'dead' }, { traceparent: 'retrying' }])
+  expect([died?.trace, retrying?.trace]).toEqual([{ traceparent: 'dead' }, { traceparent: 'retrying' }])
   const inFile = await file.history('media')
-  expect(inFile.slice(0, 2)).toEqual([handled, buried])
+  expect(inFile.slice(0, 2)).toEqual([handled, died])
   expect({ ...inFile[2], dueAt: 0 }).toEqual({ ...retrying, dueAt: 0 })
   for (const state of file.events.states.filter((each) => each !== 'waiting'))
     expect(keysOf((await file.events.list({ state })).events)).toEqual([state])

@@ -43,7 +43,7 @@ function earlierRelease(database: SqliteDatabase) {
   const postpone = database.prepare(
     'UPDATE inbox_event SET attempts = ?, completed = ?, due_at = ?, delay_ms = ?, starts = 0 WHERE id = ?',
   )
-  const bury = database.prepare(
+  const makeDeadLetter = database.prepare(
     `INSERT INTO inbox_dead_letter (hash, event_id, dead_letter, body) VALUES (?, ?, ?, ?)
      ON CONFLICT (hash) DO NOTHING`,
   )
@@ -63,7 +63,7 @@ function earlierRelease(database: SqliteDatabase) {
       remove.run(row)
       const { event, receivedAt } = eventOf(key, 'media')
       const deadLetter = { event, receivedAt, key, attempts: 5, failures, diedAt: new Date(), completed: ['a'] }
-      bury.run(hashWithoutTime(key), row, JSON.stringify(deadLetter), null)
+      makeDeadLetter.run(hashWithoutTime(key), row, JSON.stringify(deadLetter), null)
     },
     rows: () => database.prepare('SELECT * FROM inbox_event').all() as Record<string, unknown>[],
   }
