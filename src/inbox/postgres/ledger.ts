@@ -11,7 +11,7 @@ import { literal } from './schema.ts'
 /** The pause before records are written again, in ms, after Postgres could not write them. */
 const pauseMs = 100
 
-type Kind = 'complete' | 'letGo' | 'leave' | 'deadLetter' | 'progress'
+type Kind = 'complete' | 'retry' | 'leave' | 'deadLetter' | 'progress'
 
 /** A record that has to be written. `values` are those of its row. */
 interface PendingRecord {
@@ -24,7 +24,7 @@ interface PendingRecord {
 }
 
 /** The order in which records are written: progress before the end of the same event. */
-const kinds: readonly Kind[] = ['progress', 'complete', 'letGo', 'leave', 'deadLetter']
+const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'leave', 'deadLetter']
 
 /**
  * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
@@ -57,12 +57,12 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     this.#add({ kind: 'complete', job, values: [record], written: recorded })
   }
 
-  letGo(job: PostgresJob, { delayMs, completed, failures, counts }: RetryResult, recorded: () => void): void {
+  retry(job: PostgresJob, { delayMs, completed, failures, counts }: RetryResult, recorded: () => void): void {
     if (job.isPartial && failures.length === 0)
       return this.#add({ kind: 'leave', job, values: [leaveMs(job.accepted), storable(completed)], written: recorded })
     const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
     this.#add({
-      kind: 'letGo',
+      kind: 'retry',
       job,
       values: [delayMs, storable(completed), failed, Number(counts !== false)],
       written: recorded,
@@ -178,7 +178,7 @@ function statements(schema: string, channel: string): Record<Kind, string> {
         ON CONFLICT (id) DO UPDATE SET media = excluded.media, record = excluded.record
       )
       SELECT id::text FROM gone`,
-    letGo: `
+    retry: `
       UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + (row ->> 5)::int, completed = ${union('row -> 3')},
         due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms', failed = coalesce((row ->> 4)::json, failed)
       FROM ${given} given WHERE ${own} RETURNING event.id::text`,

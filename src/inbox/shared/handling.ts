@@ -20,7 +20,7 @@ export interface Ledger<EachJob extends Job = Job> {
   /** Records that the one attempt of a job of `handleNow` failed. */
   release?(job: EachJob, completed: readonly string[], recorded: () => void): void
   /** Records a failed attempt and lets go of the event: the next attempt is made by whoever takes it up when it is due. */
-  letGo?(job: EachJob, retry: RetryResult, recorded: () => void): void
+  retry?(job: EachJob, retry: RetryResult, recorded: () => void): void
   /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` already counts that attempt. */
   postpone?(job: EachJob, dueAt: number): void
   /** Records that the handlers `completed` have succeeded, while others are still to run. */
@@ -163,13 +163,13 @@ export class Handling<EachJob extends Job> {
     // Its lease was lost, or the inbox gave up on it.
     if (job.hasEnded) return
     const { status } = result
-    if (status === 'retry' && !job.once && this.#ledger.letGo === undefined) return this.#retryLater(job, result)
+    if (status === 'retry' && !job.once && this.#ledger.retry === undefined) return this.#retryLater(job, result)
     job.state = 'recording'
     const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
     if (status === 'done') this.#ledger.complete(job, recorded)
     else if (job.once) this.#ledger.release?.(job, result.completed, recorded)
     else if (status === 'dead') this.#ledger.deadLetter(job, result, recorded)
-    else this.#ledger.letGo?.(job, result, recorded)
+    else this.#ledger.retry?.(job, result, recorded)
   }
 
   #retryLater(job: EachJob, { delayMs, completed, failures, counts }: RetryResult): void {
