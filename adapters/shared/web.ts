@@ -32,15 +32,15 @@ async function readStream(stream: Request['body'], limit: number): Promise<Await
   }
 }
 
-type Platform = { waitUntil(promise: Promise<unknown>): void }
+type WaitingContext = { waitUntil(promise: Promise<unknown>): void }
 
-const isPlatform = (context: unknown): context is Platform =>
-  typeof (context as Partial<Platform> | null | undefined)?.waitUntil === 'function'
+const canWait = (context: unknown): context is WaitingContext =>
+  typeof (context as Partial<WaitingContext> | null | undefined)?.waitUntil === 'function'
 
 /** Finds the `waitUntil` of the first context that has one. Some platforms throw when a missing context is read. */
 export function findWaitUntil(contexts: () => readonly unknown[]): Delivery['waitUntil'] {
   try {
-    const platform = contexts().find(isPlatform)
+    const platform = contexts().find(canWait)
     return platform && ((promise) => platform.waitUntil(promise))
   } catch {
     return undefined

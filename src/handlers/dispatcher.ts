@@ -130,7 +130,7 @@ class Dispatch implements RunOwner {
     const [completed, failures, delayMs, counts] = [this.#completed, this.#failures, this.#retryInMs, this.#counts]
     if (this.#attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
     if (failures.length === 0 && this.#attempt.isPartial)
-      return ['left', { status: 'retry', delayMs: 0, completed, failures }]
+      return ['released', { status: 'retry', delayMs: 0, completed, failures }]
     if (failures.length === 0) return ['handled', done]
     if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures, counts }]
     return [finalFailure(this.#shared), { status: 'dead', completed, failures }]

@@ -37,9 +37,9 @@ export interface AttemptReport {
    * - `dead-lettered`: a handler failed and no attempts are left.
    * - `failed`: a handler failed under `ack: 'handled'`.
    * - `stopped`: it was aborted, because the inbox closed or the lease was lost.
-   * - `left`: no handler of this process failed, and the event waits for a process that has the others. It does not count.
+   * - `released`: no handler of this process failed, and the event waits for a process that has the others. It does not count.
    */
-  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped' | 'left'
+  readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped' | 'released'
   /** The event's key. */
   readonly key: string
   /** The event's type. */

@@ -13,8 +13,8 @@ export interface LaneJob {
   startInRequest?: (() => void) | undefined
   /** The time at which the request that added it is over, in ms of `performance.now`. */
   readonly aliveUntil?: number
-  /** The number of its current run; set by the lanes. */
-  run?: number
+  /** The number of its current turn; set by the lanes. */
+  turn?: number
 }
 
 /** The number of jobs that may start before the event loop gets a turn: handlers that never wait must not block it. */
@@ -26,7 +26,7 @@ const maxStartsPerTurn = 256
  */
 export class Lanes<Job extends LaneJob> {
   readonly #concurrency: number
-  readonly #run: (job: Job, run: number) => void
+  readonly #run: (job: Job, turn: number) => void
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
   /**
@@ -37,10 +37,10 @@ export class Lanes<Job extends LaneJob> {
   #running = 0
   #startsLeft = 0
   #scheduled = false
-  #runs = 0
+  #turns = 0
 
-  /** @param run starts a job. {@link ended} has to be called with the number of the run once it has ended */
-  constructor(concurrency: number, run: (job: Job, run: number) => void) {
+  /** @param run starts a job. {@link ended} has to be called with the number of its turn once it has ended */
+  constructor(concurrency: number, run: (job: Job, turn: number) => void) {
     this.#concurrency = concurrency
     this.#run = run
   }
@@ -98,20 +98,20 @@ export class Lanes<Job extends LaneJob> {
     this.#started = 0
   }
 
-  /** Gives up the run of a job whose request is over: it will never end. */
+  /** Ends the turn of a job whose request is over: it will never end. */
   abandon(job: Job): void {
-    job.run = undefined
+    job.turn = undefined
     this.#end(job)
   }
 
   #start(job: Job): void {
-    job.run = ++this.#runs
-    this.#run(job, job.run)
+    job.turn = ++this.#turns
+    this.#run(job, job.turn)
   }
 
-  /** Ends a run of a job, unless it was given up. */
-  ended(job: Job, run: number): void {
-    if (job.run === run) this.#end(job)
+  /** Ends a turn of a job, unless it was abandoned. */
+  ended(job: Job, turn: number): void {
+    if (job.turn === turn) this.#end(job)
   }
 
   #end(job: Job): void {

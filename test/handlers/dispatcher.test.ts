@@ -195,13 +195,13 @@ describe('a partial attempt', () => {
   test('leaves the event to another process once the handlers of this one have succeeded', async () => {
     const { result, outcomes } = await attempted({ a() {}, b() {} }, { isPartial, completed: ['a'] })
     expect(result).toEqual({ status: 'retry', delayMs: 0, completed: ['a', 'b'], failures: [] })
-    expect(outcomes).toEqual(['left'])
+    expect(outcomes).toEqual(['released'])
   })
 
   test('does not fail where this process has no handler at all', async () => {
     const { result, outcomes, warnings } = await attempted({}, { isPartial })
     expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [], failures: [] })
-    expect([outcomes, warnings]).toEqual([['left'], []])
+    expect([outcomes, warnings]).toEqual([['released'], []])
   })
 
   test('fails as any other if a handler does', async () => {

@@ -76,7 +76,7 @@ export function owedHandlers(open: OpenProcess): void {
       }
       // Leaving an event counts as no attempt, and only its end counts as handled.
       expect(runs.filter(({ attempt }) => attempt > 1)).toEqual([])
-      expect(v1.outcomes).toContain('left')
+      expect(v1.outcomes).toContain('released')
       expect([...v1.outcomes, ...v2.outcomes].filter((outcome) => outcome === 'handled')).toHaveLength(count)
       expect([...v1.warnings(), ...v2.warnings()]).toEqual([])
     })

@@ -191,7 +191,7 @@ function mayBeForgotten(before: Decision, { at }: Decision, { setup, leaseMs }: 
 
 /** The dead letters of events that had attempts left. */
 function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<string> {
-  // Where the storage kills every process, the last event that is left is convicted, although it is innocent.
+  // Where the storage kills every process, the last event that is left becomes a dead letter, although it crashes nothing.
   const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)

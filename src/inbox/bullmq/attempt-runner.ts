@@ -5,7 +5,7 @@ import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
-import { leaveMs, type OwedHandlers } from '../shared/owed.ts'
+import { type OwedHandlers, releaseForMs } from '../shared/owed.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job-data.ts'
@@ -58,48 +58,48 @@ export class AttemptRunner {
     if (failures !== undefined) return this.#end(attempt, failures)
     if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
     else await this.#isolation.alone(() => this.#runSuspect(attempt))
-    if (attempt.isLeft) await this.#leave(attempt)
+    if (attempt.isReleased) await this.#release(attempt)
   }
 
   /**
    * Leaves the event to the other processes, without counting the attempt. This one is often the first to have it again. Every
    * second time it therefore passes the event on: the process that has waited longest gets it.
    */
-  async #leave({ job, accepted }: BullmqAttempt): Promise<never> {
+  async #release({ job, accepted }: BullmqAttempt): Promise<never> {
     if (job.attemptsStarted % 2 === 0) {
       await sleep(passOnMs)
       await job.moveToWait(job.token)
       throw new WaitingError()
     }
-    await job.moveToDelayed(Date.now() + leaveMs(accepted), job.token)
+    await job.moveToDelayed(Date.now() + releaseForMs(accepted), job.token)
     throw new DelayedError()
   }
 
-  /** Handles an event that may have ended a process. If this one ends meanwhile, the event stays charged with it. */
+  /** Handles an event that may have ended a process. If this one ends meanwhile, the crash stays counted. */
   async #runSuspect(attempt: BullmqAttempt): Promise<void> {
     if (attempt.aborted) return
-    attempt.isCharged = true
-    const cutOffs = await this.#queue.charge(attempt.job, 1)
-    if (cutOffs > maxCrashes) {
-      const failures = [{ handler: 'none', message: `its handling was cut off ${cutOffs} times` }]
+    attempt.isCounted = true
+    const crashes = await this.#queue.countCrash(attempt.job, 1)
+    if (crashes > maxCrashes) {
+      const failures = [{ handler: 'none', message: `its handling was cut off ${crashes} times` }]
       return this.#deadLetter(attempt, { status: 'dead', completed: attempt.completed, failures })
     }
     try {
       await this.#handleEvent(attempt)
     } finally {
-      if (attempt.aborted) void this.discharge(attempt).catch(() => {})
-      else await this.#insist(attempt, () => this.discharge(attempt))
+      if (attempt.aborted) void this.uncountCrash(attempt).catch(() => {})
+      else await this.#insist(attempt, () => this.uncountCrash(attempt))
     }
   }
 
-  /** Takes back the charge of a suspect that has not ended the process. */
-  async discharge(attempt: BullmqAttempt): Promise<void> {
-    if (!attempt.isCharged) return
-    attempt.isCharged = false
+  /** Takes back the count for a suspect that has not ended the process. */
+  async uncountCrash(attempt: BullmqAttempt): Promise<void> {
+    if (!attempt.isCounted) return
+    attempt.isCounted = false
     try {
-      await this.#queue.charge(attempt.job, -1)
+      await this.#queue.countCrash(attempt.job, -1)
     } catch (error) {
-      attempt.isCharged = true
+      attempt.isCounted = true
       throw error
     }
   }
@@ -119,8 +119,8 @@ export class AttemptRunner {
     }
     if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
-    attempt.isLeft = attempt.isPartial && result.failures.length === 0
-    if (attempt.isLeft) return
+    attempt.isReleased = attempt.isPartial && result.failures.length === 0
+    if (attempt.isReleased) return
     throw new Retry(Math.ceil(result.delayMs))
   }
 

@@ -17,9 +17,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingJob {
   isPartial = false
   missing: readonly string[] = []
   /** `true` once the handlers of this process have succeeded, and others are left to another process. */
-  isLeft = false
+  isReleased = false
   /** `true` while Redis holds the event responsible, should the process end. */
-  isCharged = false
+  isCounted = false
   /** `true` once its handlers have ended. */
   isHandled = false
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */

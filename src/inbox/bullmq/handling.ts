@@ -148,7 +148,7 @@ export class BullmqHandling {
   }
 
   async #releaseOne(attempt: BullmqAttempt): Promise<void> {
-    await this.#attempts.discharge(attempt)
+    await this.#attempts.uncountCrash(attempt)
     await attempt.job.moveToWait(attempt.job.token)
   }
 

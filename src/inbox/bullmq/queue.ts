@@ -9,7 +9,7 @@ import { maxUnreadable } from '../shared/stored.ts'
 import { connect } from './connection.ts'
 import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
 import {
-  chargeScript,
+  countCrashScript,
   convertScript,
   discardScript,
   handledMark,
@@ -136,11 +136,11 @@ export class EventQueue {
   }
 
   /**
-   * Adds `count` to the number of processes that the event has ended, and returns the sum. It is charged before it is
+   * Adds `count` to the number of processes that the event has ended, and returns the sum. The crash is counted before the event is
    * handled, since a process that ends can say nothing.
    */
-  charge({ id }: EventJob, count: 1 | -1): Promise<number> {
-    return this.run(chargeScript, id as string, count)
+  countCrash({ id }: EventJob, count: 1 | -1): Promise<number> {
+    return this.run(countCrashScript, id as string, count)
   }
 
   /** Records what the attempts at an event achieved. */

@@ -62,7 +62,7 @@ if ARGV[4] == '0' then redis.call('DEL', key) else redis.call('SET', key, '${han
 return 1`
 
 /** Adds to the number of processes that an event has ended. Returns the sum. ARGV: prefix, job id, how many. */
-export const chargeScript = `
+export const countCrashScript = `
 local key = ARGV[1] .. ARGV[2]
 -- Another process may have removed the job.
 if redis.call('EXISTS', key) == 0 then return 0 end

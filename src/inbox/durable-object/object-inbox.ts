@@ -16,9 +16,9 @@ import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteJob } from '../sqlite/job.ts'
+import { Loader } from '../sqlite/load.ts'
 import { OpenDeadLetters } from '../sqlite/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite/open-events.ts'
-import { TakeUp } from '../sqlite/take-up.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
 import { ObjectCommits } from './commits.ts'
@@ -67,7 +67,7 @@ export class ObjectInbox implements Inbox {
     const { concurrency } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
-    const takeUp = new TakeUp({
+    const loader = new Loader({
       file,
       jobs: this.#jobs,
       handling: this.#handling,
@@ -80,7 +80,7 @@ export class ObjectInbox implements Inbox {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
       onReplayed: (row) => {
-        takeUp.replayed(row)
+        loader.replayed(row)
         this.#alarm.guard()
       },
     })
@@ -91,7 +91,7 @@ export class ObjectInbox implements Inbox {
       retryNow: (job) => this.#retryNow(job),
     })
     events.bringForward()
-    takeUp.all()
+    loader.all()
     this.#alarm.update()
     this.#ledger.investigate(concurrency)
     for (const job of this.#jobs) this.#ledger.consider(job)

@@ -42,10 +42,10 @@ const pauseMs = 100
 
 /**
  * The time by which this process claims retries later, in ms, so that the other processes get the events that it has left to
- * them. It does so until it has left none for `leftMs`.
+ * them. It does so until it has left none for `recentMs`.
  */
 const othersFirstMs = 100
-const leftMs = 10_000
+const recentMs = 10_000
 
 /** The failures in a row after which one is logged, and the time until another one is, in ms. */
 const tellingFailures = 3
@@ -83,7 +83,7 @@ export class PostgresHandling {
   #gaveTime = false
   #takingOver: Promise<void> | undefined
   /** The time at which an event was last left to another process. */
-  #leftAt = Number.NEGATIVE_INFINITY
+  #releasedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -196,7 +196,7 @@ export class PostgresHandling {
     if (jobs.some(isSuspect) || hasMore) this.#isAwake = true
     this.#mayHaveMore = this.#isAwake || events.length >= batch
     if (events.length >= batch) this.#isAwake = true
-    const headStartMs = performance.now() - this.#leftAt < leftMs ? othersFirstMs : 0
+    const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
     return Math.min(nextRetryInMs + headStartMs, pollMs)
   }
 
@@ -208,7 +208,7 @@ export class PostgresHandling {
     if (this.#state === 'stopped') return
     this.#handling.add(job)
     void job.ended().then((result) => {
-      if (job.isPartial) this.#leftAt = performance.now()
+      if (job.isPartial) this.#releasedAt = performance.now()
       if (this.#mayClaimAfter(job, result === 'failed')) this.wake()
     })
   }

@@ -1,7 +1,7 @@
 import type { InboxHost } from '../inbox.ts'
 import { cutOff, maxCrashes } from '../shared/cut-off.ts'
 import type { DeadResult, Ledger, RetryResult } from '../shared/handling.ts'
-import { leaveMs, type OwedHandlers } from '../shared/owed.ts'
+import { type OwedHandlers, releaseForMs } from '../shared/owed.ts'
 import { type Database, isAway } from './database.ts'
 import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
@@ -11,7 +11,7 @@ import { literal } from './schema.ts'
 /** The pause before records are written again, in ms, after Postgres could not write them. */
 const pauseMs = 100
 
-type Kind = 'complete' | 'retry' | 'leave' | 'deadLetter' | 'progress'
+type Kind = 'complete' | 'retry' | 'release' | 'deadLetter' | 'progress'
 
 /** A record that has to be written. `values` are those of its row. */
 interface PendingRecord {
@@ -24,7 +24,7 @@ interface PendingRecord {
 }
 
 /** The order in which records are written: progress before the end of the same event. */
-const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'leave', 'deadLetter']
+const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'release', 'deadLetter']
 
 /**
  * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
@@ -59,7 +59,12 @@ export class PostgresLedger implements Ledger<PostgresJob> {
 
   retry(job: PostgresJob, { delayMs, completed, failures, counts }: RetryResult, recorded: () => void): void {
     if (job.isPartial && failures.length === 0)
-      return this.#add({ kind: 'leave', job, values: [leaveMs(job.accepted), storable(completed)], written: recorded })
+      return this.#add({
+        kind: 'release',
+        job,
+        values: [releaseForMs(job.accepted), storable(completed)],
+        written: recorded,
+      })
     const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
     this.#add({
       kind: 'retry',
@@ -182,7 +187,7 @@ function statements(schema: string, channel: string): Record<Kind, string> {
       UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + (row ->> 5)::int, completed = ${union('row -> 3')},
         due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms', failed = coalesce((row ->> 4)::json, failed)
       FROM ${given} given WHERE ${own} RETURNING event.id::text`,
-    leave: `
+    release: `
       WITH freed AS (
         UPDATE ${schema}.event SET owner = NULL, completed = ${union('row -> 3')},
           due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'

@@ -47,7 +47,7 @@ export class ActivityRecorder implements ActivityObserver {
   }
 
   attempt({ outcome, sinceReceivedMs }: { outcome: string; sinceReceivedMs: number }): void {
-    if (outcome === 'stopped' || outcome === 'left') return
+    if (outcome === 'stopped' || outcome === 'released') return
     if (outcome !== 'handled') return this.#count(failed)
     this.#count(handled, handling + bucketOf(sinceReceivedMs))
   }

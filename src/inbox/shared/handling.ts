@@ -57,7 +57,7 @@ export class Handling<EachJob extends Job> {
     this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger
-    this.#lanes = new Lanes(concurrency, (job, run) => this.#run(job, run))
+    this.#lanes = new Lanes(concurrency, (job, turn) => this.#run(job, turn))
   }
 
   get running(): number {
@@ -120,34 +120,34 @@ export class Handling<EachJob extends Job> {
     this.#lanes.schedule()
   }
 
-  #run(job: EachJob, run: number): void {
-    if (job.hasEnded) return this.#lanes.ended(job, run)
+  #run(job: EachJob, turn: number): void {
+    if (job.hasEnded) return this.#lanes.ended(job, turn)
     // Its own request is over, and it runs in this one.
     if (requestsEndWork && job.aliveUntil <= performance.now()) job.aliveUntil = performance.now() + requestLifeMs
     job.state = 'running'
     const started = this.#ledger.start?.(job)
-    if (started === undefined) return this.#attempt(job, run)
+    if (started === undefined) return this.#attempt(job, turn)
     void started.then((dead) => {
-      if (dead === undefined) return this.#attempt(job, run)
+      if (dead === undefined) return this.#attempt(job, turn)
       this.#finished(job, dead)
-      this.#lanes.ended(job, run)
+      this.#lanes.ended(job, turn)
     })
   }
 
-  #attempt(job: EachJob, run: number): void {
+  #attempt(job: EachJob, turn: number): void {
     // The inbox may have given up on it in the meantime.
-    if (job.hasEnded) return this.#lanes.ended(job, run)
+    if (job.hasEnded) return this.#lanes.ended(job, turn)
     if (this.#ledger.progress !== undefined) this.#recordProgress(job)
     const { number } = job
     void this.#handle(job.accepted, job).then((result) => {
       // Its lease has ended. It keeps its place in the lane, and goes on unless another process has it.
       if (job.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
         job.again(result.completed)
-        return this.#run(job, run)
+        return this.#run(job, turn)
       }
-      // A run that was given up can still end, when the next attempt has the event.
+      // An attempt that was abandoned can still end, when the next attempt has the event.
       if (job.number === number) this.#finished(job, result)
-      this.#lanes.ended(job, run)
+      this.#lanes.ended(job, turn)
     })
   }
 

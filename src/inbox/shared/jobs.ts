@@ -29,7 +29,7 @@ export class Job extends LazyAbort implements LaneJob, Attempt {
   inItsRequest: boolean
   startInRequest: (() => void) | undefined
   aliveUntil = 0
-  run: number | undefined
+  turn: number | undefined
   readonly accepted: AcceptedEvent
   readonly once: boolean
   /** `recording`: its handlers are done, and the inbox has yet to record that. */

@@ -20,7 +20,7 @@ export const handlersJson = (handlers: readonly HandlerName[]): string =>
 const pauses = { least: 1_000, most: 5_000 }
 
 /** Returns the time for which an event is left to the other processes, in ms. It grows with the age of the event. */
-export const leaveMs = ({ receivedAt }: AcceptedEvent): number =>
+export const releaseForMs = ({ receivedAt }: AcceptedEvent): number =>
   Math.min(pauses.most, Math.max(pauses.least, (Date.now() - receivedAt.getTime()) / 10))
 
 /**

@@ -31,7 +31,7 @@ export interface EventRow {
   readonly attempts: number
   readonly completed: string
   readonly due_at: number
-  readonly starts: number
+  readonly crashes: number
   /** The pause before the next attempt. Earlier releases did not record it. */
   readonly delay_ms?: number | null
   readonly trace: string | null
@@ -49,7 +49,7 @@ export function toStoredEvent(row: EventRow): StoredEvent {
     attempts: row.attempts,
     completed: JSON.parse(row.completed),
     failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
-    crashes: row.starts,
+    crashes: row.crashes,
     dueInMs: Math.min(dueInMs, pauseMs),
     waitsTooLong: dueInMs > pauseMs,
     since: Math.max(row.received_at, row.due_at),

@@ -2,15 +2,15 @@ import type { CheckedQuery } from '../shared/event-query.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import { hashMedia } from './media-hash.ts'
 import type { RecordRow } from './records.ts'
-import { idsPerRun, runOf, runOfId } from './schema.ts'
+import { blockOf, blockOfId, idsPerBlock } from './schema.ts'
 
 /** The number of rows of a slice: a few milliseconds of work, with large payloads too. */
 const rowsPerSlice = 100
 
-/** The number of runs in which a slice looks for the events of a media. */
-const runsPerSlice = 250
+/** The number of blocks in which a slice looks for the events of a media. */
+const blocksPerSlice = 250
 
-const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts, e.trace, e.failed'
+const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts AS crashes, e.trace, e.failed'
 
 /** Reads everything that the tables have of the event of a key. */
 export const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
@@ -20,7 +20,7 @@ export const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_lette
 /** The places where events are found, each in order of acceptance. */
 const places = {
   all: { select: ofKey, id: 'k.id' },
-  run: { select: `${ofKey} k.${runOfId} = ? AND k.media = ? AND`, id: 'k.id' },
+  block: { select: `${ofKey} k.${blockOfId} = ? AND k.media = ? AND`, id: 'k.id' },
   unfinished: { select: `SELECT e.id, ${ofEvent} FROM inbox_event e WHERE`, id: 'e.id' },
   dead: { select: 'SELECT d.event_id AS id, d.dead_letter FROM inbox_dead_letter d WHERE', id: 'd.event_id' },
 }
@@ -62,20 +62,20 @@ export class EventSlices {
     return statement.all(...parameters) as RecordRow[]
   }
 
-  /** Looks into one run after another. */
+  /** Looks into one block after another. */
   #ofMedia(mediaId: string, order: CheckedQuery['order'], after: number): EventSlice {
     const { first, last } = this.#bounds.get() as { first: number | null; last: number | null }
     if (first === null || last === null) return { rows: [], next: undefined }
     const isUp = order === 'oldest'
     const media = hashMedia(mediaId)
     const rows: RecordRow[] = []
-    let run = runOf(isUp ? Math.max(after, first) : Math.min(after, last))
-    const end = run + (isUp ? runsPerSlice : -runsPerSlice)
-    for (; run !== end; run += isUp ? 1 : -1) {
-      if (isUp ? run > runOf(last) : run < runOf(first)) return { rows, next: undefined }
-      rows.push(...this.#rows('run', order, run, media, after))
+    let block = blockOf(isUp ? Math.max(after, first) : Math.min(after, last))
+    const end = block + (isUp ? blocksPerSlice : -blocksPerSlice)
+    for (; block !== end; block += isUp ? 1 : -1) {
+      if (isUp ? block > blockOf(last) : block < blockOf(first)) return { rows, next: undefined }
+      rows.push(...this.#rows('block', order, block, media, after))
       if (rows.length >= rowsPerSlice) return { rows, next: rows.at(-1)?.id }
     }
-    return { rows, next: isUp ? run * idsPerRun - 1 : (run + 1) * idsPerRun }
+    return { rows, next: isUp ? block * idsPerBlock - 1 : (block + 1) * idsPerBlock }
   }
 }

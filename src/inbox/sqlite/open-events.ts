@@ -2,7 +2,6 @@ import { WebhookError } from '../../errors.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../shared/event-query.ts'
 import type { Jobs } from '../shared/jobs.ts'
-import type { CatchUp } from './catch-up.ts'
 import {
   type EventReaderOptions,
   type PlacedPage,
@@ -12,13 +11,14 @@ import {
   toPage,
 } from './event-reader.ts'
 import type { SqliteJob } from './job.ts'
+import type { StartLoader } from './load-at-start.ts'
 
 export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
   readonly jobs: Jobs<SqliteJob>
   /** Starts the next attempt of a job. `false`: it does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
   /** The events that are in the tables only, when the inbox has been opened. Absent if there are none. */
-  readonly catchUp?: Pick<CatchUp, 'isOver' | 'takeUpRetry'>
+  readonly loader?: Pick<StartLoader, 'isOver' | 'loadRetry'>
 }
 
 /** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */
@@ -45,7 +45,7 @@ export class OpenEvents implements InboxEvents {
     const { state } = checked
     if (state === undefined || state === 'dead' || state === 'handled') return this.#reader.page(checked)
     this.#checkOpen()
-    return this.#options.catchUp?.isOver === false ? this.#reader.page(checked) : this.#inMemory(checked)
+    return this.#options.loader?.isOver === false ? this.#reader.page(checked) : this.#inMemory(checked)
   }
 
   #inMemory(query: CheckedQuery): PlacedPage {
@@ -71,8 +71,8 @@ export class OpenEvents implements InboxEvents {
 
   retryNow(key: string): boolean {
     this.#checkOpen()
-    const { jobs, catchUp } = this.#options
-    const job = jobs.get(key) ?? catchUp?.takeUpRetry(key)
+    const { jobs, loader } = this.#options
+    const job = jobs.get(key) ?? loader?.loadRetry(key)
     return job !== undefined && this.#options.retryNow(job)
   }
 

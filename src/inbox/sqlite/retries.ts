@@ -1,7 +1,7 @@
 import type { Commits } from './commits.ts'
 import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 import type { SqliteEvents } from './events.ts'
-import type { TakeUpOptions } from './take-up.ts'
+import type { LoaderOptions } from './load.ts'
 
 /** The table of the events whose retry another process has asked for. */
 export class SqliteRetries {
@@ -49,7 +49,7 @@ export class SqliteRetries {
 
 /** The parts of the inbox that starting these retries uses. */
 export interface AskedRetriesOptions
-  extends Pick<TakeUpOptions, 'jobs' | 'handling' | 'logger' | 'hasStopped' | 'lookAgain'> {
+  extends Pick<LoaderOptions, 'jobs' | 'handling' | 'logger' | 'hasStopped' | 'lookAgain'> {
   readonly retries: SqliteRetries
   readonly commits: Commits
 }

@@ -5,7 +5,8 @@ import { hashMedia } from './media-hash.ts'
 const schemaVersion = 1
 
 // Keys outlive their events by far, so they have a table of their own, as hashes. The events' table stays as small as
-// the number of events, and its pages are used again. `id` is the order of acceptance, and the same in all tables.
+// the number of events, and its pages are used again. `starts` counts crashes: files of earlier versions
+// have that name. `id` is the order of acceptance, and the same in all tables.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_key (
@@ -49,22 +50,22 @@ const laterColumns = {
 }
 
 /**
- * The events of a media are looked up in runs of 4,096 ids each. In one index of all media, each event would change a page
- * of its own. Those of a run have a few pages together, which the events of a commit share.
+ * The events of a media are looked up in blocks of 4,096 ids each. In one index of all media, each event would change a page
+ * of its own. Those of a block have a few pages together, which the events of a commit share.
  */
-export const idsPerRun = 4_096
+export const idsPerBlock = 4_096
 
-/** The number of an id's run, in SQL. */
-export const runOfId = 'id >> 12'
+/** The number of the block of an id, in SQL. */
+export const blockOfId = 'id >> 12'
 
-export const runOf = (id: number): number => Math.floor(id / idsPerRun)
+export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
 // What earlier releases did not have: the index, what became of handled events, the retries that another process has asked
 // for, and the numbers of each minute. Handled events have a table of their own, which grows at its end only: a key whose
 // row grew would move others, which took 1.5 µs of CPU more for an event, of 18 in SQL. They are forgotten with their keys,
 // also where an earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
 const laterTables = `
-  CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${runOfId}, media) WHERE media IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media) WHERE media IS NOT NULL;
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
   CREATE TRIGGER IF NOT EXISTS inbox_handled_event AFTER INSERT ON inbox_handled BEGIN
     DELETE FROM inbox_event WHERE id = new.id;

@@ -17,7 +17,6 @@ import { Handling } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteActivity } from './activity.ts'
-import { CatchUp } from './catch-up.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
@@ -25,6 +24,7 @@ import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { SqliteJob } from './job.ts'
 import { SqliteLedger } from './ledger.ts'
+import { StartLoader } from './load-at-start.ts'
 import { OpenDeadLetters } from './open-dead-letters.ts'
 import { OpenEvents } from './open-events.ts'
 import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
@@ -53,7 +53,7 @@ export class SqliteInbox implements Inbox {
   readonly #transactions: SqliteTransactions
   readonly #ledger: SqliteLedger
   readonly #handling: Handling<SqliteJob>
-  readonly #catchUp: CatchUp
+  readonly #loader: StartLoader
   readonly #asked: AskedRetriesOptions
   readonly #activity: SqliteActivity
   readonly #upkeep: SqliteUpkeep
@@ -78,7 +78,7 @@ export class SqliteInbox implements Inbox {
     const { concurrency, maxDeadLetters } = limits
     this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     const retries = new SqliteRetries(database, events)
-    const catchUp = {
+    const loader = {
       file,
       jobs: this.#jobs,
       handling: this.#handling,
@@ -91,12 +91,12 @@ export class SqliteInbox implements Inbox {
       ledger: this.#ledger,
       rowOf: (key: string) => retries.rowOf(key),
     }
-    this.#catchUp = new CatchUp(catchUp)
-    this.#asked = { ...catchUp, commits: this.#commits, retries }
+    this.#loader = new StartLoader(loader)
+    this.#asked = { ...loader, commits: this.#commits, retries }
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: (row) => this.#catchUp.replayed(row),
+      onReplayed: (row) => this.#loader.replayed(row),
     })
     this.events = new OpenEvents({
       database,
@@ -104,7 +104,7 @@ export class SqliteInbox implements Inbox {
       earlierHash: events.earlierHash,
       jobs: this.#jobs,
       retryNow: (job) => this.#retryNow(job),
-      catchUp: this.#catchUp,
+      loader: this.#loader,
     })
     this.#activity = new SqliteActivity(database, this.#commits, logger)
     this.#upkeep = new SqliteUpkeep({
@@ -126,18 +126,18 @@ export class SqliteInbox implements Inbox {
     host.observe(this.#activity.recorder)
   }
 
-  /** Takes up what an earlier process left, and looks for an event that made it crash. */
+  /** Loads what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
-    // Their events are due, and are taken up in their turn.
+    // Their events are due, and are loaded in their turn.
     this.#asked.retries.forget(this.#asked.retries.asked())
     this.#ledger.investigate(this.#limits.concurrency)
-    this.#catchUp.begin()
+    this.#loader.begin()
     this.deadLetters.replayMarked()
   }
 
   /** Finds what another process has changed: it may have replayed dead letters. */
   #lookInto(): void {
-    void this.#catchUp.missing()
+    void this.#loader.missing()
     this.deadLetters.replayMarked()
     void startAsked(this.#asked)
   }
@@ -146,7 +146,7 @@ export class SqliteInbox implements Inbox {
     this.#closing.checkOpen()
     if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
-    const { listing } = this.#catchUp
+    const { listing } = this.#loader
     if (listing !== undefined) return listing.then(() => this.accept(accepted, options))
     const { events } = this.#file
     const accepting: AcceptingEvent = events.write(accepted)
@@ -173,12 +173,12 @@ export class SqliteInbox implements Inbox {
     // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
     waitUntil?.(job.ended())
     this.#jobs.add(job)
-    this.#catchUp.add(job)
+    this.#loader.add(job)
     return 'accepted'
   }
 
   #isFull(): boolean {
-    const unfinished = this.#catchUp.left + this.#jobs.size + this.#pending
+    const unfinished = this.#loader.left + this.#jobs.size + this.#pending
     return unfinished - this.#handling.running >= this.#limits.maxWaiting
   }
 
@@ -189,9 +189,9 @@ export class SqliteInbox implements Inbox {
   }
 
   stats(): MaybePromise<InboxStats> {
-    const { listing } = this.#catchUp
+    const { listing } = this.#loader
     if (listing !== undefined) return listing.then(() => this.stats())
-    return { ...this.#catchUp.counts(), deadLetters: this.deadLetters.size }
+    return { ...this.#loader.counts(), deadLetters: this.deadLetters.size }
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -231,11 +231,11 @@ export class SqliteInbox implements Inbox {
     return this.#closing.start(options)
   }
 
-  /** Takes up events that are in the file only, because their commit seemed to fail: closing reports them too. */
+  /** Loads events that are in the file only, because their commit seemed to fail: closing reports them too. */
   #lookOnce(): void {
     if (!this.#commits.isOwner()) return
     try {
-      this.#catchUp.rest()
+      this.#loader.rest()
     } catch {
       // The next process that opens the file finds it.
     }

@@ -43,7 +43,7 @@ interface Arrival {
 
 /**
  * Finds the event that makes the process crash. The events that may have been running during a crash are suspects: each
- * runs alone, so that another crash convicts that one and no other. Suspects that have made the process crash before
+ * runs alone, so that another crash is counted for that one and no other. Suspects that have made the process crash before
  * run last, so that the others are handled in spite of them.
  */
 export class Suspects {
@@ -137,7 +137,7 @@ export class Suspects {
     if (haveAllCrashed && this.#goFirst()) return
     if (this.#running.size > 0) return
     const arrived = this.#arrivals.filter(({ job }) => this.#left.has(job))
-    // In turns: an event that is innocent, but slow, is not charged for every crash of a loop.
+    // In turns: an event that is only slow does not count every crash of a loop.
     const [next] = arrived.sort((a, b) => a.job.crashes - b.job.crashes)
     if (next !== undefined) this.#startAlone(next)
     // The others have the slots that the suspects need.

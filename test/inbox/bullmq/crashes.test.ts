@@ -61,7 +61,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     })
   })
 
-  test('does not charge an event with a process that only closes', async () => {
+  test('counts no crash for a process that only closes', async () => {
     const { inbox, calls, cutOffs } = await openCutOff(9)
     await calls.next()
     expect(await cutOffs()).toBe('10')
@@ -102,7 +102,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
-  test('takes back the charge of an event that has ended no process as soon as Redis can', async () => {
+  test('takes back the crash of an event that has ended no process as soon as Redis can', async () => {
     const { inbox, calls, cutOffs } = await openCutOff(9)
     const call = await calls.next()
     await fill()

@@ -23,7 +23,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   })
 
   /** Accepts an event that is charged with the ends of so many processes, and opens a receiver that handles it. */
-  async function charged(crashes: number, handled = vi.fn<() => unknown>()) {
+  async function crashed(crashes: number, handled = vi.fn<() => unknown>()) {
     const front = postgres.receiver({ handles: false }).onAny(() => {})
     await front.ready()
     await accept(front, 'media')
@@ -34,14 +34,14 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   }
 
   test('handles an event that nine processes ended with', async () => {
-    const { handled, deadLetters } = await charged(9)
+    const { handled, deadLetters } = await crashed(9)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1))
     await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
     expect(await deadLetters()).toEqual([])
   })
 
   test('makes a dead letter of an event that ten processes ended with, without a further attempt', async () => {
-    const { handled, deadLetters } = await charged(10)
+    const { handled, deadLetters } = await crashed(10)
     await vi.waitFor(async () => expect(await deadLetters()).toHaveLength(1))
     expect(await deadLetters()).toMatchObject([
       { attempts: 1, completed: [], failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }] },
@@ -52,7 +52,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   test('counts the crashes of an event anew after an attempt that has ended', async () => {
     const handled = vi.fn<() => unknown>()
     handled.mockRejectedValueOnce(new Error('no')).mockReturnValueOnce(new Promise(() => {}))
-    const { deadLetters } = await charged(9, handled)
+    const { deadLetters } = await crashed(9, handled)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(2))
     // As when the process crashes.
     await postgres.query('UPDATE $schema.owner SET is_dead = true')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { HandlerName } from '../../../src/inbox/inbox.ts'
-import { leaveMs, OwedHandlers, type OwingJob } from '../../../src/inbox/shared/owed.ts'
+import { OwedHandlers, type OwingJob, releaseForMs } from '../../../src/inbox/shared/owed.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
 
@@ -89,7 +89,7 @@ test('an event is left for a second at first, and for five when it is old', () =
   const accepted = { ...eventOf('one'), receivedAt: new Date(0) }
   const pauses = [0, 1_000, 20_000, 600_000].map((ageMs) => {
     vi.setSystemTime(ageMs)
-    return leaveMs(accepted)
+    return releaseForMs(accepted)
   })
   expect(pauses).toEqual([1_000, 1_000, 2_000, 5_000])
 })

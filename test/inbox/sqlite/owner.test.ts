@@ -107,14 +107,14 @@ describe('another process that has, or had, the file', () => {
     return { path, database, owner, owners, starts }
   }
 
-  test('is counted as crashed, and its event that ran alone is charged with that', async () => {
+  test('is counted as crashed, and its event that ran alone counts that', async () => {
     const { owner, owners, starts } = await takenOver(process.pid, 3, 1)
     expect(owner.predecessor).toEqual({ crashes: 4, mayBeAlive: false })
     expect(owners()).toMatchObject([{ pid: process.pid, crashes: 4, alone: null }])
     expect(starts()).toBe(1)
   })
 
-  test('charges no event if none ran alone', async () => {
+  test('counts a crash for no event if none ran alone', async () => {
     const { starts } = await takenOver(process.pid, 3)
     expect(starts()).toBe(0)
   })

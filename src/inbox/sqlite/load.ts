@@ -16,13 +16,13 @@ export const rowsPerTurn = 2_000
 export const jobsPerTurn = 5_000
 
 /** The parts of the inbox that taking up uses. */
-export interface TakeUpOptions {
+export interface LoaderOptions {
   readonly file: SqliteTables
   readonly jobs: Jobs<SqliteJob>
   readonly handling: Handling<SqliteJob>
   readonly transactions: Transactions
   readonly logger: Logger
-  /** Returns `true` once the inbox takes up nothing more. */
+  /** Returns `true` once the inbox loads nothing more. */
   readonly hasStopped: () => boolean
   /** Makes the inbox look into the file again soon. */
   readonly lookAgain: () => void
@@ -30,8 +30,8 @@ export interface TakeUpOptions {
   readonly bringForward?: (row: number) => void
 }
 
-/** Takes up events of the file that are not in memory: an earlier process left them, or another one replayed them. */
-export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
+/** Loads events of the file that are not in memory: an earlier process left them, or another one replayed them. */
+export class Loader<Options extends LoaderOptions = LoaderOptions> {
   protected readonly options: Options
   /** The rows of events that cannot be read, which have been reported. */
   readonly #unreadable = new Set<number>()
@@ -41,9 +41,9 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
     this.options = options
   }
 
-  /** Takes up every event that is not in memory, at once. Throws when one cannot be read. */
+  /** Loads every event that is not in memory, at once. Throws when one cannot be read. */
   all(): void {
-    for (const row of this.missingRows()) this.takeUp(row)
+    for (const row of this.missingRows()) this.load(row)
   }
 
   protected missingRows(): number[] {
@@ -52,13 +52,13 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
     return file.events.rows().filter((row) => !held.has(row))
   }
 
-  /** Takes up the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
+  /** Loads the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
   async missing(): Promise<void> {
     const { logger, lookAgain } = this.options
     if (this.#isReading) return lookAgain()
     this.#isReading = true
     try {
-      await this.#takeUpMissing()
+      await this.#loadMissing()
     } catch (error) {
       logger.warn({ err: error }, 'the inbox could not read its file')
       lookAgain()
@@ -67,7 +67,7 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
     }
   }
 
-  async #takeUpMissing(): Promise<void> {
+  async #loadMissing(): Promise<void> {
     const { file, jobs, hasStopped } = this.options
     const held = new Set<number>()
     for (const { row } of jobs) if (held.add(row).size % jobsPerTurn === 0) await nextTurn()
@@ -80,16 +80,16 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
         if (held.has(row)) continue
         if (++taken % eventsPerTurn === 0) await nextTurn()
         if (hasStopped()) return
-        this.takeUpReadable(row)
+        this.loadReadable(row)
       }
       await nextTurn()
     } while (rows.length === rowsPerTurn)
   }
 
-  /** Takes up an event that has been replayed. The file is read again soon if it cannot be read now. */
+  /** Loads an event that has been replayed. The file is read again soon if it cannot be read now. */
   replayed(row: number): void {
     try {
-      this.takeUp(row, (job) => this.add(job))
+      this.load(row, (job) => this.add(job))
     } catch {
       this.options.lookAgain()
     }
@@ -101,13 +101,13 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
   }
 
   /**
-   * Takes up an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do not
+   * Loads an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do not
    * wait for it. Throws when the file cannot be read.
    */
-  protected takeUpReadable(row: number): SqliteJob | undefined {
+  protected loadReadable(row: number): SqliteJob | undefined {
     if (this.#unreadable.has(row)) return undefined
     try {
-      return this.takeUp(row)
+      return this.load(row)
     } catch (error) {
       if (!(error instanceof UnreadableEvent)) throw error
       this.#unreadable.add(row)
@@ -120,10 +120,10 @@ export class TakeUp<Options extends TakeUpOptions = TakeUpOptions> {
   }
 
   /**
-   * Takes up an event. `undefined`: it is in memory, or has ended since its row was listed. Throws when it cannot be read.
+   * Loads an event. `undefined`: it is in memory, or has ended since its row was listed. Throws when it cannot be read.
    * @param add handles a job that is due
    */
-  protected takeUp(row: number, add = (job: SqliteJob) => this.options.handling.add(job)): SqliteJob | undefined {
+  protected load(row: number, add = (job: SqliteJob) => this.options.handling.add(job)): SqliteJob | undefined {
     const { file, jobs, handling, transactions, bringForward } = this.options
     const stored = file.events.get(row)
     if (stored === undefined || jobs.get(stored.event.key) !== undefined) return undefined

@@ -2,23 +2,23 @@ import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
 import type { SqliteJob } from './job.ts'
 import type { SqliteLedger } from './ledger.ts'
-import { eventsPerTurn, jobsPerTurn, rowsPerTurn, TakeUp, type TakeUpOptions } from './take-up.ts'
+import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from './load.ts'
 
 /** The pause after the file could not be read, in ms. */
 const pauseMs = 1_000
 
-export interface CatchUpOptions extends TakeUpOptions {
+export interface StartLoaderOptions extends LoaderOptions {
   readonly ledger: Pick<SqliteLedger, 'consider' | 'allConsidered'>
   /** Returns the row of an event. */
   readonly rowOf: (key: string) => number | undefined
 }
 
 /**
- * Takes up what an earlier process left, in order of acceptance: the first events when the file is opened, and then some in
+ * Loads what an earlier process left, in order of acceptance: the first events when the file is opened, and then some in
  * each turn of the event loop. What is accepted or replayed meanwhile is in memory, and is handled behind all of that: so
  * the events of a media keep their order.
  */
-export class CatchUp extends TakeUp<CatchUpOptions> {
+export class StartLoader extends Loader<StartLoaderOptions> {
   /** The rows of events that are in the file only, as far as they are listed. */
   readonly #left = new Set<number>()
   #lastListed = 0
@@ -43,11 +43,11 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
     return this.#left.size
   }
 
-  /** Takes up the first events. Throws when one of them cannot be read. */
+  /** Loads the first events. Throws when one of them cannot be read. */
   begin(): void {
     this.#listPage()
     const first = [...this.#left].slice(0, eventsPerTurn)
-    for (const row of first) this.#consider(this.takeUp(row))
+    for (const row of first) this.#consider(this.load(row))
     if (this.#isListed && this.#left.size === 0) return this.#end()
     const listed = this.#listRest()
     if (!this.#isListed) this.#listing = listed.catch(() => {})
@@ -77,14 +77,14 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
     }
   }
 
-  /** Takes up the others, and goes on trying while the file cannot be read: later events must not overtake them. */
+  /** Loads the others, and goes on trying while the file cannot be read: later events must not overtake them. */
   async #goOn(listed: Promise<void>): Promise<void> {
     const { logger, hasStopped } = this.options
     let listing = listed
     while (!this.#isOver && !hasStopped()) {
       try {
         await listing
-        await this.#takeUpLeft()
+        await this.#loadLeft()
       } catch (error) {
         if (hasStopped()) return
         logger.error({ err: error, events: this.left }, 'the inbox could not read events that wait in its file yet')
@@ -94,13 +94,13 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
     }
   }
 
-  async #takeUpLeft(): Promise<void> {
+  async #loadLeft(): Promise<void> {
     const { handling, hasStopped } = this.options
     let taken = 0
     for (const row of this.#left) {
       if (taken++ % eventsPerTurn === 0) await nextTurn()
       if (hasStopped()) return
-      this.#consider(this.takeUpReadable(row))
+      this.#consider(this.loadReadable(row))
       this.#left.delete(row)
     }
     for (const [index, job] of this.#behind.entries()) {
@@ -121,8 +121,8 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
     this.options.ledger.allConsidered()
   }
 
-  protected override takeUp(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {
-    const job = super.takeUp(row, add)
+  protected override load(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {
+    const job = super.load(row, add)
     this.#left.delete(row)
     return job
   }
@@ -138,18 +138,18 @@ export class CatchUp extends TakeUp<CatchUpOptions> {
     this.options.lookAgain()
   }
 
-  /** Takes up an event before its turn if it waits for a retry: it has lost its place in the order already. */
-  takeUpRetry(key: string): SqliteJob | undefined {
+  /** Loads an event before its turn if it waits for a retry: it has lost its place in the order already. */
+  loadRetry(key: string): SqliteJob | undefined {
     const { file, rowOf, hasStopped } = this.options
     const row = this.#isOver || hasStopped() ? undefined : rowOf(key)
     if (row === undefined) return undefined
     const stored = file.events.get(row)
-    return stored !== undefined && stored.dueInMs > 0 ? this.takeUp(row, (job) => this.add(job)) : undefined
+    return stored !== undefined && stored.dueInMs > 0 ? this.load(row, (job) => this.add(job)) : undefined
   }
 
-  /** Takes up every event that is not in memory, at once, except those that cannot be read. */
+  /** Loads every event that is not in memory, at once, except those that cannot be read. */
   rest(): void {
-    for (const row of this.missingRows()) this.takeUpReadable(row)
+    for (const row of this.missingRows()) this.loadReadable(row)
   }
 
   /** Counts the unfinished events. Those that are in the file only wait, until it is known that one waits for a retry. */

@@ -50,7 +50,7 @@ function handling(options: SqliteInboxOptions) {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a file in which many events wait', () => {
-  test('is opened with the first events only, and the others are taken up a few in each turn of the event loop', async () => {
+  test('is opened with the first events only, and the others are loaded a few in each turn of the event loop', async () => {
     const { database, count } = watched(await fileOf(5_000))
     const { inbox, calls } = started({ database, maxWaiting: 10_000 })
     const reads = [count(read)]
@@ -157,7 +157,7 @@ describe('a file in which many events wait', () => {
     expect(handled.filter((key) => key.endsWith('0')).at(-1)).toBe('key 0')
   })
 
-  test('has retries that can be started before they are taken up, once', async () => {
+  test('has retries that can be started before they are loaded, once', async () => {
     const path = await fileOf(300)
     change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id = 300`)
     const { inbox, until } = handling({ path })
