@@ -9,7 +9,7 @@ import { BullmqActivity } from './bullmq/activity.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { BullmqHandling } from './bullmq/handling.ts'
+import { BullmqWorker } from './bullmq/handling.ts'
 import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room } from './bullmq/room.ts'
 import { watchSettings } from './bullmq/settings.ts'
@@ -113,7 +113,7 @@ class BullmqInbox implements Inbox {
   readonly #queue: EventQueue
   readonly #room: Room
   readonly #activity: BullmqActivity
-  readonly #handling: BullmqHandling | undefined
+  readonly #handling: BullmqWorker | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
@@ -129,7 +129,7 @@ class BullmqInbox implements Inbox {
     this.events = new BullmqEvents(this.#queue)
     this.#activity = new BullmqActivity(this.#queue)
     host.observe(this.#activity.recorder)
-    this.#handling = handles ? new BullmqHandling(this.#queue, host, settings) : undefined
+    this.#handling = handles ? new BullmqWorker(this.#queue, host, settings) : undefined
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {

@@ -24,7 +24,7 @@ import { MemoryEvents } from './memory/events.ts'
 import { MemoryLedger } from './memory/ledger.ts'
 import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 import { defineInbox } from './shared/define-inbox.ts'
-import { Handling } from './shared/handling.ts'
+import { Engine } from './shared/handling.ts'
 import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
 
 /** The options of `memoryInbox`. */
@@ -99,7 +99,7 @@ class MemoryInbox implements Inbox {
   readonly #jobs = new Jobs()
   readonly #claims: Claims
   readonly #ledger: MemoryLedger
-  readonly #handling: Handling<Job>
+  readonly #handling: Engine<Job>
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, parse, logger, measured }: InboxHost, options: MemorySettings) {
@@ -118,7 +118,7 @@ class MemoryInbox implements Inbox {
     const onEnd = (key: string) => this.#leaseEnded(key)
     this.#claims = store?.claims({ leaseMs, logger, onLost, onEnd }) ?? ownClaims()
     this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
-    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#handling)
   }
 

@@ -22,7 +22,7 @@ import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresEvents } from './postgres/events.ts'
-import { PostgresHandling } from './postgres/handling.ts'
+import { PostgresWorker } from './postgres/handling.ts'
 import { Listener } from './postgres/listener.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
@@ -143,7 +143,7 @@ class PostgresInbox implements Inbox {
   readonly #handlersOf: InboxHost['handlersOf']
   readonly #database: Database
   readonly #accepting: Accepting
-  readonly #handling: PostgresHandling | undefined
+  readonly #handling: PostgresWorker | undefined
   readonly #listener: Listener | undefined
   readonly #cleanUp: CleanUp
   readonly #cleaning: Regularly
@@ -169,7 +169,7 @@ class PostgresInbox implements Inbox {
     const pool = given ?? this.#ownPool
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
     if (pool !== undefined && handles)
-      this.#handling = new PostgresHandling({
+      this.#handling = new PostgresWorker({
         database: this.#database,
         host,
         pool,

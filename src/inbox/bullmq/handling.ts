@@ -13,7 +13,7 @@ import { jobReader, type ReadJob } from './job-reader.ts'
 import { LiveHandlers } from './live-handlers.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-export interface BullmqHandlingOptions {
+export interface BullmqWorkerOptions {
   readonly concurrency: number
   readonly leaseMs: number
   readonly ttlMs: number
@@ -29,7 +29,7 @@ const handBackMs = 1_000
 const unendedPauseMs = 5_000
 
 /** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
-export class BullmqHandling {
+export class BullmqWorker {
   readonly #queue: EventQueue
   readonly #live: LiveHandlers
   readonly #owed: OwedHandlers
@@ -43,7 +43,7 @@ export class BullmqHandling {
   #isClosed = false
   readonly #worker: Worker<JobData>
 
-  constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqHandlingOptions) {
+  constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqWorkerOptions) {
     this.#queue = queue
     this.#live = new LiveHandlers(queue, host.handlers, leaseMs, () => this.#owed.renewed())
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#live.read())

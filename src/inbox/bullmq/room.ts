@@ -1,7 +1,7 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { EventQueue } from './queue.ts'
 
-/** The part of Redis' memory that may be used when an event is accepted. Handling it needs more, until it is removed. */
+/** The part of Redis' memory that may be used when an event is accepted. Engine it needs more, until it is removed. */
 const mostUsed = 0.9
 
 /** What was read of Redis' memory holds for so long, in ms, and for so many events. */

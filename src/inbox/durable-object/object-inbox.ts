@@ -12,7 +12,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { Handling } from '../shared/handling.ts'
+import { Engine } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteJob } from '../sqlite/job.ts'
@@ -49,7 +49,7 @@ export class ObjectInbox implements Inbox {
   readonly #transactions: ObjectTransactions
   readonly #alarm: ObjectAlarm
   readonly #ledger: ObjectLedger
-  readonly #handling: Handling<SqliteJob>
+  readonly #handling: Engine<SqliteJob>
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
@@ -65,7 +65,7 @@ export class ObjectInbox implements Inbox {
     const file = { events, deadLetters, owner: crashes }
     this.#ledger = new ObjectLedger(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
-    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
     const loader = new Loader({
       file,

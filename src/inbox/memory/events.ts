@@ -1,7 +1,7 @@
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { deadRecord } from '../shared/dead-record.ts'
 import { historyLimit, pageOf } from '../shared/event-query.ts'
-import type { Handling } from '../shared/handling.ts'
+import type { Engine } from '../shared/handling.ts'
 import type { Job, Jobs } from '../shared/jobs.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
@@ -10,9 +10,9 @@ export class MemoryEvents implements InboxEvents {
   readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
   readonly #jobs: Jobs
   readonly #deadLetters: MemoryDeadLetters
-  readonly #handling: Handling<Job>
+  readonly #handling: Engine<Job>
 
-  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, handling: Handling<Job>) {
+  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, handling: Engine<Job>) {
     this.#jobs = jobs
     this.#deadLetters = deadLetters
     this.#handling = handling

@@ -4,7 +4,7 @@ import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
-import { Handling } from '../shared/handling.ts'
+import { Engine } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { OwedHandlers } from '../shared/owed.ts'
 import { logReleased, releaseUnrecorded } from '../shared/released.ts'
@@ -17,7 +17,7 @@ import { Owner } from './owner.ts'
 import { Regularly } from './regularly.ts'
 import { transactions } from './transaction.ts'
 
-export interface PostgresHandlingOptions {
+export interface PostgresWorkerOptions {
   readonly database: Database
   readonly host: InboxHost
   readonly pool: Pool
@@ -55,15 +55,15 @@ const quietMs = 60_000
 const releaseMs = 1_000
 
 /** Handles events in this process: it claims those that are due, runs them in the order of their media, and records the results. */
-export class PostgresHandling {
-  readonly #options: PostgresHandlingOptions
+export class PostgresWorker {
+  readonly #options: PostgresWorkerOptions
   readonly #logger: Logger
   readonly #jobs = new Jobs<PostgresJob>()
   readonly #owner: Owner
   readonly #claims: Claims
   readonly #owed: OwedHandlers
   readonly #ledger: PostgresLedger
-  readonly #handling: Handling<PostgresJob>
+  readonly #handling: Engine<PostgresJob>
   readonly #lease: Regularly
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
@@ -87,7 +87,7 @@ export class PostgresHandling {
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
-  constructor(options: PostgresHandlingOptions) {
+  constructor(options: PostgresWorkerOptions) {
     const { database, host, pool, channel, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
@@ -95,7 +95,7 @@ export class PostgresHandling {
     this.#claims = new Claims(database, this.#owner)
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
     this.#ledger = new PostgresLedger(database, host, this.#owed, channel)
-    this.#handling = new Handling({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#handling = new Engine({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }

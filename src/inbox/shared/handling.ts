@@ -27,7 +27,7 @@ export interface Ledger<EachJob extends Job = Job> {
   progress?(job: EachJob, completed: readonly string[]): MaybePromise<void>
 }
 
-export interface HandlingOptions<EachJob extends Job> {
+export interface EngineOptions<EachJob extends Job> {
   readonly handle: Handle
   readonly jobs: Jobs<EachJob>
   readonly ledger: Ledger<EachJob>
@@ -46,14 +46,14 @@ const lost = ({ completed }: Job): DeadResult => {
 }
 
 /** Handles accepted events: each waits in its lane, runs, and is completed, retried or dead-lettered. */
-export class Handling<EachJob extends Job> {
+export class Engine<EachJob extends Job> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
   readonly #ledger: Ledger<EachJob>
   readonly #lanes: Lanes<EachJob>
   #releaseRetries: (() => void) | undefined
 
-  constructor({ handle, jobs, ledger, concurrency }: HandlingOptions<EachJob>) {
+  constructor({ handle, jobs, ledger, concurrency }: EngineOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
     this.#ledger = ledger

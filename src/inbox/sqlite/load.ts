@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
 import { nextTurn } from '../../internal/timers.ts'
-import type { Handling } from '../shared/handling.ts'
+import type { Engine } from '../shared/handling.ts'
 import type { Jobs } from '../shared/jobs.ts'
 import { UnreadableEvent } from './event-row.ts'
 import type { SqliteTables } from './file.ts'
@@ -19,7 +19,7 @@ export const jobsPerTurn = 5_000
 export interface LoaderOptions {
   readonly file: SqliteTables
   readonly jobs: Jobs<SqliteJob>
-  readonly handling: Handling<SqliteJob>
+  readonly handling: Engine<SqliteJob>
   readonly transactions: Transactions
   readonly logger: Logger
   /** Returns `true` once the inbox loads nothing more. */

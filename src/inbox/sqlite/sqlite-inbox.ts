@@ -13,7 +13,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { Handling } from '../shared/handling.ts'
+import { Engine } from '../shared/handling.ts'
 import { Jobs } from '../shared/jobs.ts'
 import { releaseUnrecorded } from '../shared/released.ts'
 import { SqliteActivity } from './activity.ts'
@@ -52,7 +52,7 @@ export class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: SqliteTransactions
   readonly #ledger: SqliteLedger
-  readonly #handling: Handling<SqliteJob>
+  readonly #handling: Engine<SqliteJob>
   readonly #loader: StartLoader
   readonly #asked: AskedRetriesOptions
   readonly #activity: SqliteActivity
@@ -76,7 +76,7 @@ export class SqliteInbox implements Inbox {
     this.#transactions = new SqliteTransactions(this.#commits, file)
     this.#ledger = new SqliteLedger(this.#commits, file, host)
     const { concurrency, maxDeadLetters } = limits
-    this.#handling = new Handling({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
     const retries = new SqliteRetries(database, events)
     const loader = {
       file,
