@@ -36,7 +36,7 @@ const alone = [
   'test/opentelemetry/*.test.ts',
   'test/{verify/web-crypto,adapters/shared/mounted-receiver,support/can-test}.test.ts',
   // They count the timers of their process, or run all of them.
-  'test/{client/aborting,inbox/shared/replay-all,dashboard/acting/jobs,internal/timers,receiver/closing}.test.ts',
+  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/jobs,internal/timers,receiver/closing}.test.ts',
   'test/{idempotency/leases,idempotency/claims,inbox/memory/timers,adapters/fastify,adapters/close-server}.test.ts',
   'test/{internal,inbox}/**/workers*.test.ts',
   'test/simulation/*.test.ts',

@@ -30,6 +30,7 @@ export type { RetryOptions } from './handlers/retry.ts'
 export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
 export type { Claim, Claims, ClaimsOptions, IdempotencyStore, StoreSteps } from './idempotency/store.ts'
+export { defineInbox } from './inbox/define-inbox.ts'
 export type {
   Acceptance,
   AcceptedEvent,
@@ -74,7 +75,6 @@ export type {
   TraceCarrier,
   UnreadableDelivery,
 } from './inbox/reading.ts'
-export { defineInbox } from './inbox/shared/define-inbox.ts'
 export type { HashAlgorithm, SignatureEncoding } from './internal/crypto/encoding.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'

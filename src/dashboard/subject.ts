@@ -1,5 +1,5 @@
+import { ActivityRecorder } from '../inbox/operations/activity.ts'
 import type { ActivityMinute, ReadableInbox } from '../inbox/reading.ts'
-import { ActivityRecorder } from '../inbox/shared/activity.ts'
 import type { Logger } from '../internal/logger.ts'
 import { Notices } from '../page/notices.tsx'
 import type { Receiver } from '../receiver/options.ts'

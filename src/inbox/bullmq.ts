@@ -9,12 +9,14 @@ import { BullmqActivity } from './bullmq/activity.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { BullmqWorker } from './bullmq/handling.ts'
 import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room } from './bullmq/room.ts'
 import { watchSettings } from './bullmq/settings.ts'
 import { readStats } from './bullmq/stats.ts'
+import { BullmqWorker } from './bullmq/worker.ts'
 import { Closing } from './closing.ts'
+import { defineInbox } from './define-inbox.ts'
+import { logReleased } from './engine/release.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -25,8 +27,6 @@ import type {
   InboxHost,
 } from './inbox.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
-import { defineInbox } from './shared/define-inbox.ts'
-import { logReleased } from './shared/released.ts'
 
 export {
   type InboxQueue,

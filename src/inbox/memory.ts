@@ -8,6 +8,9 @@ import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise
 import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
+import { defineInbox } from './define-inbox.ts'
+import { Engine } from './engine/engine.ts'
+import { type EarlierAttempts, Job, Jobs } from './engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -21,11 +24,8 @@ import type {
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
-import { MemoryLedger } from './memory/ledger.ts'
+import { MemoryLedger } from './memory/settle.ts'
 import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
-import { defineInbox } from './shared/define-inbox.ts'
-import { Engine } from './shared/handling.ts'
-import { type EarlierAttempts, Job, Jobs } from './shared/jobs.ts'
 
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {

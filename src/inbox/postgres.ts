@@ -6,6 +6,7 @@ import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
+import { defineInbox } from './define-inbox.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -16,21 +17,20 @@ import type {
   InboxHost,
   Transactional,
 } from './inbox.ts'
-import { Accepting } from './postgres/accepting.ts'
 import { PostgresActivity } from './postgres/activity.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresEvents } from './postgres/events.ts'
-import { PostgresWorker } from './postgres/handling.ts'
+import { Accepting } from './postgres/intake.ts'
 import { Listener } from './postgres/listener.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
 import { replayMark } from './postgres/replay.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { readStats } from './postgres/stats.ts'
+import { PostgresWorker } from './postgres/worker.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
-import { defineInbox } from './shared/define-inbox.ts'
 
 export {
   type InboxDatabase,

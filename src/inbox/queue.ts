@@ -6,6 +6,7 @@ import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
+import { defineInbox } from './define-inbox.ts'
 import type {
   AcceptedEvent,
   Attempt,
@@ -20,7 +21,6 @@ import type {
 import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
 import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
 import type { DeadLetters, InboxStats } from './reading.ts'
-import { defineInbox } from './shared/define-inbox.ts'
 
 export type { QueueMessage } from './queue/message.ts'
 

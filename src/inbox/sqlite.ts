@@ -1,13 +1,12 @@
 import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
-import { defineInbox } from './shared/define-inbox.ts'
-import type { SqliteDatabase } from './sqlite/driver.ts'
 import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
-import { SqliteInbox } from './sqlite/sqlite-inbox.ts'
+import { SqliteInbox } from './sqlite/inbox.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
+import type { SqliteDatabase } from './sqlite-tables/database.ts'
 
-export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.ts'
 export {
   type InboxFile,
   type InboxFileDeadLetters,
@@ -15,8 +14,9 @@ export {
   type InboxFileStats,
   openInboxFile,
 } from './sqlite/inspection.ts'
-export type { Synchronous } from './sqlite/synchronous.ts'
 export type { SqliteTransactional } from './sqlite/transactions.ts'
+export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.ts'
+export type { Synchronous } from './sqlite-tables/synchronous.ts'
 
 /**
  * The options of `sqliteInbox`: either `path` or `database`, and limits.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ObjectSql } from '../../src/cloudflare.ts'
+import { defineInbox } from '../../src/inbox/define-inbox.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
-import { defineInbox } from '../../src/inbox/shared/define-inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
 

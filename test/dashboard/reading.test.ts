@@ -4,7 +4,7 @@ import { textOf } from '../../src/dashboard/reading/bytes.ts'
 import { normalised } from '../../src/dashboard/reading/causes.ts'
 import { periods, quantileOf, toSlots } from '../../src/dashboard/reading/slots.ts'
 import { traceIdOf } from '../../src/dashboard/reading/trace-id.ts'
-import { ActivityRecorder, durationBounds } from '../../src/inbox/shared/activity.ts'
+import { ActivityRecorder, durationBounds } from '../../src/inbox/operations/activity.ts'
 
 describe('two messages have one cause', () => {
   test.each([

@@ -52,7 +52,7 @@ export const groups = {
     tests: [
       ...memoryInbox,
       'test/contract/inbox-sqlite.test.ts',
-      'test/inbox/shared/owed.test.ts',
+      'test/inbox/engine/owed-handlers.test.ts',
       'test/idempotency/leases.test.ts',
       'test/internal/workers.test.ts',
     ],

@@ -1,4 +1,5 @@
-import { openDatabase, type SqliteDatabase, type SqliteStatement } from '../../src/inbox/sqlite/driver.ts'
+import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import type { SqliteDatabase, SqliteStatement } from '../../src/inbox/sqlite-tables/database.ts'
 
 /**
  * What can go wrong with a commit or a read. `busy`: another connection has the lock. `failed`: nothing is written.

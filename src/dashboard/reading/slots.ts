@@ -1,5 +1,5 @@
+import { durationBounds } from '../../inbox/operations/activity.ts'
 import type { ActivityMinute, Durations } from '../../inbox/reading.ts'
-import { durationBounds } from '../../inbox/shared/activity.ts'
 
 /** A time for which the page shows charts: what is counted together, and how often. */
 export interface Period {

@@ -1,5 +1,5 @@
+import { deadRecord } from '../../inbox/operations/dead-record.ts'
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading.ts'
-import { deadRecord } from '../../inbox/shared/dead-record.ts'
 import { type CauseReport, eachDeadLetter, groupedLimit } from './causes.ts'
 
 /** The data that an inbox has about a key. */

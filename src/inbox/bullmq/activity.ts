@@ -1,12 +1,12 @@
 import { type Timer, unref } from '../../internal/timers.ts'
-import type { ActivityMinute } from '../reading.ts'
 import {
   ActivityRecorder,
   activityKeptMs,
   activityPauseMs,
   type MinuteNumbers,
   toActivity,
-} from '../shared/activity.ts'
+} from '../operations/activity.ts'
+import type { ActivityMinute } from '../reading.ts'
 import type { EventQueue } from './queue.ts'
 import { readActivityScript } from './reading-scripts.ts'
 import { writeActivityScript } from './scripts.ts'

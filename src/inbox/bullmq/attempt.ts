@@ -1,9 +1,9 @@
 import { WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
+import { withFailure } from '../engine/failed-attempts.ts'
+import type { OwingJob } from '../engine/owed-handlers.ts'
 import type { AcceptedEvent, Attempt, AttemptResult } from '../inbox.ts'
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
-import { withFailure } from '../shared/failed-attempts.ts'
-import type { OwingJob } from '../shared/owed.ts'
 import { type EventData, type JobProgress, progressOf } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 

@@ -1,6 +1,6 @@
 import type { InboxHost } from '../inbox.ts'
+import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import { replayAll } from '../shared/replay-all.ts'
 import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 

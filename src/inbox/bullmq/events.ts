@@ -1,5 +1,5 @@
+import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../shared/event-query.ts'
 import { type JobRow, toRecord } from './job-record.ts'
 import type { EventQueue } from './queue.ts'
 import { readScript, selectScript } from './reading-scripts.ts'

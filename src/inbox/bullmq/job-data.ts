@@ -1,9 +1,9 @@
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
+import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
+import { reviveAccepted, unreadableKey } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
-import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
-import { reviveAccepted, unreadableKey } from '../shared/stored.ts'
 
 /** An unreadable delivery as the data of a BullMQ job, which is JSON: without dates and bytes. */
 export interface UnreadableData {

@@ -1,8 +1,8 @@
 import { UnrecoverableError } from 'bullmq'
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, InboxHost } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
-import { reviveAccepted } from '../shared/stored.ts'
 import { isEvent, isUnreadable, toUnreadable } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 

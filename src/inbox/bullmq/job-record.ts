@@ -1,6 +1,6 @@
+import { reviveAccepted } from '../engine/stored.ts'
+import { deadRecord } from '../operations/dead-record.ts'
 import type { EventRecord } from '../reading.ts'
-import { deadRecord } from '../shared/dead-record.ts'
-import { reviveAccepted } from '../shared/stored.ts'
 import { isEvent, progressOf, toDeadLetter } from './job-data.ts'
 
 /** A job as `readScript` returns it: `null` for what it does not have. */

@@ -1,6 +1,6 @@
 import { type Timer, unref } from '../../internal/timers.ts'
+import { handlersJson } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
-import { handlersJson } from '../shared/owed.ts'
 import type { EventQueue } from './queue.ts'
 import { publishHandlersScript, removeHandlersScript } from './scripts.ts'
 

@@ -3,14 +3,14 @@ import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
 import { type ReachRedis, redisReach } from '../../storage/reach-redis.ts'
+import { maxUnreadable } from '../engine/stored.ts'
 import type { Acceptance } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
-import { maxUnreadable } from '../shared/stored.ts'
 import { connect } from './connection.ts'
 import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
 import {
-  countCrashScript,
   convertScript,
+  countCrashScript,
   discardScript,
   handledMark,
   keepUnreadableScript,

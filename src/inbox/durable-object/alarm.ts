@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
-import type { SqliteJob } from '../sqlite/job.ts'
+import type { SqliteJob } from '../sqlite-tables/job.ts'
 
 /** The time after which an object that has ended with work left is woken, in ms. */
 const guardMs = 5_000

@@ -1,9 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
-import { SqliteCleanUp } from '../sqlite/clean-up.ts'
-import type { SqliteDeadLetters } from '../sqlite/dead-letters.ts'
-import type { SqliteDatabase } from '../sqlite/driver.ts'
+import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
+import type { SqliteDatabase } from '../sqlite-tables/database.ts'
+import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import type { ObjectCommits } from './commits.ts'
-import type { ObjectLimits } from './object-inbox.ts'
+import type { ObjectLimits } from './inbox.ts'
 
 /** The pause between two clean-ups when there is little to clean up, in ms. */
 const pauseMs = 10_000

@@ -1,5 +1,5 @@
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
-import type { Commits } from '../sqlite/commits.ts'
+import type { Commits } from '../sqlite-tables/storage.ts'
 
 /**
  * Writes at once: the runtime commits the writes of one turn together, and holds back answers and requests of the object

@@ -1,5 +1,5 @@
-import type { SqliteDatabase, SqliteStatement } from '../sqlite/driver.ts'
-import type { Predecessor, SqliteOwner } from '../sqlite/owner.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import type { CrashRecords, Predecessor } from '../sqlite-tables/storage.ts'
 
 interface CrashRow {
   readonly crashes: number
@@ -11,7 +11,7 @@ interface CrashRow {
  * platform runs one instance of an object at a time, so it needs no token. Nothing is written unless an instance finds
  * events that are due.
  */
-export class ObjectCrashes implements Pick<SqliteOwner, 'predecessor' | 'recordAlone' | 'forgetCrashes'> {
+export class ObjectCrashes implements CrashRecords {
   /** `undefined` when the instance before left nothing that is due. */
   readonly predecessor: Predecessor | undefined
   readonly #setAlone: SqliteStatement

@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
+import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import { replayAll } from '../shared/replay-all.ts'
 import type { Shards } from './shards.ts'
 import { unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 

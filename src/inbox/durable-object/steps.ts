@@ -1,8 +1,8 @@
 import type { ObjectSteps } from '../../storage/durable-objects.ts'
+import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { EventQuery } from '../reading.ts'
-import { reviveAccepted } from '../shared/stored.ts'
-import type { ObjectInbox } from './object-inbox.ts'
+import type { ObjectInbox } from './inbox.ts'
 import { packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
 /** A page of dead letters. */

@@ -1,9 +1,9 @@
 import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
-import { SqliteDeadLetters } from '../sqlite/dead-letters.ts'
-import type { SqliteDatabase, SqliteStatement } from '../sqlite/driver.ts'
-import { SqliteEvents } from '../sqlite/events.ts'
-import type { SqliteTables } from '../sqlite/file.ts'
-import { makeTables } from '../sqlite/schema.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
+import { SqliteEvents } from '../sqlite-tables/events.ts'
+import { makeTables } from '../sqlite-tables/schema.ts'
+import type { SqliteTables } from '../sqlite-tables/storage.ts'
 import { ObjectCrashes } from './crashes.ts'
 
 /** The open storage of an object that is an inbox. */

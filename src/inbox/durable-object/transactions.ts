@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { ObjectSql } from '../../storage/durable-objects.ts'
 import type { TransactionScope } from '../inbox.ts'
-import type { SqliteEvents } from '../sqlite/events.ts'
-import type { SqliteJob, Transactions } from '../sqlite/job.ts'
-import { isStorageFailure } from '../sqlite/sqlite-errors.ts'
-import { checkSynchronous, type Synchronous } from '../sqlite/synchronous.ts'
+import type { SqliteEvents } from '../sqlite-tables/events.ts'
+import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
+import { isStorageFailure } from '../sqlite-tables/sqlite-errors.ts'
+import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
 import type { ObjectCommits } from './commits.ts'
 
 /** The part of a handler's context that `inboxObject` adds. */

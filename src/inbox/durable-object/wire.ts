@@ -1,9 +1,9 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
+import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
+import { reviveEvent } from '../engine/stored.ts'
 import type { DeadLetter, EventRecord, UnreadableDelivery } from '../reading.ts'
-import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
-import { reviveEvent } from '../shared/stored.ts'
-import { eventRow, toDeadLetter, unreadableRow } from '../sqlite/dead-letter-row.ts'
-import type { PlacedPage } from '../sqlite/event-reader.ts'
+import { eventRow, toDeadLetter, unreadableRow } from '../sqlite-tables/dead-letter-row.ts'
+import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
 

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '#crypto'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { unreadableDeadLetter } from '../engine/stored.ts'
+import { replayAll } from '../operations/replay-all.ts'
 import type {
   DeadEvent,
   DeadLetter,
@@ -9,8 +11,6 @@ import type {
   ReplayReport,
   UnreadableDelivery,
 } from '../reading.ts'
-import { replayAll } from '../shared/replay-all.ts'
-import { unreadableDeadLetter } from '../shared/stored.ts'
 
 /** The number of unreadable deliveries that are kept, the newest. Few, since a function has little memory. */
 const maxUnreadable = 100

@@ -1,8 +1,8 @@
+import type { Engine } from '../engine/engine.ts'
+import type { Job, Jobs } from '../engine/jobs.ts'
+import { deadRecord } from '../operations/dead-record.ts'
+import { historyLimit, pageOf } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { deadRecord } from '../shared/dead-record.ts'
-import { historyLimit, pageOf } from '../shared/event-query.ts'
-import type { Engine } from '../shared/handling.ts'
-import type { Job, Jobs } from '../shared/jobs.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** The events in memory: those that have not ended, and those that are dead letters. */

@@ -1,6 +1,6 @@
 import type { InboxHost } from '../inbox.ts'
+import { ActivityRecorder, activityPauseMs, toActivity } from '../operations/activity.ts'
 import type { ActivityMinute } from '../reading.ts'
-import { ActivityRecorder, activityPauseMs, toActivity } from '../shared/activity.ts'
 import type { Tables } from './database.ts'
 import { Regularly } from './regularly.ts'
 

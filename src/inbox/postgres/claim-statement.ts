@@ -1,6 +1,6 @@
 import { claimedColumns } from './job.ts'
+import { claimLock, type Owner } from './lease.ts'
 import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
-import { claimLock, type Owner } from './owner.ts'
 
 /** The number of events that a claim examines, and of retries that are due. More than those that may still be committed. */
 const windowSize = 5_000

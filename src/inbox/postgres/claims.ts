@@ -1,7 +1,7 @@
 import { claimStatements, type Found, type Place, type StatementOptions } from './claim-statement.ts'
 import type { Database } from './database.ts'
+import type { Owner } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
-import type { Owner } from './owner.ts'
 
 /**
  * The claims of a process, as it knows them itself. It is asked before the database: an event that has started since is

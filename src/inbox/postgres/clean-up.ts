@@ -1,4 +1,4 @@
-import { activityKeptMs } from '../shared/activity.ts'
+import { activityKeptMs } from '../operations/activity.ts'
 import type { Database } from './database.ts'
 
 /** The number of expired keys that a step examines, and the maximum number of records of handled events that it removes. */

@@ -1,8 +1,8 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { fromBase64 } from '../../internal/base64.ts'
+import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
+import { reviveEvent } from '../engine/stored.ts'
 import type { DeadEvent, DeadLetter, FailedAttempt, HandlerFailure, TraceCarrier } from '../reading.ts'
-import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
-import { reviveEvent } from '../shared/stored.ts'
 
 /** The JSON of a dead letter that is an event. */
 interface StoredDeadEvent {

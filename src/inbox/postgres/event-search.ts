@@ -1,5 +1,5 @@
+import { type CheckedQuery, matchesQuery } from '../operations/event-query.ts'
 import type { EventQuery, EventRecord } from '../reading.ts'
-import { type CheckedQuery, matchesQuery } from '../shared/event-query.ts'
 import type { OwnClaims } from './claims.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
 import { hashMedia } from './keys.ts'

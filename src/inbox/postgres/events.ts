@@ -1,5 +1,5 @@
+import { checkQuery, eventStates, historyLimit, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { checkQuery, eventStates, historyLimit, wrongCursor } from '../shared/event-query.ts'
 import type { OwnClaims } from './claims.ts'
 import type { Tables } from './database.ts'
 import { columnsOf, type EventRow, selectOf, tableNames, toRecord } from './event-row.ts'

@@ -1,9 +1,9 @@
+import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
+import { type EarlierAttempts, Job } from '../engine/jobs.ts'
+import type { OwingJob } from '../engine/owed-handlers.ts'
+import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
-import { reviveFailedAttempts } from '../shared/failed-attempts.ts'
-import { type EarlierAttempts, Job } from '../shared/jobs.ts'
-import type { OwingJob } from '../shared/owed.ts'
-import { reviveEvent } from '../shared/stored.ts'
 
 /** The columns of a claimed event that Postgres returns, as one JSON text: the parsers of the pool can be the user's. */
 export const claimedColumns = `json_build_object(

@@ -1,6 +1,6 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { deadRecord } from '../operations/dead-record.ts'
 import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
-import { deadRecord } from '../shared/dead-record.ts'
 import type { DeadEventRow } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 

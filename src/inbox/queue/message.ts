@@ -1,8 +1,8 @@
 import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { TraceCarrier } from '../reading.ts'
-import { reviveAccepted } from '../shared/stored.ts'
 
 /** An event on its way through a queue. Every value in it is JSON. */
 export interface QueueMessage {

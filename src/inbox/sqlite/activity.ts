@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
+import { ActivityRecorder, activityKeptMs, activityPauseMs, toActivity } from '../operations/activity.ts'
 import type { ActivityMinute } from '../reading.ts'
-import { ActivityRecorder, activityKeptMs, activityPauseMs, toActivity } from '../shared/activity.ts'
-import type { Commits } from './commits.ts'
-import type { SqliteDatabase, SqliteStatement } from './driver.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import type { Commits } from '../sqlite-tables/storage.ts'
 
 const minuteMs = 60_000
 

@@ -1,8 +1,9 @@
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, type SqliteDatabase } from './driver.ts'
+import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
+import { isBusy } from '../sqlite-tables/sqlite-errors.ts'
+import type { Commits } from '../sqlite-tables/storage.ts'
 import type { SqliteEventBatch } from './event-batch.ts'
-import type { SqliteOwner } from './owner.ts'
-import { isBusy } from './sqlite-errors.ts'
+import type { FileLease } from './lease.ts'
 
 /** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
 const patienceMs = 1_800
@@ -31,22 +32,19 @@ export interface CommitReports {
 /** The parts of the file that commits use. */
 export interface CommittedFile {
   readonly database: SqliteDatabase
-  readonly owner: SqliteOwner
+  readonly owner: FileLease
   /** The rows that the writes of a commit leave for its end. */
   readonly events: Pick<SqliteEventBatch, 'begin' | 'flush'>
 }
-
-/** Commits writes. */
-export type Commits = Pick<GroupCommit, 'add' | 'isOwner'>
 
 /**
  * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
  * that arrive during that wait are together in the next transaction. While another connection holds the file's lock the
  * writes wait beside the event loop, which SQLite's own waiting would block.
  */
-export class GroupCommit {
+export class GroupCommit implements Commits {
   readonly #database: SqliteDatabase
-  readonly #owner: SqliteOwner
+  readonly #owner: FileLease
   readonly #batch: Pick<SqliteEventBatch, 'begin' | 'flush'>
   readonly #reports: CommitReports
   #writes: Write[] = []
@@ -60,11 +58,6 @@ export class GroupCommit {
     this.#reports = reports
   }
 
-  /**
-   * Resolves with the result of `write` once it is on disk. Rejects when it was undone.
-   * @param write changes the database. It can run more than once, and is undone each time but the last. It must not
-   * throw for reasons of its own: that would undo the others too, unless it is a handler's
-   */
   add<T>(write: () => T, { isHandlers = false } = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#rejection !== undefined) return reject(this.#rejection)
@@ -147,7 +140,6 @@ export class GroupCommit {
     this.#reports.onLost(error)
   }
 
-  /** Returns `false` when the inbox has lost its file, which is reported. Cheap enough for every attempt. */
   isOwner(): boolean {
     try {
       if (this.#owner.confirm()) return true

@@ -1,5 +1,5 @@
-import type { SqliteDatabase, SqliteStatement } from './driver.ts'
-import { insertOf, SqliteEvents, type WrittenEvent } from './events.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import { insertOf, SqliteEvents, type WrittenEvent } from '../sqlite-tables/events.ts'
 
 /** The numbers of rows that a statement writes at once. A prepared statement has as many as it was prepared for. */
 const sizes = [64, 8, 1]

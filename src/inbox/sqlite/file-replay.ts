@@ -1,6 +1,6 @@
 import { sleep } from '../../internal/timers.ts'
+import type { Replayer } from '../operations/replay-in-steps.ts'
 import type { DeadLetter } from '../reading.ts'
-import type { Replayer } from '../shared/replay-in-steps.ts'
 
 /** The dead letters of a file. */
 export interface FileDeadLetters {

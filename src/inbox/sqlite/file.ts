@@ -1,20 +1,16 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import { SqliteDeadLetters } from './dead-letters.ts'
-import { inTransaction, openDatabase, type SqliteDatabase } from './driver.ts'
+import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
+import { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
+import { SqliteEvents } from '../sqlite-tables/events.ts'
+import { checkVersion, makeTables, upgrade } from '../sqlite-tables/schema.ts'
+import type { SqliteTables } from '../sqlite-tables/storage.ts'
+import { openDatabase } from './driver.ts'
 import { SqliteEventBatch } from './event-batch.ts'
-import { SqliteEvents } from './events.ts'
 import { hashKey, hashWithoutTime } from './hash.ts'
+import { FileLease } from './lease.ts'
 import { lock, unlock } from './lock.ts'
-import { SqliteOwner } from './owner.ts'
-import { checkVersion, makeTables, upgrade } from './schema.ts'
-
-/** The tables of an inbox. */
-export interface SqliteTables {
-  readonly events: SqliteEvents
-  readonly deadLetters: SqliteDeadLetters
-}
 
 /** The open file of an inbox. */
 export interface SqliteFile extends SqliteTables {
@@ -26,7 +22,7 @@ export interface SqliteFile extends SqliteTables {
 /** The file of an inbox that this process handles. */
 export interface OwnedFile extends SqliteFile {
   readonly events: SqliteEventBatch
-  readonly owner: SqliteOwner
+  readonly owner: FileLease
 }
 
 /** Opens the file at a path to look into it, while another process may handle its events. */
@@ -76,7 +72,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     adjust(database)
     const owner = inTransaction(database, () => {
       makeTables(database)
-      return new SqliteOwner(database, path)
+      return new FileLease(database, path)
     })
     // From here on, nothing waits for a lock in SQLite, which would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')

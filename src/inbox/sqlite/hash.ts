@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { timeMark } from './time-mark.ts'
+import { timeMark } from '../sqlite-tables/events.ts'
 
 /** Hashes a content: half a SHA-256, 128 bits, enough that no two contents share one. */
 export const shortHash = (content: string | Uint8Array): string => hash('sha256', content, 'base64url').slice(0, 22)

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
+import { replayInSteps } from '../operations/replay-in-steps.ts'
 import type {
   ActivityMinute,
   DeadLetter,
@@ -13,10 +14,9 @@ import type {
   ReplayAllOptions,
   ReplayReport,
 } from '../reading.ts'
-import { replayInSteps } from '../shared/replay-in-steps.ts'
+import { inTransaction } from '../sqlite-tables/database.ts'
+import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
 import { readActivity } from './activity.ts'
-import { inTransaction } from './driver.ts'
-import { SqliteEventReader } from './event-reader.ts'
 import { openFile } from './file.ts'
 import { fileReplayer } from './file-replay.ts'
 import { SqliteRetries } from './retries.ts'

@@ -1,8 +1,8 @@
 import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
-import type { SqliteJob } from './job.ts'
-import type { SqliteLedger } from './ledger.ts'
-import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from './load.ts'
+import type { SqliteJob } from '../sqlite-tables/job.ts'
+import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from '../sqlite-tables/load.ts'
+import type { SqliteLedger } from '../sqlite-tables/settle.ts'
 
 /** The pause after the file could not be read, in ms. */
 const pauseMs = 1_000

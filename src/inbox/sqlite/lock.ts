@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import { inTransaction, type SqliteDatabase } from './driver.ts'
-import { isBusy } from './sqlite-errors.ts'
+import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
+import { isBusy } from '../sqlite-tables/sqlite-errors.ts'
 
 /**
  * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system

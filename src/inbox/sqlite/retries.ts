@@ -1,7 +1,7 @@
-import type { Commits } from './commits.ts'
-import type { SqliteDatabase, SqliteStatement } from './driver.ts'
-import type { SqliteEvents } from './events.ts'
-import type { LoaderOptions } from './load.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import type { SqliteEvents } from '../sqlite-tables/events.ts'
+import type { LoaderOptions } from '../sqlite-tables/load.ts'
+import type { Commits } from '../sqlite-tables/storage.ts'
 
 /** The table of the events whose retry another process has asked for. */
 export class SqliteRetries {

@@ -1,12 +1,12 @@
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
+import { inSavepoint, type Outcome } from '../sqlite-tables/database.ts'
+import type { SqliteJob } from '../sqlite-tables/job.ts'
+import { isConstraint, isStorageFailure } from '../sqlite-tables/sqlite-errors.ts'
+import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
 import type { GroupCommit } from './commits.ts'
-import { inSavepoint, type Outcome } from './driver.ts'
 import type { OwnedFile } from './file.ts'
-import type { SqliteJob } from './job.ts'
-import { isConstraint, isStorageFailure } from './sqlite-errors.ts'
-import { checkSynchronous, type Synchronous } from './synchronous.ts'
 
 /** The part of a handler's context that `sqliteInbox` adds. */
 export interface SqliteTransactional<Database> {

@@ -1,9 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import type { SqliteCleanUp } from './clean-up.ts'
+import type { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
+import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
+import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import type { GroupCommit } from './commits.ts'
-import type { SqliteDeadLetters } from './dead-letters.ts'
-import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
 /** The pause between two looks at the file, in ms. */
 const watchMs = 250

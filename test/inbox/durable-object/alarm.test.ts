@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ObjectAlarm } from '../../../src/inbox/durable-object/alarm.ts'
-import type { SqliteJob } from '../../../src/inbox/sqlite/job.ts'
+import type { SqliteJob } from '../../../src/inbox/sqlite-tables/job.ts'
 import { silent } from '../../support/silent.ts'
 import { storageInNode } from './storage-in-node.ts'
 

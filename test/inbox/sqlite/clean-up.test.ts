@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { SqliteCleanUp } from '../../../src/inbox/sqlite/clean-up.ts'
-import { inTransaction, openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
+import { SqliteCleanUp } from '../../../src/inbox/sqlite-tables/clean-up.ts'
+import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { SqliteEventBatch } from '../../../src/inbox/sqlite/event-batch.ts'
-import { makeTables } from '../../../src/inbox/sqlite/schema.ts'
+import { makeTables } from '../../../src/inbox/sqlite-tables/schema.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 

@@ -1,4 +1,4 @@
-import { eventStates } from '../../../inbox/shared/event-query.ts'
+import { eventStates } from '../../../inbox/operations/event-query.ts'
 import type { CommandInput } from '../../shared/command.ts'
 import { choice, type Flag, port, text, toggle, UsageError, wholeNumber } from '../../shared/flags.ts'
 import { placeFlags, targetFlag } from './target.ts'

@@ -1,5 +1,5 @@
-import { ObjectInbox } from '../../../../src/inbox/durable-object/object-inbox.ts'
-import { defineInbox } from '../../../../src/inbox/shared/define-inbox.ts'
+import { defineInbox } from '../../../../src/inbox/define-inbox.ts'
+import { ObjectInbox } from '../../../../src/inbox/durable-object/inbox.ts'
 import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/storage/durable-objects.ts'
 import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
 import { expect } from './expect.ts'

@@ -1,0 +1,177 @@
+import { toBase64 } from '../../internal/base64.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { ObjectStorage } from '../../storage/durable-objects.ts'
+import { Closing } from '../closing.ts'
+import { Engine } from '../engine/engine.ts'
+import { Jobs } from '../engine/jobs.ts'
+import { releaseUnrecorded } from '../engine/release.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxHost,
+  UnfinishedEvent,
+} from '../inbox.ts'
+import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { SqliteJob } from '../sqlite-tables/job.ts'
+import { Loader } from '../sqlite-tables/load.ts'
+import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
+import { OpenEvents } from '../sqlite-tables/open-events.ts'
+import { ObjectAlarm } from './alarm.ts'
+import { ObjectCleanUp } from './clean-up.ts'
+import { ObjectCommits } from './commits.ts'
+import { ObjectLedger } from './settle.ts'
+import { type OpenStorage, openStorage } from './storage.ts'
+import { ObjectTransactions } from './transactions.ts'
+
+/** The limits of each object. */
+export interface ObjectLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+/**
+ * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
+ * synchronous, nobody else writes, and alarms take the place of a process that is always there.
+ */
+export class ObjectInbox implements Inbox {
+  readonly deadLetters: OpenDeadLetters
+  readonly events: OpenEvents
+  readonly #limits: ObjectLimits
+  readonly #logger: Logger
+  readonly #storage: OpenStorage
+  readonly #commits: ObjectCommits
+  readonly #jobs = new Jobs<SqliteJob>()
+  readonly #transactions: ObjectTransactions
+  readonly #alarm: ObjectAlarm
+  readonly #ledger: ObjectLedger
+  readonly #handling: Engine<SqliteJob>
+  readonly #cleanUp: ObjectCleanUp
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+
+  constructor(host: InboxHost, storage: ObjectStorage, limits: ObjectLimits) {
+    const { handle, logger } = host
+    this.#limits = limits
+    this.#logger = logger
+    this.#storage = openStorage(storage)
+    this.#commits = new ObjectCommits(storage)
+    const { database, events, deadLetters, crashes } = this.#storage
+    this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
+    this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
+    const file = { events, deadLetters, owner: crashes }
+    this.#ledger = new ObjectLedger(this.#commits, file, host, () => this.#ended())
+    const { concurrency } = limits
+    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
+    const loader = new Loader({
+      file,
+      jobs: this.#jobs,
+      handling: this.#handling,
+      transactions: this.#transactions,
+      logger,
+      hasStopped: () => this.#closing.hasStarted,
+      lookAgain() {},
+    })
+    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
+      checkOpen: () => this.#closing.checkOpen(),
+      isFull: () => this.#isFull(),
+      onReplayed: (row) => {
+        loader.replayed(row)
+        this.#alarm.guard()
+      },
+    })
+    this.events = new OpenEvents({
+      database,
+      hashKey: events.hashKey,
+      jobs: this.#jobs,
+      retryNow: (job) => this.#retryNow(job),
+    })
+    events.bringForward()
+    loader.all()
+    this.#alarm.update()
+    this.#ledger.investigate(concurrency)
+    for (const job of this.#jobs) this.#ledger.consider(job)
+    this.#ledger.allConsidered()
+  }
+
+  /** Synchronous: no other delivery comes in between. */
+  accept(accepted: AcceptedEvent): Acceptance {
+    this.#closing.checkOpen()
+    if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
+    if (this.#isFull()) return 'overloaded'
+    const { events } = this.#storage
+    const row = this.#commits.now(() => events.accept(events.write(accepted)))
+    if (row === undefined) return 'duplicate'
+    this.#alarm.guard()
+    const job = new SqliteJob(accepted, row, this.#transactions)
+    this.#jobs.add(job)
+    this.#handling.add(job)
+    this.#cleanUp.turn()
+    return 'accepted'
+  }
+
+  /** Called when an event has been handled, or is a dead letter. */
+  #ended(): void {
+    if (this.#jobs.size === 0) this.#alarm.clear()
+    this.#cleanUp.turn()
+  }
+
+  #isFull(): boolean {
+    return this.#jobs.size - this.#handling.running >= this.#limits.maxWaiting
+  }
+
+  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    const digest = await crypto.subtle.digest('SHA-256', unreadable.body as Uint8Array<ArrayBuffer>)
+    // Half of it in base64url, as in the file of the SQLite inbox.
+    const text = toBase64(new Uint8Array(digest, 0, 16))
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .slice(0, 22)
+    this.#commits.now(() => this.#storage.deadLetters.addUnreadable(unreadable, text))
+    this.#cleanUp.turn()
+  }
+
+  stats(): InboxStats {
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.events.history(mediaId)
+  }
+
+  #retryNow(job: SqliteJob): boolean {
+    if (!this.#handling.retryNow(job)) return false
+    this.#ledger.bringForward(job)
+    this.#alarm.update()
+    return true
+  }
+
+  /** Called when the object's alarm has fired. Resolves when the work that is due is done. */
+  alarm(): Promise<void> {
+    return this.#alarm.ring(() => this.#closing.hasStarted)
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Finishes what runs. The rest is safe in the storage; the alarm stays set for it. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    const unfinished: UnfinishedEvent[] = []
+    this.#ledger.stop()
+    this.#handling.stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
+    await this.#jobs.idle(timeoutMs)
+    unfinished.push(...this.#jobs.release(['running']))
+    unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
+    this.deadLetters.close()
+    this.events.close()
+    if (unfinished.length > 0)
+      this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its storage')
+    return { unfinished }
+  }
+}

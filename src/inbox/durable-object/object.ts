@@ -1,0 +1,119 @@
+import { checkNumbers, checkUnknown } from '../../check-options.ts'
+import { WebhookError } from '../../errors.ts'
+import { consoleLogger } from '../../internal/logger.ts'
+import { answerAsObject, type ObjectSql, type ObjectState } from '../../storage/durable-objects.ts'
+import { defineInbox } from '../define-inbox.ts'
+import type { Inbox, InboxDefinition } from '../inbox.ts'
+import { ObjectInbox, type ObjectLimits } from './inbox.ts'
+import { inboxSteps } from './steps.ts'
+import type { ObjectTransactional } from './transactions.ts'
+
+/** The options of `inboxObject`. Each limit holds for one object, of which there are as many as shards. */
+export interface InboxObjectOptions {
+  /**
+   * The number of events that are handled at a time.
+   * @defaultValue 16
+   */
+  readonly concurrency?: number
+  /**
+   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503. An
+   * object has 128 MB of memory, and keeps them there too.
+   * @defaultValue 10_000
+   */
+  readonly maxWaiting?: number
+  /**
+   * The number of events that are kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept beside them.
+   * @defaultValue 10_000
+   */
+  readonly maxDeadLetters?: number
+  /**
+   * The time for which event keys are remembered, in ms from the acceptance.
+   * @defaultValue 86_400_000 (24 h)
+   */
+  readonly ttlMs?: number
+}
+
+/** A Durable Object that is an inbox. The platform calls its methods. */
+export interface InboxObject {
+  /** Never set: the types of Cloudflare require it of the class that a `DurableObjectNamespace` names. */
+  readonly __DURABLE_OBJECT_BRAND: never
+  fetch(request: Request): Promise<Response>
+  alarm(): Promise<void>
+}
+
+/** The pause before an object that could not make its receiver tries again, in ms. */
+const brokenMs = 60_000
+
+/**
+ * Makes the class of Durable Objects that are the inbox of `durableObjectInbox`. Export it from the Worker's module, under
+ * the name that the configuration has.
+ *
+ * ```ts
+ * export class MediaInbox extends inboxObject((env: Env, inbox) =>
+ *   createReceiver({ verify: urlToken({ secret: env.WEBHOOK_TOKEN }), inbox }).on('encoding.finished', publish),
+ * ) {}
+ * ```
+ * @param makeReceiver makes the receiver with the inbox that it is given. Its handlers run in the object
+ * @typeParam Env the type of the Worker's bindings
+ * @throws WebhookError `invalid_option`
+ */
+export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
+  makeReceiver: (env: Env, inbox: InboxDefinition<ObjectTransactional<Sql>>) => { readonly inbox: Inbox },
+  options: InboxObjectOptions = {},
+): new (
+  state: ObjectState,
+  env: Env,
+) => InboxObject {
+  const { concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = options
+  checkUnknown('inboxObject', unknown)
+  const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
+  checkNumbers('inboxObject', limits)
+  if (typeof makeReceiver !== 'function')
+    throw new WebhookError('invalid_option', 'inboxObject: give it a function that makes a receiver')
+
+  return class {
+    declare readonly __DURABLE_OBJECT_BRAND: never
+    readonly #state: ObjectState
+    readonly #opened: ObjectInbox | WebhookError
+
+    constructor(state: ObjectState, env: Env) {
+      this.#state = state
+      this.#opened = openInbox(state, limits, (inbox) => makeReceiver(env, inbox))
+    }
+
+    fetch(request: Request): Promise<Response> {
+      return answerAsObject(request, () => {
+        if (this.#opened instanceof WebhookError) throw this.#opened
+        return inboxSteps(this.#opened)
+      })
+    }
+
+    async alarm(): Promise<void> {
+      if (!(this.#opened instanceof WebhookError)) return this.#opened.alarm()
+      // Events may be waiting, for a version of the Worker that can make its receiver.
+      await this.#state.storage.setAlarm(Date.now() + brokenMs)
+    }
+  }
+}
+
+/** Makes the receiver, which opens the inbox. Returns the error if that fails. */
+function openInbox(
+  { storage }: ObjectState,
+  limits: ObjectLimits,
+  make: (inbox: InboxDefinition<never>) => unknown,
+): ObjectInbox | WebhookError {
+  let opened: ObjectInbox | undefined
+  const open: InboxDefinition['open'] = (host) => {
+    opened = new ObjectInbox(host, storage, limits)
+    return opened
+  }
+  try {
+    make(defineInbox<never>({ name: 'inboxObject', storage: 'database', outlivesRequests: true, open }))
+    if (opened !== undefined) return opened
+    throw new WebhookError('invalid_option', 'the receiver has to be made with the inbox that the function is given')
+  } catch (cause) {
+    const message = `the Durable Object could not make its receiver: ${(cause as Error)?.message}`
+    consoleLogger.error({ err: cause }, message)
+    return new WebhookError('unavailable', message, { cause })
+  }
+}

@@ -1,0 +1,13 @@
+import type { Logger } from '../../internal/logger.ts'
+import type { DeadResult } from './engine.ts'
+import type { Job } from './jobs.ts'
+
+/** The number of processes that may end while they handle an event: it must not crash them forever. */
+export const maxCrashes = 10
+
+/** Makes the result of an event that has been cut off too often, and logs it. */
+export function cutOff({ key, completed }: Job, logger: Logger): DeadResult {
+  const message = `its handling was cut off ${maxCrashes} times`
+  logger.error({ key }, `an event became a dead letter: ${message}`)
+  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
+}

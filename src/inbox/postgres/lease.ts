@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { handlersJson } from '../engine/owed-handlers.ts'
+import type { HandlerName } from '../inbox.ts'
+import type { Database } from './database.ts'
+import { literal, lockClass } from './schema.ts'
+
+/** The longest that a look through all the events may take, in ms. */
+const lookMs = 30_000
+
+/**
+ * The lease of this process: a row that it renews, by the clock of Postgres. Every event that it claims carries the row's
+ * id. Once the row has expired, any other process takes the events over, and this one can record nothing about them.
+ */
+export class Owner {
+  readonly #database: Database
+  readonly #leaseMs: number
+  readonly #suspects: number
+  readonly #handlers: () => readonly HandlerName[]
+  #id: string = randomUUID()
+  #generation = 0
+  /** The handlers in the row. `undefined` while there is none. */
+  #published: readonly HandlerName[] | undefined
+
+  /**
+   * @param suspects the number of claimed events that are suspects when this process crashes
+   * @param handlers the handlers of this process, another array after each change
+   */
+  constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
+    this.#database = database
+    this.#leaseMs = leaseMs
+    this.#suspects = suspects
+    this.#handlers = handlers
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  /** The condition of a claim: this process holds its lease, and has not given up the claim. */
+  get mayClaim(): string {
+    const { schema } = this.#database
+    return `EXISTS (SELECT FROM ${schema}.owner
+      WHERE owner.id = '${this.#id}' AND NOT is_dead AND generation = ${this.#generation})`
+  }
+
+  /** Begins a lease of its own, with a new id. */
+  async register(): Promise<void> {
+    this.#id = randomUUID()
+    this.#generation = 0
+    const { schema } = this.#database
+    const handlers = this.#handlers()
+    await this.#database.query(
+      `WITH published AS (INSERT INTO ${schema}.claim (owner, events) VALUES ($1, '{}'))
+       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers)
+       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4)`,
+      [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers)],
+    )
+    this.#published = handlers
+  }
+
+  /** `true` if the row does not have the handlers of this process. */
+  get hasNewHandlers(): boolean {
+    return this.#published !== undefined && this.#published !== this.#handlers()
+  }
+
+  /** Writes the handlers of this process to its row. */
+  async publish(): Promise<void> {
+    const handlers = this.#handlers()
+    await this.#database.query(`UPDATE ${this.#database.schema}.owner SET handlers = $2 WHERE id = $1`, [
+      this.#id,
+      handlersJson(handlers),
+    ])
+    this.#published = handlers
+  }
+
+  /** Reads the handlers of each process whose lease is not over. Those of an earlier version do not say which they have. */
+  async readLive(): Promise<readonly (readonly HandlerName[])[]> {
+    const rows = await this.#database.query<{ handlers: string }>(
+      `SELECT handlers::text FROM ${this.#database.schema}.owner
+       WHERE handlers IS NOT NULL AND NOT is_dead AND expires_at > clock_timestamp()`,
+    )
+    return rows.map(({ handlers }) => JSON.parse(handlers))
+  }
+
+  /**
+   * Renews the lease. Resolves with `isLost` if it is over, and `hasDead` if another one is. Its row in `claim` is written
+   * again, so that all of them are among the newest, and claims need not read from an old one on.
+   */
+  async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
+    const { schema } = this.#database
+    if (this.hasNewHandlers) await this.publish()
+    const [renewed = [], dead = []] = await this.#database.batch(
+      `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms'
+       WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
+       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1;
+       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events)
+       INSERT INTO ${schema}.claim (owner, events) SELECT owner, events FROM old`,
+    )
+    return { isLost: renewed.length === 0, hasDead: dead.length > 0 }
+  }
+
+  /**
+   * Takes over the events of processes whose lease is over. The first ones, which were running, become suspects: one of them
+   * may have made its process crash. An event whose row a transaction has locked is taken the next time.
+   */
+  async takeOver(): Promise<void> {
+    const { schema } = this.#database
+    await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       SET LOCAL statement_timeout = ${lookMs};
+       SET LOCAL jit = off;
+       ${claimLock(schema)};
+       UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
+       WITH held AS (
+         SELECT event.id, suspects, row_number() OVER (PARTITION BY owner ORDER BY event.id) AS place
+         FROM ${schema}.event JOIN ${schema}.owner ON owner.id = event.owner WHERE is_dead
+       ), free AS (
+         SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM held) FOR UPDATE SKIP LOCKED
+       )
+       UPDATE ${schema}.event SET owner = NULL, crashes = crashes + CASE WHEN place <= suspects THEN 1 ELSE 0 END
+       FROM held JOIN free USING (id) WHERE event.id = held.id;
+       DELETE FROM ${schema}.owner
+       WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
+       DELETE FROM ${schema}.claim WHERE owner NOT IN (SELECT id FROM ${schema}.owner);
+       COMMIT`,
+      lookMs,
+    )
+  }
+
+  /**
+   * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. A claim
+   * that Postgres carries out later claims nothing, since it is of an earlier generation. So is a repetition of this step.
+   */
+  async releaseOthers(held: readonly string[]): Promise<void> {
+    const { schema } = this.#database
+    const generation = ++this.#generation
+    await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       ${claimLock(schema)};
+       WITH current AS (
+         UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.#id}' AND generation < ${generation}
+         RETURNING id
+       )
+       UPDATE ${schema}.event SET owner = NULL FROM current
+       WHERE event.owner = current.id AND event.id <> ALL ('{${held}}'::bigint[]);
+       COMMIT`,
+      lookMs,
+    )
+  }
+
+  /**
+   * Gives the lease back, and every event to the next process at once.
+   * @param channel the one on which the others hear of them
+   * @param held the events that this process owns; `undefined` if it may own others, for which all events are looked through
+   */
+  async release(channel: string, held: readonly string[] | undefined): Promise<void> {
+    const { schema } = this.#database
+    const isHeld = held === undefined ? 'true' : `id = ANY ('{${held}}'::bigint[])`
+    await this.#database.batch(
+      `BEGIN ISOLATION LEVEL READ COMMITTED;
+       ${claimLock(schema)};
+       WITH given AS (UPDATE ${schema}.event SET owner = NULL WHERE ${isHeld} AND owner = '${this.#id}' RETURNING 1)
+       SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
+       DELETE FROM ${schema}.claim WHERE owner = '${this.#id}';
+       DELETE FROM ${schema}.owner WHERE id = '${this.#id}';
+       COMMIT`,
+      lookMs,
+    )
+  }
+}
+
+/** Makes the claims and takeovers of all processes run one after another, each of which sees what the one before did. */
+export const claimLock = (schema: string): string =>
+  `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`claim ${schema}`)}))`

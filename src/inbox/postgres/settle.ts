@@ -1,0 +1,210 @@
+import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
+import type { DeadResult, Ledger, RetryResult } from '../engine/engine.ts'
+import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
+import type { InboxHost } from '../inbox.ts'
+import { type Database, isAway } from './database.ts'
+import { handledRecord } from './event-row.ts'
+import type { PostgresJob } from './job.ts'
+import { hashKey } from './keys.ts'
+import { literal } from './schema.ts'
+
+/** The pause before records are written again, in ms, after Postgres could not write them. */
+const pauseMs = 100
+
+type Kind = 'complete' | 'retry' | 'release' | 'deadLetter' | 'progress'
+
+/** A record that has to be written. `values` are those of its row. */
+interface PendingRecord {
+  readonly kind: Kind
+  readonly job: PostgresJob
+  readonly values: readonly unknown[]
+  readonly written: () => void
+  /** `true` once it was sent and the answer was lost. */
+  readonly isRepeated?: boolean
+}
+
+/** The order in which records are written: progress before the end of the same event. */
+const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'release', 'deadLetter']
+
+/**
+ * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
+ * Only the owner of an event can write about it. While Postgres is away the records wait.
+ */
+export class PostgresLedger implements Ledger<PostgresJob> {
+  readonly #database: Database
+  readonly #host: Pick<InboxHost, 'logger' | 'handlersOf'>
+  readonly #owed: OwedHandlers
+  readonly #statements: Readonly<Record<Kind, string>>
+  #entries: PendingRecord[] = []
+  #writing: Promise<void> | undefined
+
+  /** @param channel the one on which other processes hear of events that are left to them */
+  constructor(database: Database, host: Pick<InboxHost, 'logger' | 'handlersOf'>, owed: OwedHandlers, channel: string) {
+    this.#database = database
+    this.#host = host
+    this.#owed = owed
+    this.#statements = statements(database.schema, channel)
+  }
+
+  start(job: PostgresJob): Promise<DeadResult | undefined> | undefined {
+    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
+    return this.#owed.check(job)?.then(() => undefined)
+  }
+
+  complete(job: PostgresJob, recorded: () => void): void {
+    this.#owed.ended(job)
+    const record = JSON.stringify(handledRecord(job, this.#host.handlersOf(job.accepted.event)))
+    this.#add({ kind: 'complete', job, values: [record], written: recorded })
+  }
+
+  retry(job: PostgresJob, { delayMs, completed, failures, counts }: RetryResult, recorded: () => void): void {
+    if (job.isPartial && failures.length === 0)
+      return this.#add({
+        kind: 'release',
+        job,
+        values: [releaseForMs(job.accepted), storable(completed)],
+        written: recorded,
+      })
+    const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
+    this.#add({
+      kind: 'retry',
+      job,
+      values: [delayMs, storable(completed), failed, Number(counts !== false)],
+      written: recorded,
+    })
+  }
+
+  deadLetter(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, number: attempts } = job
+    const end = { key, attempts, failures, failedAttempts: job.failedWith(failures), diedAt: new Date() }
+    const values = [hashKey(key), storable(completed), JSON.stringify(end)]
+    this.#add({ kind: 'deadLetter', job, values, written: recorded })
+  }
+
+  progress(job: PostgresJob, completed: readonly string[]): Promise<void> {
+    return new Promise((resolve) => {
+      this.#add({ kind: 'progress', job, values: [storable(completed)], written: resolve })
+    })
+  }
+
+  #add(entry: PendingRecord): void {
+    this.#entries.push(entry)
+    this.#writing ??= this.#write()
+  }
+
+  /** Writes until nothing is left. The first records wait for the end of the turn, so that others join them. */
+  async #write(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#entries.length > 0) {
+      const entries = this.#entries
+      this.#entries = []
+      for (const kind of kinds)
+        await this.#writeAll(
+          kind,
+          entries.filter((entry) => entry.kind === kind),
+        )
+    }
+    this.#writing = undefined
+  }
+
+  async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
+    if (entries.length === 0) return
+    try {
+      const values = kind === 'complete' ? columns(entries) : [rows(entries)]
+      const answer = await this.#database.measure('record', () =>
+        this.#database.query<{ id: string }>(this.#statements[kind], values),
+      )
+      const written = new Set(answer.map(({ id }) => id))
+      for (const { job, written: report, isRepeated } of entries) {
+        // Another process has the event now, unless the record was already written.
+        if (!written.has(job.id) && !isRepeated && !job.hasEnded)
+          this.#host.logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
+        report()
+      }
+    } catch (error) {
+      await this.#failed(entries, error)
+    }
+  }
+
+  /** Keeps the records of events that this process still has. */
+  async #failed(entries: readonly PendingRecord[], error: unknown): Promise<void> {
+    if (!isAway(error)) this.#host.logger.error({ err: error }, 'the inbox could not record the result of events')
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    for (const entry of entries) {
+      if (entry.job.hasEnded) entry.written()
+      else this.#entries.push({ ...entry, isRepeated: true })
+    }
+  }
+
+  /** Resolves once every record is written, or was given up because its job has ended. */
+  async settle(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+  }
+}
+
+const rows = (entries: readonly PendingRecord[]): string =>
+  JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values]))
+
+const columns = (entries: readonly PendingRecord[]): unknown[] => [
+  entries.map(({ job }) => job.id),
+  entries.map(({ job }) => job.owner),
+  entries.map(({ values }) => values[0]),
+]
+
+// Postgres stores no NUL in a text.
+const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
+
+/**
+ * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
+ * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
+ * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its
+ * row. The id of a handled event is taken only where the sequence began again, as after a failover to a logical replica.
+ *
+ * `complete`, which is for every event, takes an array of each column instead: Postgres reads the JSON of a row again for
+ * each of its values, which made this statement take about 17 % longer.
+ *
+ * `leave` is for an event that other processes have handlers for. They learn when it is due. It may still have crashed one.
+ */
+function statements(schema: string, channel: string): Record<Kind, string> {
+  const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
+  const union = (row: string) => `ARRAY(
+    SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`
+  const own = `event.id = given.id AND owner = (row ->> 1)::uuid`
+  return {
+    progress: `
+      UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${own}
+      RETURNING event.id::text`,
+    complete: `
+      WITH gone AS (
+        DELETE FROM ${schema}.event USING unnest($1::bigint[], $2::uuid[], $3::json[]) AS given (id, owner, record)
+        WHERE event.id = given.id AND event.owner = given.owner RETURNING event.id, media, record
+      ), handled AS (
+        INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, record FROM gone
+        ON CONFLICT (id) DO UPDATE SET media = excluded.media, record = excluded.record
+      )
+      SELECT id::text FROM gone`,
+    retry: `
+      UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + (row ->> 5)::int, completed = ${union('row -> 3')},
+        due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms', failed = coalesce((row ->> 4)::json, failed)
+      FROM ${given} given WHERE ${own} RETURNING event.id::text`,
+    release: `
+      WITH freed AS (
+        UPDATE ${schema}.event SET owner = NULL, completed = ${union('row -> 3')},
+          due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'
+        FROM ${given} given WHERE ${own} RETURNING event.id
+      )
+      SELECT id::text, (SELECT pg_notify(${literal(channel)}, '')) FROM freed`,
+    deadLetter: `
+      WITH gone AS (
+        DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
+        RETURNING event.id, media, event, received_at, trace, owed, ${union('row -> 3')} AS completed, row
+      ), moved AS (
+        INSERT INTO ${schema}.dead_letter (hash, event_id, media, dead_letter)
+        SELECT (row ->> 2)::uuid, id, media, json_build_object('event', event, 'completed', completed,
+          'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'owed', owed,
+          'end', (row ->> 4)::json)
+        FROM gone
+      )
+      SELECT id::text FROM gone`,
+  }
+}

@@ -1,0 +1,304 @@
+import type { Pool } from 'pg'
+import { WebhookError } from '../../errors.ts'
+import type { Countdown } from '../../internal/countdown.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { type Timer, unref, within } from '../../internal/timers.ts'
+import { Engine } from '../engine/engine.ts'
+import { Jobs } from '../engine/jobs.ts'
+import { OwedHandlers } from '../engine/owed-handlers.ts'
+import { logReleased, releaseUnrecorded } from '../engine/release.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import { Claims, type OwnClaims } from './claims.ts'
+import { type Database, isAway } from './database.ts'
+import { PostgresJob } from './job.ts'
+import { hashMedia } from './keys.ts'
+import { Owner } from './lease.ts'
+import { Regularly } from './regularly.ts'
+import { PostgresLedger } from './settle.ts'
+import { transactions } from './transactions.ts'
+
+export interface PostgresWorkerOptions {
+  readonly database: Database
+  readonly host: InboxHost
+  readonly pool: Pool
+  readonly channel: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  /** The longest time between two looks for events, in ms, where no notification arrives. */
+  readonly pollMs: number
+}
+
+/** The number of events that are claimed at a time: the next ones when half of them have begun. */
+const batch = 64
+
+/** The number of its events at which no more of a media are claimed. */
+const maxOfMedia = 16
+
+/** The most claimed events that wait in this process. */
+const maxWaiting = 500
+
+/** The pause before another claim, in ms, after one that failed. */
+const pauseMs = 100
+
+/**
+ * The time by which this process claims retries later, in ms, so that the other processes get the events that it has left to
+ * them. It does so until it has left none for `recentMs`.
+ */
+const othersFirstMs = 100
+const recentMs = 10_000
+
+/** The failures in a row after which one is logged, and the time until another one is, in ms. */
+const tellingFailures = 3
+const quietMs = 60_000
+
+/** The longest that closing waits for Postgres after the handlers have ended, in ms. */
+const releaseMs = 1_000
+
+/** Handles events in this process: it claims those that are due, runs them in the order of their media, and records the results. */
+export class PostgresWorker {
+  readonly #options: PostgresWorkerOptions
+  readonly #logger: Logger
+  readonly #jobs = new Jobs<PostgresJob>()
+  readonly #owner: Owner
+  readonly #claims: Claims
+  readonly #owed: OwedHandlers
+  readonly #ledger: PostgresLedger
+  readonly #handling: Engine<PostgresJob>
+  readonly #lease: Regularly
+  readonly #transact: ReturnType<typeof transactions>
+  #claiming: Promise<void> | undefined
+  #isAwake = false
+  /** `true` unless the last claim found every event that this process could take. */
+  #mayHaveMore = true
+  /** The media of which the last claim took no more, since enough of their events are here. */
+  #crowded: readonly string[] = []
+  /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
+  #isUnsure = false
+  /** The events that this process had when it closed. */
+  #held: readonly string[] = []
+  #failures = 0
+  #toldAt = Number.NEGATIVE_INFINITY
+  #renewedAt = performance.now()
+  /** `true` if the last renewal was late, and left the other processes the time to renew theirs. */
+  #gaveTime = false
+  #takingOver: Promise<void> | undefined
+  /** The time at which an event was last left to another process. */
+  #releasedAt = Number.NEGATIVE_INFINITY
+  #timer: Timer | undefined
+  #state: 'starting' | 'open' | 'stopped' = 'starting'
+
+  constructor(options: PostgresWorkerOptions) {
+    const { database, host, pool, channel, concurrency, leaseMs } = options
+    this.#options = options
+    this.#logger = host.logger
+    this.#owner = new Owner(database, leaseMs, 2 * concurrency, host.handlers)
+    this.#claims = new Claims(database, this.#owner)
+    this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
+    this.#ledger = new PostgresLedger(database, host, this.#owed, channel)
+    this.#handling = new Engine({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
+    this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
+  }
+
+  /** The claims of this process, as it knows them itself. */
+  claims(): OwnClaims {
+    const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
+    return { owner: this.#owner.id, started: started.map(({ id }) => id) }
+  }
+
+  /** Publishes the handlers of this process, if they have changed: before another process gets an event that owes them. */
+  publish(): Promise<void> | undefined {
+    return this.#owner.hasNewHandlers ? this.#options.database.reach(() => this.#owner.publish()) : undefined
+  }
+
+  has(key: string): boolean {
+    return this.#jobs.get(key) !== undefined
+  }
+
+  async start(): Promise<void> {
+    await this.#owner.register()
+    this.#renewedAt = performance.now()
+    this.#owed.renewed()
+    this.#state = 'open'
+    this.#lease.start(0)
+    this.wake()
+  }
+
+  /**
+   * Looks for events: some were accepted, or may have been.
+   * @param areOld `true` if they may have been accepted long ago
+   */
+  wake(areOld = false): void {
+    if (areOld) this.#claims.lookBack()
+    this.#isAwake = true
+    this.#mayHaveMore = true
+    if (this.#state !== 'open' || this.#claiming !== undefined) return
+    this.#claiming = this.#claim().then(() => {
+      this.#claiming = undefined
+      if (this.#isAwake) this.wake()
+    })
+  }
+
+  /** Claims events until there are none, or enough. */
+  async #claim(): Promise<void> {
+    while (this.#isAwake && this.#state === 'open') {
+      this.#isAwake = false
+      if (!this.#hasRoom()) break
+      try {
+        const nextInMs = await this.#claimSome()
+        this.#wakeIn(nextInMs)
+        this.#failures = 0
+      } catch (error) {
+        this.#isUnsure = true
+        this.#tell(error)
+        this.#wakeIn(pauseMs)
+      }
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (!isAway(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    // A claim that always takes too long looks like an unreachable Postgres.
+    if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
+    this.#toldAt = performance.now()
+    this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
+  }
+
+  /** Says whether there is room for more events. Where a slot is free, those that wait are of the media that run. */
+  #hasRoom(): boolean {
+    const { waiting } = this.#jobs.counts()
+    const hasFreeSlot = this.#handling.running < this.#options.concurrency
+    return waiting < (hasFreeSlot ? maxWaiting : batch / 2)
+  }
+
+  /** Returns the time until the next look, in ms. */
+  async #claimSome(): Promise<number> {
+    const { pollMs } = this.#options
+    const held = Array.from(this.#jobs, (job) => job.id)
+    if (this.#isUnsure) await this.#owner.releaseOthers(held)
+    this.#isUnsure = false
+    const hasSuspect = [...this.#jobs].some(isSuspect)
+    this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    const {
+      owner,
+      events,
+      nextRetryInMs = pollMs,
+      hasMore,
+    } = await this.#claims.next({
+      limit: batch,
+      withSuspect: !hasSuspect,
+      crowded: this.#crowded.map(hashMedia),
+      held,
+    })
+    const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
+    for (const job of jobs) this.#take(job)
+    // The events behind a suspect could not be claimed before it was.
+    if (jobs.some(isSuspect) || hasMore) this.#isAwake = true
+    this.#mayHaveMore = this.#isAwake || events.length >= batch
+    if (events.length >= batch) this.#isAwake = true
+    const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
+    return Math.min(nextRetryInMs + headStartMs, pollMs)
+  }
+
+  #take(job: PostgresJob): void {
+    // The previous attempt was recorded, and its record is not confirmed yet.
+    const previous = this.#jobs.get(job.key)
+    if (previous !== undefined) this.#jobs.end(previous, 'failed')
+    this.#jobs.add(job)
+    if (this.#state === 'stopped') return
+    this.#handling.add(job)
+    void job.ended().then((result) => {
+      if (job.isPartial) this.#releasedAt = performance.now()
+      if (this.#mayClaimAfter(job, result === 'failed')) this.wake()
+    })
+  }
+
+  /** Says whether the end of an event may be the reason that another one can be claimed. */
+  #mayClaimAfter(job: PostgresJob, hasFailed: boolean): boolean {
+    // A failed event waits for its retry, and the next suspect for the end of this one.
+    if (this.#mayHaveMore || hasFailed || isSuspect(job)) return true
+    return this.#crowded.includes(job.lane) && (this.#counts().get(job.lane) ?? 0) < maxOfMedia
+  }
+
+  #wakeIn(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.wake(), ms)
+    unref(this.#timer)
+  }
+
+  /** Renews the lease, and takes over the events of processes that no longer do. Returns the pause until the next time. */
+  async #renew(): Promise<number> {
+    const { isLost, hasDead } = await this.#owner.renew()
+    if (isLost) await this.#lost()
+    this.#owed.renewed()
+    // After an outage of Postgres the others have not renewed their leases either, and are about to. They have until the
+    // next time: where every renewal is late, Postgres is only slow.
+    const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
+    const givesTime = isLate && !this.#gaveTime
+    this.#gaveTime = givesTime
+    this.#renewedAt = performance.now()
+    // Not awaited: it looks through many events, and would keep this process from renewing its own lease.
+    if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
+    return this.#options.leaseMs / 3
+  }
+
+  async #takeOver(): Promise<void> {
+    try {
+      await this.#owner.takeOver()
+      this.wake()
+    } catch (error) {
+      if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
+    }
+    this.#takingOver = undefined
+  }
+
+  async #lost(): Promise<void> {
+    const error = new WebhookError('lease_lost', 'the lease of the event was lost')
+    const jobs = [...this.#jobs]
+    this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
+    for (const job of jobs) {
+      job.stop(error)
+      this.#jobs.end(job, 'failed')
+    }
+    await this.#owner.register()
+    this.wake()
+  }
+
+  /** Starts no more events, and waits for running ones. `release` has to follow. */
+  async finish(left: Countdown): Promise<void> {
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
+    this.#handling.stop(() => {})
+    await within(left(), Promise.resolve(this.#claiming), () => {})
+    // Its answer may come later, or never.
+    this.#isUnsure ||= this.#claiming !== undefined
+    this.#held = Array.from(this.#jobs, (job) => job.id)
+    this.#jobs.release(['claiming', 'waiting'])
+    await this.#jobs.idle(left())
+  }
+
+  /** Gives the events back that are left. */
+  async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
+    const unfinished = this.#jobs.release(['running'])
+    // Where Postgres is away, the lease runs out.
+    await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
+    logReleased(unfinished, this.#logger)
+    return [...unfinished, ...releaseUnrecorded(this.#jobs, this.#logger)]
+  }
+
+  async #release(): Promise<void> {
+    await this.#lease.stop()
+    await this.#takingOver
+    await this.#ledger.settle()
+    await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : this.#held)
+  }
+
+  /** Counts the claimed events of each media. */
+  #counts(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { lane } of this.#jobs) counts.set(lane, (counts.get(lane) ?? 0) + 1)
+    return counts
+  }
+}
+
+const isSuspect = ({ crashes }: PostgresJob): boolean => crashes > 0

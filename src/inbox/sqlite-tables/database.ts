@@ -1,0 +1,66 @@
+/**
+ * A prepared statement, as node:sqlite and better-sqlite3 have it. Parameters are strings, numbers and bytes. Bytes are
+ * never the only parameter: libsql takes a single object for named parameters.
+ */
+export interface SqliteStatement {
+  /** Runs the statement and returns the number of rows that it changed. */
+  run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  /** Returns the first row, or `undefined`. */
+  get(...parameters: unknown[]): unknown
+  /** Returns every row. */
+  all(...parameters: unknown[]): unknown[]
+}
+
+/** The part of a database's interface that is used. node:sqlite, libsql and better-sqlite3 have it. */
+export interface SqliteDatabase {
+  /** Runs SQL without parameters, also several statements. */
+  exec(sql: string): unknown
+  /** Prepares one statement. */
+  prepare(sql: string): SqliteStatement
+  /** Closes the database. */
+  close(): unknown
+}
+
+/** Runs `run` in a transaction, which is rolled back when it throws. */
+export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 'IMMEDIATE'): T {
+  database.exec(`BEGIN ${mode}`)
+  try {
+    const result = run()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    rollBack(database)
+    throw error
+  }
+}
+
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // SQLite has rolled back itself, as it does when the disk is full.
+  }
+}
+
+/** The result of a function, or the error that it threw. */
+export type Outcome<T> = { readonly result: T } | { readonly error: unknown }
+
+/**
+ * Runs `run` behind a savepoint, as part of a transaction. Its error undoes what it wrote, and is returned. It is thrown when
+ * it has ended the whole transaction.
+ */
+export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<T> {
+  database.exec('SAVEPOINT inbox_handler')
+  try {
+    const result = run()
+    database.exec('RELEASE inbox_handler')
+    return { result }
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK TO inbox_handler; RELEASE inbox_handler')
+    } catch {
+      throw error
+    }
+    return { error }
+  }
+}

@@ -1,0 +1,139 @@
+import type { Logger } from '../../internal/logger.ts'
+import { nextTurn } from '../../internal/timers.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Jobs } from '../engine/jobs.ts'
+import { UnreadableEvent } from './event-row.ts'
+import { SqliteJob, type Transactions } from './job.ts'
+import type { SqliteTables } from './storage.ts'
+
+/** The number of events that are read from the file in one turn of the event loop: about a millisecond of work. */
+export const eventsPerTurn = 50
+
+/** The number of rows that are listed in one turn: one or two milliseconds. */
+export const rowsPerTurn = 2_000
+
+/** The number of jobs that are looked at in one turn. */
+export const jobsPerTurn = 5_000
+
+/** The parts of the inbox that taking up uses. */
+export interface LoaderOptions {
+  readonly file: SqliteTables
+  readonly jobs: Jobs<SqliteJob>
+  readonly handling: Engine<SqliteJob>
+  readonly transactions: Transactions
+  readonly logger: Logger
+  /** Returns `true` once the inbox loads nothing more. */
+  readonly hasStopped: () => boolean
+  /** Makes the inbox look into the file again soon. */
+  readonly lookAgain: () => void
+  /** Makes the retry of a row wait no longer than its pause in the file too. */
+  readonly bringForward?: (row: number) => void
+}
+
+/** Loads events of the file that are not in memory: an earlier process left them, or another one replayed them. */
+export class Loader<Options extends LoaderOptions = LoaderOptions> {
+  protected readonly options: Options
+  /** The rows of events that cannot be read, which have been reported. */
+  readonly #unreadable = new Set<number>()
+  #isReading = false
+
+  constructor(options: Options) {
+    this.options = options
+  }
+
+  /** Loads every event that is not in memory, at once. Throws when one cannot be read. */
+  all(): void {
+    for (const row of this.missingRows()) this.load(row)
+  }
+
+  protected missingRows(): number[] {
+    const { file, jobs } = this.options
+    const held = new Set(Array.from(jobs, ({ row }) => row))
+    return file.events.rows().filter((row) => !held.has(row))
+  }
+
+  /** Loads the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
+  async missing(): Promise<void> {
+    const { logger, lookAgain } = this.options
+    if (this.#isReading) return lookAgain()
+    this.#isReading = true
+    try {
+      await this.#loadMissing()
+    } catch (error) {
+      logger.warn({ err: error }, 'the inbox could not read its file')
+      lookAgain()
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  async #loadMissing(): Promise<void> {
+    const { file, jobs, hasStopped } = this.options
+    const held = new Set<number>()
+    for (const { row } of jobs) if (held.add(row).size % jobsPerTurn === 0) await nextTurn()
+    let taken = 0
+    let rows: readonly number[] = []
+    do {
+      if (hasStopped()) return
+      rows = file.events.rows(rows.at(-1), rowsPerTurn)
+      for (const row of rows) {
+        if (held.has(row)) continue
+        if (++taken % eventsPerTurn === 0) await nextTurn()
+        if (hasStopped()) return
+        this.loadReadable(row)
+      }
+      await nextTurn()
+    } while (rows.length === rowsPerTurn)
+  }
+
+  /** Loads an event that has been replayed. The file is read again soon if it cannot be read now. */
+  replayed(row: number): void {
+    try {
+      this.load(row, (job) => this.add(job))
+    } catch {
+      this.options.lookAgain()
+    }
+  }
+
+  /** Handles a job that is new: its event has just been accepted or replayed. */
+  add(job: SqliteJob): void {
+    this.options.handling.add(job)
+  }
+
+  /**
+   * Loads an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do not
+   * wait for it. Throws when the file cannot be read.
+   */
+  protected loadReadable(row: number): SqliteJob | undefined {
+    if (this.#unreadable.has(row)) return undefined
+    try {
+      return this.load(row)
+    } catch (error) {
+      if (!(error instanceof UnreadableEvent)) throw error
+      this.#unreadable.add(row)
+      this.options.logger.error(
+        { row, err: error },
+        'an event in the file of the inbox cannot be read, and stays there',
+      )
+      return undefined
+    }
+  }
+
+  /**
+   * Loads an event. `undefined`: it is in memory, or has ended since its row was listed. Throws when it cannot be read.
+   * @param add handles a job that is due
+   */
+  protected load(row: number, add = (job: SqliteJob) => this.options.handling.add(job)): SqliteJob | undefined {
+    const { file, jobs, handling, transactions, bringForward } = this.options
+    const stored = file.events.get(row)
+    if (stored === undefined || jobs.get(stored.event.key) !== undefined) return undefined
+    const { event, receivedAt, trace, dueInMs, waitsTooLong } = stored
+    const accepted = trace === undefined ? { event, receivedAt } : { event, receivedAt, trace }
+    const job = new SqliteJob(accepted, row, transactions, stored)
+    jobs.add(job)
+    if (dueInMs > 0) handling.addLater(job, dueInMs)
+    else add(job)
+    if (waitsTooLong) bringForward?.(row)
+    return job
+  }
+}

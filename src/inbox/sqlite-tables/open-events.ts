@@ -1,0 +1,90 @@
+import { WebhookError } from '../../errors.ts'
+import type { Jobs } from '../engine/jobs.ts'
+import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../operations/event-query.ts'
+import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import type { StartLoader } from '../sqlite/load-at-start.ts'
+import {
+  type EventReaderOptions,
+  type PlacedPage,
+  type PlacedRecord,
+  readCursor,
+  SqliteEventReader,
+  toPage,
+} from './event-reader.ts'
+import type { SqliteJob } from './job.ts'
+
+export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
+  readonly jobs: Jobs<SqliteJob>
+  /** Starts the next attempt of a job. `false`: it does not wait for one. */
+  readonly retryNow: (job: SqliteJob) => boolean
+  /** The events that are in the tables only, when the inbox has been opened. Absent if there are none. */
+  readonly loader?: Pick<StartLoader, 'isOver' | 'loadRetry'>
+}
+
+/** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */
+export class OpenEvents implements InboxEvents {
+  readonly states = eventStates
+  readonly #options: OpenEventsOptions
+  readonly #reader: SqliteEventReader
+  #isClosed = false
+
+  constructor(options: OpenEventsOptions) {
+    this.#options = options
+    const { jobs } = options
+    const current = (key: string) => jobs.get(key)?.record()
+    this.#reader = new SqliteEventReader({ ...options, current, checkOpen: () => this.#checkOpen() })
+  }
+
+  async list(query?: EventQuery): Promise<EventPage> {
+    return toPage(await this.page(query))
+  }
+
+  /** Lists events, each with its place in the order of acceptance. */
+  async page(query?: EventQuery): Promise<PlacedPage> {
+    const checked = checkQuery(query)
+    const { state } = checked
+    if (state === undefined || state === 'dead' || state === 'handled') return this.#reader.page(checked)
+    this.#checkOpen()
+    return this.#options.loader?.isOver === false ? this.#reader.page(checked) : this.#inMemory(checked)
+  }
+
+  #inMemory(query: CheckedQuery): PlacedPage {
+    const { state, order, limit, cursor } = query
+    const sign = order === 'oldest' ? 1 : -1
+    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const jobs = [...this.#options.jobs]
+      .filter(({ row, shownState }) => shownState === state && (after === undefined || sign * (row - after) > 0))
+      .sort((a, b) => sign * (a.row - b.row))
+    const found: PlacedRecord[] = []
+    for (const job of jobs) {
+      const record = job.record()
+      if (!matchesQuery(record, query)) continue
+      if (found.length === limit) return { found, cursor: `${found.at(-1)?.id}` }
+      found.push({ id: job.row, record })
+    }
+    return { found }
+  }
+
+  get(key: string): EventRecord | undefined {
+    return this.#reader.get(key)
+  }
+
+  retryNow(key: string): boolean {
+    this.#checkOpen()
+    const { jobs, loader } = this.#options
+    const job = jobs.get(key) ?? loader?.loadRetry(key)
+    return job !== undefined && this.#options.retryNow(job)
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.#reader.history(mediaId)
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new WebhookError('closing', 'the inbox is closed')
+  }
+}

@@ -1,0 +1,159 @@
+import type { Logger } from '../../internal/logger.ts'
+import { unref } from '../../internal/timers.ts'
+import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
+import type { DeadResult, Ledger } from '../engine/engine.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { SqliteJob } from './job.ts'
+import { writeHandled } from './records.ts'
+import type { Commits, CrashRecords, SqliteTables } from './storage.ts'
+import { Suspects } from './suspects.ts'
+
+/** The pause before a failed write is tried again, in ms. */
+const pauseMs = 1_000
+
+/** The tables, and the records of crashes. */
+type LedgerFile = SqliteTables & {
+  readonly owner: CrashRecords
+}
+
+/** A record that has to be written. */
+interface Entry {
+  readonly what: string
+  readonly job: SqliteJob
+  readonly write: () => void
+  readonly isNeeded: () => boolean
+  readonly written: () => void
+}
+
+/** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
+export class SqliteLedger implements Ledger<SqliteJob> {
+  readonly #commits: Commits
+  readonly #file: LedgerFile
+  readonly #logger: Logger
+  readonly #handlersOf: InboxHost['handlersOf']
+  #suspects: Suspects | undefined
+
+  constructor(commits: Commits, file: LedgerFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
+    this.#commits = commits
+    this.#file = file
+    this.#logger = logger
+    this.#handlersOf = handlersOf
+  }
+
+  /**
+   * Looks for an event that made the process before crash, if it did crash: every attempt waits for its turn, until the
+   * search has ended. Each event that the process left has to be considered.
+   */
+  investigate(concurrency: number): void {
+    const { predecessor } = this.#file.owner
+    if (predecessor === undefined) return
+    this.#suspects = new Suspects({
+      concurrency,
+      predecessor,
+      recordAlone: (job) => this.#recordAlone(job),
+      onOver: (cleared) => this.#endInvestigation(cleared),
+    })
+  }
+
+  /** Considers an event that the process before left, in order of acceptance. It must not have started yet. */
+  consider(job: SqliteJob): void {
+    this.#suspects?.consider(job)
+  }
+
+  /** Has to be called once all have been considered. */
+  allConsidered(): void {
+    this.#suspects?.allConsidered()
+  }
+
+  /** Ends the search. The attempts that wait for it never start. */
+  stop(): void {
+    this.#suspects?.stop()
+  }
+
+  /** Records the one event that is being handled, or that there is none such. */
+  #recordAlone(job: SqliteJob | undefined): Promise<void> {
+    return this.#commits
+      .add(() => this.#file.owner.recordAlone(job?.row ?? null))
+      .catch((error) => this.#logger.error({ err: error }, 'the inbox could not record which event runs alone'))
+  }
+
+  /** @param cleared every suspect has been handled */
+  #endInvestigation(cleared: boolean): void {
+    this.#suspects = undefined
+    // Without this record the next crash is investigated for longer, which does no harm.
+    if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
+  }
+
+  start(job: SqliteJob): Promise<DeadResult | undefined> | undefined {
+    // When another process has taken over the file, this one ends its jobs here.
+    if (!this.#commits.isOwner()) return undefined
+    if (this.#suspects === undefined) return undefined
+    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#logger))
+    return this.#suspects.enter(job).then(() => undefined)
+  }
+
+  complete(job: SqliteJob, recorded: () => void): void {
+    const record = writeHandled(job, this.#handlersOf(job.accepted.event))
+    this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
+  }
+
+  deadLetter(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, accepted, number: attempts, row } = job
+    const { events, deadLetters } = this.#file
+    const failedAttempts = job.failedWith(failures)
+    const deadLetter = { ...accepted, key, attempts, failures, failedAttempts, diedAt: new Date() }
+    const move = () => {
+      const allCompleted = events.allCompleted(row, completed)
+      events.remove(row)
+      deadLetters.add(row, { ...deadLetter, completed: allCompleted })
+    }
+    this.#end(job, move, recorded)
+  }
+
+  /** Ends an event. Until this is written the event is not handled again, and would be if it stayed in the file. */
+  #end(job: SqliteJob, write: () => void, recorded: () => void): void {
+    // Given up when the inbox closes.
+    const isOpen = () => !job.hasEnded
+    this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
+    this.#suspects?.leave(job)
+  }
+
+  postpone(job: SqliteJob, dueAt: number): void {
+    const { number, completed, failedAttempts } = job
+    const due = { at: dueAt, inMs: dueAt - Date.now() }
+    const earlier = { attempts: number - 1, completed, failedAttempts }
+    job.postponed = due
+    // The record of a later attempt takes its place.
+    const isNewest = () => job.postponed === due && job.number === number && !job.hasEnded
+    const write = () => this.#file.events.postpone(job.row, earlier, due)
+    this.#insist({ what: 'a retry', job, write, isNeeded: isNewest, written() {} })
+    this.#suspects?.leave(job)
+  }
+
+  /** Tries until the entry is written, as long as it is needed. */
+  #insist(entry: Entry): void {
+    const { what, job, write, isNeeded, written } = entry
+    this.#commits.add(write).then(written, (error) => {
+      if (!isNeeded()) return
+      this.#failed(what, job, error)
+      unref(setTimeout(() => isNeeded() && this.#insist(entry), pauseMs))
+    })
+  }
+
+  /** Records that the next attempt was started by hand, so that it is not waited for again after a crash. */
+  bringForward(job: SqliteJob): void {
+    this.#commits
+      .add(() => this.#file.events.makeDue(job.row))
+      .catch((error) => this.#failed('that a retry has started', job, error))
+  }
+
+  progress(job: SqliteJob, completed: readonly string[]): Promise<void> {
+    return this.#commits
+      .add(() => this.#file.events.complete(job.row, completed))
+      .catch((error) => this.#failed('that a handler succeeded', job, error))
+  }
+
+  #failed(what: string, { key }: SqliteJob, error: unknown): void {
+    this.#logger.error({ key, err: error }, `the inbox could not record ${what}`)
+  }
+}

@@ -1,0 +1,266 @@
+import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
+import { Closing } from '../closing.ts'
+import { Engine } from '../engine/engine.ts'
+import { Jobs } from '../engine/jobs.ts'
+import { releaseUnrecorded } from '../engine/release.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  AcceptOptions,
+  CloseOptions,
+  CloseReport,
+  Inbox,
+  InboxHost,
+  UnfinishedEvent,
+} from '../inbox.ts'
+import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
+import { SqliteJob } from '../sqlite-tables/job.ts'
+import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
+import { OpenEvents } from '../sqlite-tables/open-events.ts'
+import { SqliteLedger } from '../sqlite-tables/settle.ts'
+import { SqliteActivity } from './activity.ts'
+import { GroupCommit } from './commits.ts'
+import type { AcceptingEvent } from './event-batch.ts'
+import { closedOnError, type OwnedFile, usable } from './file.ts'
+import { shortHash } from './hash.ts'
+import { StartLoader } from './load-at-start.ts'
+import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
+import { SqliteTransactions } from './transactions.ts'
+import { SqliteUpkeep } from './upkeep.ts'
+
+/** The limits of an inbox: the options of `sqliteInbox` that are numbers. */
+export interface SqliteLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+/** The inbox in a file of this machine. */
+export class SqliteInbox implements Inbox {
+  readonly deadLetters: OpenDeadLetters
+  readonly events: OpenEvents
+  readonly #limits: SqliteLimits
+  readonly #logger: Logger
+  readonly #measured: InboxHost['measured']
+  readonly #file: OwnedFile
+  readonly #commits: GroupCommit
+  // Waiting events are in memory too; the file is read after it is opened, and when another process has changed it.
+  readonly #jobs = new Jobs<SqliteJob>()
+  readonly #transactions: SqliteTransactions
+  readonly #ledger: SqliteLedger
+  readonly #handling: Engine<SqliteJob>
+  readonly #loader: StartLoader
+  readonly #asked: AskedRetriesOptions
+  readonly #activity: SqliteActivity
+  readonly #upkeep: SqliteUpkeep
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  /** The number of events on their way to the disk. */
+  #pending = 0
+
+  constructor(host: InboxHost, file: OwnedFile, limits: SqliteLimits) {
+    const { handle, logger, measured } = host
+    const { database, events, deadLetters, owner } = file
+    this.#limits = limits
+    this.#logger = logger
+    this.#measured = measured
+    this.#file = file
+    this.#commits = new GroupCommit(file, {
+      // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
+      onFailed: () => this.#upkeep.suspect(),
+      onLost: (error) => this.#lose(error),
+    })
+    this.#transactions = new SqliteTransactions(this.#commits, file)
+    this.#ledger = new SqliteLedger(this.#commits, file, host)
+    const { concurrency, maxDeadLetters } = limits
+    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    const retries = new SqliteRetries(database, events)
+    const loader = {
+      file,
+      jobs: this.#jobs,
+      handling: this.#handling,
+      transactions: this.#transactions,
+      logger,
+      hasStopped: () => this.#closing.hasStarted || owner.isLost,
+      lookAgain: () => this.#upkeep.suspect(),
+      // If this fails, the next process does it.
+      bringForward: (row: number) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
+      ledger: this.#ledger,
+      rowOf: (key: string) => retries.rowOf(key),
+    }
+    this.#loader = new StartLoader(loader)
+    this.#asked = { ...loader, commits: this.#commits, retries }
+    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
+      checkOpen: () => this.#closing.checkOpen(),
+      isFull: () => this.#isFull(),
+      onReplayed: (row) => this.#loader.replayed(row),
+    })
+    this.events = new OpenEvents({
+      database,
+      hashKey: events.hashKey,
+      earlierHash: events.earlierHash,
+      jobs: this.#jobs,
+      retryNow: (job) => this.#retryNow(job),
+      loader: this.#loader,
+    })
+    this.#activity = new SqliteActivity(database, this.#commits, logger)
+    this.#upkeep = new SqliteUpkeep({
+      database,
+      commits: this.#commits,
+      cleanUp: new SqliteCleanUp(database, limits.ttlMs),
+      deadLetters,
+      maxDeadLetters,
+      logger,
+      onChanged: () => this.#lookInto(),
+    })
+    const closeAll = () => {
+      this.#stop(() => {})
+      file.close()
+    }
+    closedOnError(closeAll, () => usable(file.path, () => this.#takeOver()))
+    this.#upkeep.start()
+    this.#activity.start()
+    host.observe(this.#activity.recorder)
+  }
+
+  /** Loads what an earlier process left, and looks for an event that made it crash. */
+  #takeOver(): void {
+    // Their events are due, and are loaded in their turn.
+    this.#asked.retries.forget(this.#asked.retries.asked())
+    this.#ledger.investigate(this.#limits.concurrency)
+    this.#loader.begin()
+    this.deadLetters.replayMarked()
+  }
+
+  /** Finds what another process has changed: it may have replayed dead letters. */
+  #lookInto(): void {
+    void this.#loader.missing()
+    this.deadLetters.replayMarked()
+    void startAsked(this.#asked)
+  }
+
+  accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
+    this.#closing.checkOpen()
+    if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
+    if (this.#isFull()) return 'overloaded'
+    const { listing } = this.#loader
+    if (listing !== undefined) return listing.then(() => this.accept(accepted, options))
+    const { events } = this.#file
+    const accepting: AcceptingEvent = events.write(accepted)
+    this.#pending++
+    const stored = () => {
+      this.#pending--
+      return this.#committed(accepted, accepting.row, options.waitUntil)
+    }
+    const failed = (error: unknown) => {
+      this.#pending--
+      throw error
+    }
+    return this.#commit(() => events.acceptLater(accepting)).then(stored, failed)
+  }
+
+  /** Resolves once a delivery's write is on disk, and says how long that took. */
+  #commit<T>(write: () => T): Promise<T> {
+    return measure(this.#measured, 'commit', () => this.#commits.add(write))
+  }
+
+  #committed(accepted: AcceptedEvent, row: number | undefined, waitUntil: AcceptOptions['waitUntil']): Acceptance {
+    if (row === undefined) return 'duplicate'
+    const job = new SqliteJob(accepted, row, this.#transactions)
+    // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
+    waitUntil?.(job.ended())
+    this.#jobs.add(job)
+    this.#loader.add(job)
+    return 'accepted'
+  }
+
+  #isFull(): boolean {
+    const unfinished = this.#loader.left + this.#jobs.size + this.#pending
+    return unfinished - this.#handling.running >= this.#limits.maxWaiting
+  }
+
+  keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    const digest = shortHash(unreadable.body)
+    return this.#commits.add(() => this.#file.deadLetters.addUnreadable(unreadable, digest))
+  }
+
+  stats(): MaybePromise<InboxStats> {
+    const { listing } = this.#loader
+    if (listing !== undefined) return listing.then(() => this.stats())
+    return { ...this.#loader.counts(), deadLetters: this.deadLetters.size }
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return this.events.history(mediaId)
+  }
+
+  async activity(since: Date): Promise<readonly ActivityMinute[]> {
+    this.#closing.checkOpen()
+    return this.#activity.since(since)
+  }
+
+  #retryNow(job: SqliteJob): boolean {
+    if (!this.#handling.retryNow(job)) return false
+    this.#ledger.bringForward(job)
+    return true
+  }
+
+  /** Stops immediately: another process handles the events of the file now, or it is gone. */
+  #lose(error: WebhookError): void {
+    this.#logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
+    this.#stop(() => {})
+    const leaseLost = new WebhookError('lease_lost', error.message)
+    for (const job of [...this.#jobs]) {
+      job.stop(leaseLost)
+      this.#jobs.end(job, 'failed')
+    }
+  }
+
+  #stop(releaseRetries: () => void): void {
+    this.#upkeep.stop()
+    this.#activity.stop()
+    this.#ledger.stop()
+    this.#handling.stop(releaseRetries)
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Loads events that are in the file only, because their commit seemed to fail: closing reports them too. */
+  #lookOnce(): void {
+    if (!this.#commits.isOwner()) return
+    try {
+      this.#loader.rest()
+    } catch {
+      // The next process that opens the file finds it.
+    }
+  }
+
+  /** Finishes what runs. Waiting events are safe in the file. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    // The events of these commits wait too.
+    await this.#commits.settle()
+    this.#lookOnce()
+    const unfinished: UnfinishedEvent[] = []
+    this.#stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
+    await this.#jobs.idle(timeoutMs)
+    unfinished.push(...this.#jobs.release(['running']))
+    // The numbers of the last seconds are all that can be lost here.
+    this.#activity.write().catch(() => {})
+    // Without this record the next process takes this one for crashed, which does no harm.
+    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
+    await this.#commits.close()
+    unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
+    this.deadLetters.close()
+    this.events.close()
+    this.#file.close()
+    if (unfinished.length > 0)
+      this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its file')
+    return { unfinished }
+  }
+}

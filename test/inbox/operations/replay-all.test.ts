@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { WebhookError } from '../../../src/errors.ts'
+import { replayAll } from '../../../src/inbox/operations/replay-all.ts'
+import type { DeadLetter } from '../../../src/inbox/reading.ts'
+import { eventOf } from '../../../src/testing/contract/handling.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+const deadLetterOf = (key: string): DeadLetter => ({
+  ...eventOf(key),
+  ...{ key, attempts: 1, completed: [], failures: [], diedAt: new Date() },
+})
+
+/** Makes dead letters, the oldest first, and notes the tries to replay them with their times, in ms. */
+function deadLetters(keys: readonly string[], replay: (key: string) => Promise<boolean> = async () => true) {
+  const newestFirst = keys.map(deadLetterOf).toReversed()
+  const startedAt = performance.now()
+  const tries: [key: string, ms: number][] = []
+  return {
+    tries,
+    list: ({ limit = 100, offset = 0 } = {}) => newestFirst.slice(offset, offset + limit),
+    replay(key: string) {
+      tries.push([key, Math.round(performance.now() - startedAt)])
+      return replay(key)
+    },
+  }
+}
+
+const fail = async (...[code, message]: ConstructorParameters<typeof WebhookError>) => {
+  throw new WebhookError(code, message)
+}
+const full = () => fail('overloaded', 'too many events are waiting')
+
+describe('a replay of all dead letters', () => {
+  test('replays 100 in a second by default, one after another', async () => {
+    const letters = deadLetters(['1', '2', '3'])
+    const replayed = replayAll(letters)
+    await vi.runAllTimersAsync()
+    expect(await replayed).toEqual({ total: 3, replayed: 3, kept: 0 })
+    expect(letters.tries).toEqual([
+      ['1', 0],
+      ['2', 10],
+      ['3', 20],
+    ])
+  })
+
+  test('keeps the pace that it is told on average, also if one of them takes its time', async () => {
+    const slow = async (key: string) => {
+      if (key === '1') await new Promise((resolve) => setTimeout(resolve, 600))
+      return true
+    }
+    const letters = deadLetters(['1', '2', '3', '4'], slow)
+    const replayed = replayAll(letters, { perSecond: 4 })
+    await vi.runAllTimersAsync()
+    await replayed
+    expect(letters.tries).toEqual([
+      ['1', 0],
+      ['2', 600],
+      ['3', 600],
+      ['4', 750],
+    ])
+  })
+
+  test('takes the dead letters that there are at its start, each once, however many', async () => {
+    for (const count of [1_000, 2_500]) {
+      const keys = Array.from({ length: count }, (_, index) => `key ${index}`)
+      const letters = deadLetters(keys)
+      const replayed = replayAll(letters, { perSecond: 1_000_000 })
+      await vi.runAllTimersAsync()
+      expect(await replayed).toEqual({ total: count, replayed: count, kept: 0 })
+      expect(letters.tries.map(([key]) => key)).toEqual(keys)
+    }
+  })
+
+  test('waits while the inbox is full', async () => {
+    let tries = 0
+    const letters = deadLetters(['1', '2'], async () => (++tries <= 2 ? full() : true))
+    const replayed = replayAll(letters)
+    await vi.runAllTimersAsync()
+    expect(await replayed).toEqual({ total: 2, replayed: 2, kept: 0 })
+    expect(letters.tries).toEqual([
+      ['1', 0],
+      ['1', 500],
+      ['1', 1_000],
+      ['2', 1_000],
+    ])
+  })
+
+  test('ends before the next one if it is aborted', async () => {
+    const stop = new AbortController()
+    const letters = deadLetters(['1', '2', '3'])
+    const onProgress = vi.fn(() => stop.abort())
+    const replayed = replayAll(letters, { signal: stop.signal, onProgress })
+    await vi.runAllTimersAsync()
+    expect(await replayed).toEqual({ total: 3, replayed: 1, kept: 0 })
+    expect(letters.tries).toEqual([['1', 0]])
+    expect(onProgress).toHaveBeenCalledOnce()
+  })
+
+  test('stops while the inbox is full, if it is aborted', async () => {
+    const stop = new AbortController()
+    let tries = 0
+    const letters = deadLetters(['1', '2'], async () => (++tries <= 5 ? full() : true))
+    const replayed = replayAll(letters, { signal: stop.signal })
+    await vi.advanceTimersByTimeAsync(600)
+    stop.abort()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(await replayed).toMatchObject({ total: 2, replayed: 0 })
+    expect(letters.tries).toEqual([
+      ['1', 0],
+      ['1', 500],
+    ])
+  })
+
+  test('leaves what cannot be replayed as it is, and goes on', async () => {
+    const replay = async (key: string) => {
+      if (key === 'unreadable') return fail('malformed', 'type is missing')
+      if (key === 'running') return fail('in_progress', 'the event is being handled')
+      return key === 'good'
+    }
+    const letters = deadLetters(['unreadable', 'running', 'gone', 'good'], replay)
+    const onProgress = vi.fn()
+    const replayed = replayAll(letters, { onProgress })
+    await vi.runAllTimersAsync()
+    expect(await replayed).toEqual({ total: 4, replayed: 1, kept: 3 })
+    expect(onProgress.mock.calls.map(([report]) => report)).toEqual([
+      { total: 4, replayed: 0, kept: 1 },
+      { total: 4, replayed: 0, kept: 2 },
+      { total: 4, replayed: 0, kept: 3 },
+      { total: 4, replayed: 1, kept: 3 },
+    ])
+  })
+
+  test.each([
+    new WebhookError('unavailable', 'the database cannot be reached'),
+    new WebhookError('closing', 'the inbox is closing'),
+    new Error('out of memory'),
+  ])('ends with an error of the inbox: %s', async (error) => {
+    const letters = deadLetters(['1', '2'], () => Promise.reject(error))
+    await expect(replayAll(letters)).rejects.toBe(error)
+    expect(letters.tries).toHaveLength(1)
+  })
+})

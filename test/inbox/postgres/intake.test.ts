@@ -1,0 +1,102 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Database } from '../../../src/inbox/postgres/database.ts'
+import { Accepting } from '../../../src/inbox/postgres/intake.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
+
+/** A database that gives these answers to statements, one after another. */
+function answering(...answers: readonly (Error | { hash: string }[])[]): Database {
+  const query = vi.fn<() => Promise<unknown>>()
+  for (const answer of answers)
+    if (answer instanceof Error) query.mockRejectedValueOnce(answer)
+    else query.mockResolvedValueOnce(answer)
+  const measure = (_: string, run: () => unknown) => run()
+  return { schema: '"media_webhooks"', checkReady() {}, query, measure } as unknown as Database
+}
+
+const cutOff = new Error('Connection terminated unexpectedly')
+
+test('an event whose first answer was lost is looked for, though it is known the second time', async () => {
+  const stored = vi.fn()
+  const accepting = new Accepting(answering(cutOff, []), ['channel', 'sender'], 2_000, stored)
+  expect(await accepting.add(eventOf('one'), [])).toBe(false)
+  expect(stored).toHaveBeenCalledOnce()
+})
+
+test('nobody looks for an event that was known at once', async () => {
+  const stored = vi.fn()
+  const accepting = new Accepting(answering([]), ['channel', 'sender'], 2_000, stored)
+  expect(await accepting.add(eventOf('one'), [])).toBe(false)
+  expect(stored).not.toHaveBeenCalled()
+})
+
+/** A database that keeps statements until it is told to answer, or gives them up after 2 s. */
+function hanging() {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let answers = false
+  const statements: (readonly string[])[] = []
+  const query = (_: string, [hashes, , events]: string[][] = []): Promise<unknown> => {
+    statements.push(events as string[])
+    if (answers) return Promise.resolve(hashes?.map((hash) => ({ hash })))
+    return new Promise((_, reject) => setTimeout(() => reject(new Error('Query read timeout')), 2_000))
+  }
+  const answer = () => {
+    answers = true
+  }
+  const database: Database = Object.assign(answering(), { query })
+  const accepting = new Accepting(database, ['channel', 'sender'], 2_000, () => {})
+  const addAll = (name: string, count: number, filler?: string) =>
+    Promise.allSettled(
+      Array.from({ length: count }, (_, index) => {
+        const { event, ...rest } = eventOf(`${name} ${index}`)
+        return accepting.add({ ...rest, event: { ...event, ...(filler !== undefined && { title: filler }) } }, [])
+      }),
+    )
+  return { statements, answer, addAll }
+}
+
+test('events that come after an outage are stored at once, however many were given up in it', async () => {
+  const { answer, addAll } = hanging()
+  const during = addAll('during', 3_000)
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect((await during).filter(({ status }) => status === 'rejected')).toHaveLength(3_000)
+  await vi.advanceTimersByTimeAsync(100)
+  answer()
+  const after = addAll('after', 5)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(await after).toEqual(Array.from({ length: 5 }, () => ({ status: 'fulfilled', value: true })))
+})
+
+test('large events are stored a few at a time', async () => {
+  const { statements, answer, addAll } = hanging()
+  answer()
+  const added = addAll('large', 150, 'x'.repeat(60_000))
+  await vi.advanceTimersByTimeAsync(10)
+  expect((await added).filter(({ status }) => status === 'fulfilled')).toHaveLength(150)
+  expect(statements.flat()).toHaveLength(150)
+  for (const events of statements) expect(events.join('').length).toBeLessThan(1_100_000)
+})
+
+describe.skipIf(!findPostgres())('processes that accept the same events at the same time', () => {
+  const postgres = postgresTests()
+
+  test('do not block each other, in whatever order each of them receives the events', async () => {
+    // Postgres resolves no deadlock by itself.
+    const connection = { connectionString: postgres.server.url, options: '-c deadlock_timeout=1h' }
+    const receivers = [1, 2].map(() => postgres.receiver({ connection, handles: false, timeoutMs: 10_000 }))
+    await Promise.all(receivers.map((receiver) => receiver.onAny(() => {}).ready()))
+    // Slow, so that the statements of both run at the same time.
+    await postgres.query(`
+      CREATE FUNCTION $schema.slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END';
+      CREATE TRIGGER slowly BEFORE INSERT ON $schema.key FOR EACH ROW EXECUTE FUNCTION $schema.slowly()`)
+    const media = Array.from({ length: 20 }, (_, index) => `media ${index}`)
+    const orders = [media, media.toReversed()]
+    const outcomes = await Promise.all(
+      receivers.flatMap((receiver, index) => orders[index]?.map((mediaId) => accept(receiver, mediaId)) ?? []),
+    )
+    expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(20)
+    expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(20)
+  })
+})
