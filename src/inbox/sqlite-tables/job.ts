@@ -1,10 +1,16 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type EarlierAttempts, Job } from '../engine/jobs.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
-import type { SqliteTransactions } from '../sqlite/transactions.ts'
 
 /** Runs the transactions of handlers. */
-export type Transactions = Pick<SqliteTransactions, 'run'>
+export interface Transactions {
+  /** Commits what `run` writes together with the record that the handler has completed. */
+  run<Result>(
+    job: SqliteJob,
+    scope: TransactionScope,
+    run: (database: never) => MaybePromise<Result>,
+  ): Promise<Result>
+}
 
 /** An event of the file. */
 export class SqliteJob extends Job implements Attempt {

@@ -2,7 +2,6 @@ import { WebhookError } from '../../errors.ts'
 import type { Jobs } from '../engine/jobs.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import type { StartLoader } from '../sqlite/load-at-start.ts'
 import {
   type EventReaderOptions,
   type PlacedPage,
@@ -18,7 +17,12 @@ export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' |
   /** Starts the next attempt of a job. `false`: it does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
   /** The events that are in the tables only, when the inbox has been opened. Absent if there are none. */
-  readonly loader?: Pick<StartLoader, 'isOver' | 'loadRetry'>
+  readonly loader?: {
+    /** `true` once every event is in memory. */
+    readonly isOver: boolean
+    /** Loads an event that waits for a retry. */
+    loadRetry(key: string): SqliteJob | undefined
+  }
 }
 
 /** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */

@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import { inSavepoint, type Outcome } from '../sqlite-tables/database.ts'
-import type { SqliteJob } from '../sqlite-tables/job.ts'
+import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
 import { isConstraint, isStorageFailure } from '../sqlite-tables/sqlite-errors.ts'
 import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
 import type { GroupCommit } from './commits.ts'
@@ -33,7 +33,7 @@ const pauseMs = 1_000
  * The transactions of handlers. Each is a savepoint in a group commit, so that an error undoes its own writes and no
  * others.
  */
-export class SqliteTransactions {
+export class SqliteTransactions implements Transactions {
   readonly #commits: GroupCommit
   readonly #file: OwnedFile
 
