@@ -5,12 +5,12 @@ import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise.ts'
-import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
 import { Engine } from './engine/engine.ts'
-import { type EarlierAttempts, Job, Jobs } from './engine/jobs.ts'
+import { type EarlierAttempts, Job, type JobEnd } from './engine/job.ts'
+import { Jobs } from './engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -24,7 +24,7 @@ import type {
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
-import { MemoryLedger } from './memory/settle.ts'
+import { MemorySettling } from './memory/settle.ts'
 import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 
 /** The options of `memoryInbox`. */
@@ -98,8 +98,8 @@ class MemoryInbox implements Inbox {
   readonly #measured: InboxHost['measured']
   readonly #jobs = new Jobs()
   readonly #claims: Claims
-  readonly #ledger: MemoryLedger
-  readonly #handling: Engine<Job>
+  readonly #settling: MemorySettling
+  readonly #engine: Engine<Job>
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, parse, logger, measured }: InboxHost, options: MemorySettings) {
@@ -117,9 +117,9 @@ class MemoryInbox implements Inbox {
     const onLost = (key: string) => this.#leaseLost(key)
     const onEnd = (key: string) => this.#leaseEnded(key)
     this.#claims = store?.claims({ leaseMs, logger, onLost, onEnd }) ?? ownClaims()
-    this.#ledger = new MemoryLedger(this.#claims, this.deadLetters)
-    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
-    this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#handling)
+    this.#settling = new MemorySettling(this.#claims, this.deadLetters)
+    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
   }
 
   /** @param earlier not given for a delivery */
@@ -140,20 +140,20 @@ class MemoryInbox implements Inbox {
   /** While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too. */
   #answerOf(claim: Promise<Claim>): Promise<Claim> {
     // On Workers the first delivery's request may have ended, and its claim will never be answered.
-    return requestsEndWork ? within(claimWaitMs, claim, () => 'in-progress') : claim
+    return this.#engine.requests ? within(claimWaitMs, claim, () => 'in-progress') : claim
   }
 
   #takeOver(): void {
     this.#claims.takeOver?.()
-    this.#handling.takeOver()
+    this.#engine.takeOver()
   }
 
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
-    const job = held ?? this.#admit(accepted, true, this.#ledger.earlierAttempts(accepted.event.key))
+    const job = held ?? this.#admit(accepted, true, this.#settling.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
-    const result = job.ended()
+    const result = job.ended().then(immediateResult)
     // Rejects when the claim fails. Any other answer than `claimed` ends the job, with the result for it.
     await (held === undefined ? this.#claim(job) : held.claim)
     return result
@@ -165,10 +165,11 @@ class MemoryInbox implements Inbox {
    */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
-    if (this.#jobs.size - this.#handling.running >= this.#maxWaiting) return undefined
+    if (this.#jobs.size - this.#engine.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
     // A claim that is not answered by then has ended with its request, and its lease has run out.
-    if (requestsEndWork) job.aliveUntil = performance.now() + this.#leaseMs
+    this.#engine.requests?.begin(job, this.#leaseMs)
+    if (once) this.#engine.requests?.tie(job)
     this.#jobs.add(job)
     return job
   }
@@ -177,7 +178,7 @@ class MemoryInbox implements Inbox {
     try {
       // Called before the claim: the promise resolves when the job ends, even if the claim fails.
       if (waitUntil !== undefined) {
-        job.inItsRequest = true
+        this.#engine.requests?.tie(job)
         waitUntil(job.ended())
       }
       const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
@@ -195,7 +196,7 @@ class MemoryInbox implements Inbox {
   #claimed(job: Job, claim: Claim): Claim {
     job.claim = undefined
     if (job.hasEnded) return this.#claimedTooLate(job)
-    if (claim === 'claimed') this.#handling.add(job)
+    if (claim === 'claimed') this.#engine.add(job)
     else this.#jobs.end(job, claim === 'done' ? 'duplicate' : 'in-progress')
     return claim
   }
@@ -220,7 +221,7 @@ class MemoryInbox implements Inbox {
       since: Date.now(),
     })
     if (job === undefined) throw overloaded()
-    this.#handling.add(job)
+    this.#engine.add(job)
   }
 
   /** Accepts the event of a delivery that was unreadable before. Its sender may have sent it again in the meantime. */
@@ -246,7 +247,7 @@ class MemoryInbox implements Inbox {
   #leaseEnded(key: string): void {
     const job = this.#jobs.get(key)
     // On Workers the next attempt does not wait.
-    if (!requestsEndWork && job?.state === 'running') job.abort(leaseLost())
+    if (!this.#engine.requests && job?.state === 'running') job.attempt?.abort(leaseLost())
   }
 
   stats(): InboxStats {
@@ -263,12 +264,12 @@ class MemoryInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     // No other process has them, and their retry may be later than the end of this one.
-    for (const job of this.#jobs) this.#handling.retryNow(job)
+    for (const job of this.#jobs) this.#engine.retryNow(job)
     await this.#jobs.idle(timeoutMs)
     // Their handlers have ended. The claims log what they could not record.
     const unrecorded = this.#jobs.release(['recording'])
     const unfinished = this.#jobs.release()
-    this.#handling.stop(() => {})
+    this.#engine.stop()
     // The claims are not released: a handler may go on in spite of its signal. It is safe to let the leases run out.
     this.#claims.stop()
     for (const { event, state } of unfinished) {
@@ -277,6 +278,12 @@ class MemoryInbox implements Inbox {
     }
     return { unfinished: [...unfinished, ...unrecorded] }
   }
+}
+
+/** What a caller of `handleNow` learns of an end. */
+function immediateResult(end: JobEnd): ImmediateResult {
+  const isOver = end === 'handled' || end === 'duplicate' || end === 'in-progress' || end === 'closing'
+  return isOver ? end : 'failed'
 }
 
 const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')

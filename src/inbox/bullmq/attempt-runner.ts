@@ -108,7 +108,7 @@ export class AttemptRunner {
     // It may have waited for its turn.
     if (attempt.aborted) return
     const { job, accepted } = attempt
-    await this.#owed.check(attempt)
+    await this.#owed.check(attempt, attempt.owed)
     const result = await this.#handle(accepted, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return

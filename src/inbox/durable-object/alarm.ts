@@ -40,10 +40,10 @@ export class ObjectAlarm {
 
   /** Sets the alarm for what is left. */
   update(): void {
-    const now = performance.now()
+    const now = Date.now()
     let inMs = Number.POSITIVE_INFINITY
-    for (const job of this.#jobs) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.dueAt - now)
-    if (inMs !== Number.POSITIVE_INFINITY) this.#set(Date.now() + inMs)
+    for (const job of this.#jobs) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
+    if (inMs !== Number.POSITIVE_INFINITY) this.#set(now + inMs)
     else this.clear()
   }
 
@@ -65,7 +65,7 @@ export class ObjectAlarm {
   }
 
   #hasDue(): boolean {
-    const now = performance.now()
+    const now = Date.now()
     for (const job of this.#jobs) if (isDue(job, now)) return true
     return false
   }
@@ -81,4 +81,4 @@ export class ObjectAlarm {
   }
 }
 
-const isDue = ({ state, dueAt }: SqliteJob, now: number): boolean => state !== 'retrying' || dueAt <= now + soonMs
+const isDue = ({ state, since }: SqliteJob, now: number): boolean => state !== 'retrying' || since <= now + soonMs

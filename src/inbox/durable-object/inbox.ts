@@ -22,7 +22,7 @@ import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
 import { ObjectCommits } from './commits.ts'
-import { ObjectLedger } from './settle.ts'
+import { ObjectSettling } from './settle.ts'
 import { type OpenStorage, openStorage } from './storage.ts'
 import { ObjectTransactions } from './transactions.ts'
 
@@ -48,8 +48,8 @@ export class ObjectInbox implements Inbox {
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: ObjectTransactions
   readonly #alarm: ObjectAlarm
-  readonly #ledger: ObjectLedger
-  readonly #handling: Engine<SqliteJob>
+  readonly #settling: ObjectSettling
+  readonly #engine: Engine<SqliteJob>
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
@@ -63,14 +63,14 @@ export class ObjectInbox implements Inbox {
     this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
     this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
     const file = { events, deadLetters, owner: crashes }
-    this.#ledger = new ObjectLedger(this.#commits, file, host, () => this.#ended())
+    this.#settling = new ObjectSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
-    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
     const loader = new Loader({
       file,
       jobs: this.#jobs,
-      handling: this.#handling,
+      handling: this.#engine,
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted,
@@ -93,9 +93,9 @@ export class ObjectInbox implements Inbox {
     events.bringForward()
     loader.all()
     this.#alarm.update()
-    this.#ledger.investigate(concurrency)
-    for (const job of this.#jobs) this.#ledger.consider(job)
-    this.#ledger.allConsidered()
+    this.#settling.investigate(concurrency)
+    for (const job of this.#jobs) this.#settling.consider(job)
+    this.#settling.allConsidered()
   }
 
   /** Synchronous: no other delivery comes in between. */
@@ -109,7 +109,7 @@ export class ObjectInbox implements Inbox {
     this.#alarm.guard()
     const job = new SqliteJob(accepted, row, this.#transactions)
     this.#jobs.add(job)
-    this.#handling.add(job)
+    this.#engine.add(job)
     this.#cleanUp.turn()
     return 'accepted'
   }
@@ -121,7 +121,7 @@ export class ObjectInbox implements Inbox {
   }
 
   #isFull(): boolean {
-    return this.#jobs.size - this.#handling.running >= this.#limits.maxWaiting
+    return this.#jobs.size - this.#engine.running >= this.#limits.maxWaiting
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -145,8 +145,8 @@ export class ObjectInbox implements Inbox {
   }
 
   #retryNow(job: SqliteJob): boolean {
-    if (!this.#handling.retryNow(job)) return false
-    this.#ledger.bringForward(job)
+    if (!this.#engine.retryNow(job)) return false
+    this.#settling.bringForward(job)
     this.#alarm.update()
     return true
   }
@@ -163,8 +163,8 @@ export class ObjectInbox implements Inbox {
   /** Finishes what runs. The rest is safe in the storage; the alarm stays set for it. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     const unfinished: UnfinishedEvent[] = []
-    this.#ledger.stop()
-    this.#handling.stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
+    this.#settling.stop()
+    this.#engine.stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.release(['running']))
     unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { ObjectSql } from '../../storage/durable-objects.ts'
+import type { JobAttempt } from '../engine/attempt.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
@@ -37,7 +38,7 @@ export class ObjectTransactions implements Transactions {
   }
 
   async run<Result>(
-    job: SqliteJob,
+    { job }: JobAttempt<SqliteJob>,
     scope: TransactionScope,
     run: (sql: never) => MaybePromise<Result>,
   ): Promise<Result> {

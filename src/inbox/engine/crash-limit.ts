@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
-import type { DeadResult } from './engine.ts'
-import type { Job } from './jobs.ts'
+import type { Job } from './job.ts'
+import type { DeadResult } from './settling.ts'
 
 /** The number of processes that may end while they handle an event: it must not crash them forever. */
 export const maxCrashes = 10

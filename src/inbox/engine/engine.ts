@@ -1,36 +1,16 @@
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { requestLifeMs, requestsEndWork } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
-import type { Job, Jobs } from './jobs.ts'
+import type { JobAttempt } from './attempt.ts'
+import type { Job, JobEnd } from './job.ts'
+import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
-
-/** The result of an attempt after which the event is a dead letter. */
-export type DeadResult = AttemptResult & { status: 'dead' }
-
-/** The result of an attempt after which the event waits for the next one. */
-export type RetryResult = AttemptResult & { status: 'retry' }
-
-/** Records the outcome of events. Each `recorded` is called once the record is safe. */
-export interface Ledger<EachJob extends Job = Job> {
-  /** Records that an attempt starts. The attempt waits for the promise, and is not made after a dead result. */
-  start?(job: EachJob): Promise<DeadResult | undefined> | undefined
-  complete(job: EachJob, recorded: () => void): void
-  deadLetter(job: EachJob, dead: DeadResult, recorded: () => void): void
-  /** Records that the one attempt of a job of `handleNow` failed. */
-  release?(job: EachJob, completed: readonly string[], recorded: () => void): void
-  /** Records a failed attempt and lets go of the event: the next attempt is made by whoever takes it up when it is due. */
-  retry?(job: EachJob, retry: RetryResult, recorded: () => void): void
-  /** Records that the next attempt is due at `dueAt`, in ms since the epoch. `job` already counts that attempt. */
-  postpone?(job: EachJob, dueAt: number): void
-  /** Records that the handlers `completed` have succeeded, while others are still to run. */
-  progress?(job: EachJob, completed: readonly string[]): MaybePromise<void>
-}
+import { requestLifetimes } from './request-lifetimes.ts'
+import type { DeadResult, RetryResult, Settling } from './settling.ts'
 
 export interface EngineOptions<EachJob extends Job> {
   readonly handle: Handle
   readonly jobs: Jobs<EachJob>
-  readonly ledger: Ledger<EachJob>
+  readonly settling: Settling<EachJob>
   readonly concurrency: number
 }
 
@@ -40,24 +20,25 @@ const retrySlackMs = 1_000
 /** The number of requests that may end while they handle an event, on Workers. */
 const maxRequests = 10
 
-const lost = ({ completed }: Job): DeadResult => {
-  const message = `${maxRequests} requests ended before the event was handled`
-  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
-}
-
-/** Handles accepted events: each waits in its lane, runs, and is completed, retried or dead-lettered. */
+/**
+ * Runs accepted events. A job waits in its lane until a slot is free, and is running while an attempt is made. The result
+ * of the attempt settles the job: it is completed, becomes a dead letter, or is retried, here after a pause or in whichever
+ * process claims it.
+ */
 export class Engine<EachJob extends Job> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
-  readonly #ledger: Ledger<EachJob>
+  readonly #settling: Settling<EachJob>
   readonly #lanes: Lanes<EachJob>
+  /** `undefined` where requests do not end work. */
+  readonly requests = requestLifetimes()
   #releaseRetries: (() => void) | undefined
 
-  constructor({ handle, jobs, ledger, concurrency }: EngineOptions<EachJob>) {
+  constructor({ handle, jobs, settling, concurrency }: EngineOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
-    this.#ledger = ledger
-    this.#lanes = new Lanes(concurrency, (job, turn) => this.#run(job, turn))
+    this.#settling = settling
+    this.#lanes = new Lanes(concurrency, (job) => this.#start(job), this.requests)
   }
 
   get running(): number {
@@ -65,7 +46,7 @@ export class Engine<EachJob extends Job> {
   }
 
   add(job: EachJob): void {
-    if (requestsEndWork) job.aliveUntil = performance.now() + requestLifeMs
+    this.requests?.begin(job)
     job.state = 'waiting'
     this.#lanes.add(job)
   }
@@ -74,7 +55,7 @@ export class Engine<EachJob extends Job> {
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#releaseRetries !== undefined) return this.#releaseRetries()
-    job.aliveUntil = performance.now() + delayMs + retrySlackMs
+    this.requests?.begin(job, delayMs + retrySlackMs)
     job.since = Date.now() + delayMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
@@ -90,91 +71,105 @@ export class Engine<EachJob extends Job> {
 
   /**
    * Starts no more attempts.
-   * @param releaseRetries gives up the jobs that wait for a retry. Called now, and for each job that would wait later
+   * @param releaseRetries releases the jobs that wait for a retry. Called now, and for each job that would wait later
    */
-  stop(releaseRetries: () => void): void {
+  stop(releaseRetries = () => {}): void {
     this.#releaseRetries = releaseRetries
     releaseRetries()
     this.#lanes.clear()
   }
 
+  #start(job: EachJob): void {
+    if (job.hasEnded) return this.#lanes.ended(job)
+    // Its own request is over, and it runs in this one.
+    if (this.requests?.isOver(job)) this.requests.begin(job)
+    job.state = 'running'
+    const attempt = job.begin()
+    const began = this.#settling.begin?.(attempt)
+    if (began === undefined) return this.#run(attempt)
+    void began.then((dead) => {
+      if (dead === undefined || job.attempt !== attempt) return this.#run(attempt)
+      this.#settle(attempt, dead)
+      this.#lanes.ended(job)
+    })
+  }
+
+  #run(attempt: JobAttempt<EachJob>): void {
+    const { job } = attempt
+    // A job that was abandoned has another attempt, and another place in its lane.
+    if (job.attempt !== attempt) return
+    // The inbox may have ended it in the meantime.
+    if (job.hasEnded) return this.#lanes.ended(job)
+    if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
+    void this.#handle(job.accepted, attempt).then((result) => {
+      if (job.attempt !== attempt) return
+      // Its lease has ended. It keeps its place in the lane, and goes on unless another process has it.
+      if (attempt.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
+        job.completed = result.completed
+        return this.#start(job)
+      }
+      this.#settle(attempt, result)
+      this.#lanes.ended(job)
+    })
+  }
+
+  #recordProgress(attempt: JobAttempt<EachJob>): void {
+    const completed = [...attempt.completed]
+    attempt.succeeded = (handler) => {
+      completed.push(handler)
+      return this.#settling.progress?.(attempt.job, completed)
+    }
+  }
+
+  #settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
+    const { job } = attempt
+    // Its lease was lost, or the inbox released it.
+    if (job.hasEnded) return
+    if (result.status === 'retry' && !job.once && this.#settling.retries === 'here') return this.#retry(attempt, result)
+    job.state = 'recording'
+    const end = (end: JobEnd) => () => this.#jobs.end(job, end)
+    if (result.status === 'done') this.#settling.complete(attempt, end('handled'))
+    else if (job.once) this.#settling.release?.(job, result.completed, end('failed'))
+    else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
+    else this.#settling.retry(attempt, result, end(isRelease(attempt, result) ? 'released' : 'retried'))
+  }
+
+  #retry(attempt: JobAttempt<EachJob>, retry: RetryResult): void {
+    const { job } = attempt
+    job.nextAttempt(retry.completed, retry.failures, retry.counts)
+    this.addLater(job, retry.delayMs)
+    this.#settling.retry(attempt, retry, () => {})
+  }
+
   /** Takes over the jobs of requests that have ended. Each delivery does it, since Workers run nothing in between. */
   takeOver(): void {
-    if (!requestsEndWork) return
-    const now = performance.now()
-    for (const job of this.#jobs) {
-      if (job.aliveUntil > now) continue
-      if (job.state === 'claiming') this.#jobs.end(job, 'failed')
-      if (job.state === 'retrying') {
-        clearTimeout(job.retryTimer)
-        this.add(job)
-      }
-      if (job.state !== 'running') continue
-      this.#lanes.abandon(job)
-      this.#finished(
-        job,
-        job.number < maxRequests ? { status: 'retry', delayMs: 0, completed: job.completed, failures: [] } : lost(job),
-      )
-    }
+    if (this.requests === undefined) return
+    for (const job of this.#jobs) if (this.requests.isOver(job)) this.#abandon(job)
     // The turn in which the waiting ones were to start may have ended with its request.
     this.#lanes.schedule()
   }
 
-  #run(job: EachJob, turn: number): void {
-    if (job.hasEnded) return this.#lanes.ended(job, turn)
-    // Its own request is over, and it runs in this one.
-    if (requestsEndWork && job.aliveUntil <= performance.now()) job.aliveUntil = performance.now() + requestLifeMs
-    job.state = 'running'
-    const started = this.#ledger.start?.(job)
-    if (started === undefined) return this.#attempt(job, turn)
-    void started.then((dead) => {
-      if (dead === undefined) return this.#attempt(job, turn)
-      this.#finished(job, dead)
-      this.#lanes.ended(job, turn)
-    })
-  }
-
-  #attempt(job: EachJob, turn: number): void {
-    // The inbox may have given up on it in the meantime.
-    if (job.hasEnded) return this.#lanes.ended(job, turn)
-    if (this.#ledger.progress !== undefined) this.#recordProgress(job)
-    const { number } = job
-    void this.#handle(job.accepted, job).then((result) => {
-      // Its lease has ended. It keeps its place in the lane, and goes on unless another process has it.
-      if (job.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
-        job.again(result.completed)
-        return this.#run(job, turn)
-      }
-      // An attempt that was abandoned can still end, when the next attempt has the event.
-      if (job.number === number) this.#finished(job, result)
-      this.#lanes.ended(job, turn)
-    })
-  }
-
-  #recordProgress(job: EachJob): void {
-    const completed = [...job.completed]
-    job.succeeded = (handler) => {
-      completed.push(handler)
-      return this.#ledger.progress?.(job, completed)
+  #abandon(job: EachJob): void {
+    if (job.state === 'claiming') this.#jobs.end(job, 'lost')
+    if (job.state === 'retrying') {
+      clearTimeout(job.retryTimer)
+      this.add(job)
     }
+    const { attempt, completed, number } = job
+    if (job.state !== 'running' || attempt === undefined) return
+    // Whatever becomes of it, this is its end.
+    job.attempt = undefined
+    this.#lanes.ended(job)
+    const again = { status: 'retry', delayMs: 0, completed, failures: [] } as const
+    this.#settle(attempt as JobAttempt<EachJob>, number < maxRequests ? again : endedTooOften(job))
   }
+}
 
-  #finished(job: EachJob, result: AttemptResult): void {
-    // Its lease was lost, or the inbox gave up on it.
-    if (job.hasEnded) return
-    const { status } = result
-    if (status === 'retry' && !job.once && this.#ledger.retry === undefined) return this.#retryLater(job, result)
-    job.state = 'recording'
-    const recorded = () => this.#jobs.end(job, status === 'done' ? 'handled' : 'failed')
-    if (status === 'done') this.#ledger.complete(job, recorded)
-    else if (job.once) this.#ledger.release?.(job, result.completed, recorded)
-    else if (status === 'dead') this.#ledger.deadLetter(job, result, recorded)
-    else this.#ledger.retry?.(job, result, recorded)
-  }
+/** Returns `true` if no handler failed, and those that are missing are with another process. */
+export const isRelease = ({ isPartial }: JobAttempt, { failures }: RetryResult): boolean =>
+  isPartial && failures.length === 0
 
-  #retryLater(job: EachJob, { delayMs, completed, failures, counts }: RetryResult): void {
-    job.nextAttempt(completed, failures, counts)
-    this.addLater(job, delayMs)
-    this.#ledger.postpone?.(job, Date.now() + delayMs)
-  }
+function endedTooOften({ completed }: Job): DeadResult {
+  const message = `${maxRequests} requests ended before the event was handled`
+  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }

@@ -1,11 +1,9 @@
 import type { AcceptedEvent, HandlerName, InboxHost } from '../inbox.ts'
 
-/** An event with this process, and the handlers that it owes. */
-export interface OwingJob {
+/** An attempt at an event that owes handlers. */
+export interface OwingAttempt {
   readonly accepted: AcceptedEvent
   readonly completed: readonly string[]
-  /** The names of the handlers that it owes. `undefined`: an earlier version accepted it. */
-  readonly owed: readonly string[] | undefined
   /** `true` if another process has some that this one lacks. */
   isPartial: boolean
   /** Those that no process has. */
@@ -60,23 +58,26 @@ export class OwedHandlers {
     return now - this.#renewedAt > this.#leaseMs / 2
   }
 
-  /** Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler. */
-  check(job: OwingJob): Promise<void> | undefined {
-    const { event } = job.accepted
+  /**
+   * Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler.
+   * @param owed the names of the handlers that the event owes. `undefined`: an earlier version accepted it
+   */
+  check(attempt: OwingAttempt, owed: readonly string[] | undefined): Promise<void> | undefined {
+    const { event } = attempt.accepted
     const own = this.#host.handlersOf(event)
-    const lacking = job.owed?.filter((name) => !own.includes(name) && !job.completed.includes(name))
-    return lacking?.length ? this.#look(job, event.type, lacking) : undefined
+    const lacking = owed?.filter((name) => !own.includes(name) && !attempt.completed.includes(name))
+    return lacking?.length ? this.#look(attempt, event.type, lacking) : undefined
   }
 
-  async #look(job: OwingJob, type: string, lacking: readonly string[]): Promise<void> {
+  async #look(attempt: OwingAttempt, type: string, lacking: readonly string[]): Promise<void> {
     // If the others cannot be asked, they may have them.
     const live = await this.#live().catch(() => undefined)
     const now = performance.now()
     const isUnsure = live === undefined || now < this.#knowsOthersAt || this.#isLate(now)
     const isLive = (name: string) =>
       live?.some((handler) => handler.name === name && (handler.types?.includes(type) ?? true))
-    job.missing = isUnsure ? [] : lacking.filter((name) => !isLive(name))
-    job.isPartial = job.missing.length < lacking.length
+    attempt.missing = isUnsure ? [] : lacking.filter((name) => !isLive(name))
+    attempt.isPartial = attempt.missing.length < lacking.length
   }
 
   /** Reads the live handlers, for all who ask in this turn. A read that began earlier may not know who accepted an event. */
@@ -89,7 +90,7 @@ export class OwedHandlers {
   }
 
   /** Warns of the handlers that an event ended without: of the first event, the tenth, the hundredth and so on. */
-  ended({ missing, accepted }: OwingJob): void {
+  ended({ missing, accepted }: OwingAttempt): void {
     for (const handler of missing) {
       const events = (this.#skipped.get(handler) ?? 0) + 1
       this.#skipped.set(handler, events)

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.ts'
-import type { Job, Jobs } from '../engine/jobs.ts'
+import type { Job } from '../engine/job.ts'
+import type { Jobs } from '../engine/jobs.ts'
 import { deadRecord } from '../operations/dead-record.ts'
 import { historyLimit, pageOf } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
@@ -10,12 +11,12 @@ export class MemoryEvents implements InboxEvents {
   readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
   readonly #jobs: Jobs
   readonly #deadLetters: MemoryDeadLetters
-  readonly #handling: Engine<Job>
+  readonly #engine: Engine<Job>
 
   constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, handling: Engine<Job>) {
     this.#jobs = jobs
     this.#deadLetters = deadLetters
-    this.#handling = handling
+    this.#engine = handling
   }
 
   list(query?: EventQuery): EventPage {
@@ -30,7 +31,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   retryNow(key: string): boolean {
-    return this.#handling.retryNow(this.#jobs.get(key))
+    return this.#engine.retryNow(this.#jobs.get(key))
   }
 
   /** Returns the newest events of a media, oldest first. */

@@ -1,24 +1,26 @@
 import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
 import { requestsEndWork } from '../../internal/requests.ts'
-import type { DeadResult, Ledger } from '../engine/engine.ts'
-import type { EarlierAttempts, Job } from '../engine/jobs.ts'
+import type { JobAttempt } from '../engine/attempt.ts'
+import type { EarlierAttempts, Job } from '../engine/job.ts'
+import type { DeadResult, Settling } from '../engine/settling.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** The number of failed events of `handleNow` that are remembered. */
 const maxFailed = 10_000
 
 /** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
-export class MemoryLedger implements Ledger {
+export class MemorySettling implements Settling {
+  readonly retries = 'here'
   /** Absent where claims have no leases. */
-  readonly start: ((job: Job) => Promise<undefined> | undefined) | undefined
+  readonly begin: ((attempt: JobAttempt) => Promise<undefined> | undefined) | undefined
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
 
   constructor(claims: Claims, deadLetters: MemoryDeadLetters) {
     this.#claims = claims
-    this.start = claims.renewed && (({ key }) => claims.renewed?.(key))
+    this.begin = claims.renewed && (({ job }) => claims.renewed?.(job.key))
     this.#deadLetters = deadLetters
   }
 
@@ -27,9 +29,9 @@ export class MemoryLedger implements Ledger {
     return this.#failed?.get(key)
   }
 
-  complete(job: Job, recorded: () => void): void {
-    this.#failed?.delete(job.key)
-    this.#claims.complete(job.key, recorded)
+  complete({ job: { key } }: JobAttempt, recorded: () => void): void {
+    this.#failed?.delete(key)
+    this.#claims.complete(key, recorded)
   }
 
   deadLetter(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
@@ -38,6 +40,9 @@ export class MemoryLedger implements Ledger {
     this.#deadLetters.add({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })
     this.#claims.complete(key, recorded)
   }
+
+  /** The job itself is the record. */
+  retry(): void {}
 
   release({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })

@@ -1,6 +1,5 @@
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import { type EarlierAttempts, Job } from '../engine/jobs.ts'
-import type { OwingJob } from '../engine/owed-handlers.ts'
+import { type EarlierAttempts, Job } from '../engine/job.ts'
 import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
@@ -23,17 +22,16 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
 }
 
 /** An event that this process has claimed. */
-export class PostgresJob extends Job implements OwingJob {
+export class PostgresJob extends Job {
   /** The row that holds it. */
   readonly id: string
   /** The owner that claimed it. */
   readonly owner: string
   /** The number of processes that ended while they may have been handling it. */
   readonly crashes: number
+  /** The names of the handlers that it owes. `undefined`: an earlier version accepted it. */
   readonly owed: readonly string[] | undefined
-  isPartial = false
-  missing: readonly string[] = []
-  readonly transaction: Attempt['transaction']
+  readonly #transact: (job: PostgresJob) => Attempt['transaction']
 
   constructor(claimed: string, owner: string, transact: (job: PostgresJob) => Attempt['transaction']) {
     const { id, event, receivedAt, crashes, trace, failedAttempts, owed, ...earlier } = JSON.parse(
@@ -47,6 +45,10 @@ export class PostgresJob extends Job implements OwingJob {
     this.owner = owner
     this.crashes = crashes
     this.owed = owed ?? undefined
-    this.transaction = transact(this)
+    this.#transact = transact
+  }
+
+  override transactionOf(): Attempt['transaction'] {
+    return this.#transact(this)
   }
 }

@@ -1,6 +1,8 @@
+import type { JobAttempt } from '../engine/attempt.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
-import type { DeadResult, Ledger, RetryResult } from '../engine/engine.ts'
+import { isRelease } from '../engine/engine.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
+import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
 import { type Database, isAway } from './database.ts'
 import { handledRecord } from './event-row.ts'
@@ -30,7 +32,8 @@ const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'release', 'dea
  * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
  * Only the owner of an event can write about it. While Postgres is away the records wait.
  */
-export class PostgresLedger implements Ledger<PostgresJob> {
+export class PostgresSettling implements Settling<PostgresJob> {
+  readonly retries = 'anywhere'
   readonly #database: Database
   readonly #host: Pick<InboxHost, 'logger' | 'handlersOf'>
   readonly #owed: OwedHandlers
@@ -46,32 +49,29 @@ export class PostgresLedger implements Ledger<PostgresJob> {
     this.#statements = statements(database.schema, channel)
   }
 
-  start(job: PostgresJob): Promise<DeadResult | undefined> | undefined {
+  begin(attempt: JobAttempt<PostgresJob>): Promise<DeadResult | undefined> | undefined {
+    const { job } = attempt
     if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
-    return this.#owed.check(job)?.then(() => undefined)
+    return this.#owed.check(attempt, job.owed)?.then(() => undefined)
   }
 
-  complete(job: PostgresJob, recorded: () => void): void {
-    this.#owed.ended(job)
+  complete(attempt: JobAttempt<PostgresJob>, recorded: () => void): void {
+    const { job } = attempt
+    this.#owed.ended(attempt)
     const record = JSON.stringify(handledRecord(job, this.#host.handlersOf(job.accepted.event)))
     this.#add({ kind: 'complete', job, values: [record], written: recorded })
   }
 
-  retry(job: PostgresJob, { delayMs, completed, failures, counts }: RetryResult, recorded: () => void): void {
-    if (job.isPartial && failures.length === 0)
-      return this.#add({
-        kind: 'release',
-        job,
-        values: [releaseForMs(job.accepted), storable(completed)],
-        written: recorded,
-      })
+  retry(attempt: JobAttempt<PostgresJob>, retry: RetryResult, recorded: () => void): void {
+    const { job } = attempt
+    const { delayMs, completed, failures, counts } = retry
+    if (isRelease(attempt, retry)) {
+      const values = [releaseForMs(job.accepted), storable(completed)]
+      return this.#add({ kind: 'release', job, values, written: recorded })
+    }
     const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
-    this.#add({
-      kind: 'retry',
-      job,
-      values: [delayMs, storable(completed), failed, Number(counts !== false)],
-      written: recorded,
-    })
+    const values = [delayMs, storable(completed), failed, Number(counts !== false)]
+    this.#add({ kind: 'retry', job, values, written: recorded })
   }
 
   deadLetter(job: PostgresJob, { completed, failures }: DeadResult, recorded: () => void): void {

@@ -4,6 +4,7 @@ import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import { Engine } from '../engine/engine.ts'
+import type { JobEnd } from '../engine/job.ts'
 import { Jobs } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { logReleased, releaseUnrecorded } from '../engine/release.ts'
@@ -14,7 +15,7 @@ import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
 import { Owner } from './lease.ts'
 import { Regularly } from './regularly.ts'
-import { PostgresLedger } from './settle.ts'
+import { PostgresSettling } from './settle.ts'
 import { transactions } from './transactions.ts'
 
 export interface PostgresWorkerOptions {
@@ -62,8 +63,8 @@ export class PostgresWorker {
   readonly #owner: Owner
   readonly #claims: Claims
   readonly #owed: OwedHandlers
-  readonly #ledger: PostgresLedger
-  readonly #handling: Engine<PostgresJob>
+  readonly #settling: PostgresSettling
+  readonly #engine: Engine<PostgresJob>
   readonly #lease: Regularly
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
@@ -94,8 +95,8 @@ export class PostgresWorker {
     this.#owner = new Owner(database, leaseMs, 2 * concurrency, host.handlers)
     this.#claims = new Claims(database, this.#owner)
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
-    this.#ledger = new PostgresLedger(database, host, this.#owed, channel)
-    this.#handling = new Engine({ handle: host.handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#settling = new PostgresSettling(database, host, this.#owed, channel)
+    this.#engine = new Engine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }
@@ -167,7 +168,7 @@ export class PostgresWorker {
   /** Says whether there is room for more events. Where a slot is free, those that wait are of the media that run. */
   #hasRoom(): boolean {
     const { waiting } = this.#jobs.counts()
-    const hasFreeSlot = this.#handling.running < this.#options.concurrency
+    const hasFreeSlot = this.#engine.running < this.#options.concurrency
     return waiting < (hasFreeSlot ? maxWaiting : batch / 2)
   }
 
@@ -203,20 +204,20 @@ export class PostgresWorker {
   #take(job: PostgresJob): void {
     // The previous attempt was recorded, and its record is not confirmed yet.
     const previous = this.#jobs.get(job.key)
-    if (previous !== undefined) this.#jobs.end(previous, 'failed')
+    if (previous !== undefined) this.#jobs.end(previous, 'retried')
     this.#jobs.add(job)
     if (this.#state === 'stopped') return
-    this.#handling.add(job)
-    void job.ended().then((result) => {
-      if (job.isPartial) this.#releasedAt = performance.now()
-      if (this.#mayClaimAfter(job, result === 'failed')) this.wake()
+    this.#engine.add(job)
+    void job.ended().then((end) => {
+      if (end === 'released') this.#releasedAt = performance.now()
+      if (this.#mayClaimAfter(job, end)) this.wake()
     })
   }
 
   /** Says whether the end of an event may be the reason that another one can be claimed. */
-  #mayClaimAfter(job: PostgresJob, hasFailed: boolean): boolean {
-    // A failed event waits for its retry, and the next suspect for the end of this one.
-    if (this.#mayHaveMore || hasFailed || isSuspect(job)) return true
+  #mayClaimAfter(job: PostgresJob, end: JobEnd): boolean {
+    // An event that has failed waits to be claimed again, and the next suspect for the end of this one.
+    if (this.#mayHaveMore || end !== 'handled' || isSuspect(job)) return true
     return this.#crowded.includes(job.lane) && (this.#counts().get(job.lane) ?? 0) < maxOfMedia
   }
 
@@ -258,7 +259,7 @@ export class PostgresWorker {
     this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
     for (const job of jobs) {
       job.stop(error)
-      this.#jobs.end(job, 'failed')
+      this.#jobs.end(job, 'lost')
     }
     await this.#owner.register()
     this.wake()
@@ -268,7 +269,7 @@ export class PostgresWorker {
   async finish(left: Countdown): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
-    this.#handling.stop(() => {})
+    this.#engine.stop(() => {})
     await within(left(), Promise.resolve(this.#claiming), () => {})
     // Its answer may come later, or never.
     this.#isUnsure ||= this.#claiming !== undefined
@@ -289,7 +290,7 @@ export class PostgresWorker {
   async #release(): Promise<void> {
     await this.#lease.stop()
     await this.#takingOver
-    await this.#ledger.settle()
+    await this.#settling.settle()
     await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : this.#held)
   }
 

@@ -1,5 +1,5 @@
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import type { EarlierAttempts } from '../engine/jobs.ts'
+import type { EarlierAttempts } from '../engine/job.ts'
 import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { EarlierAttempts } from '../engine/jobs.ts'
+import type { EarlierAttempts } from '../engine/job.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { FailedAttempt, InboxStats } from '../reading.ts'
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
@@ -84,7 +84,7 @@ export class SqliteEvents {
          min(CASE WHEN due_at <= ? THEN max(received_at, due_at) END) AS oldest FROM inbox_event`,
     )
     this.#ids = database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?')
-    this.#get = database.prepare('SELECT * FROM inbox_event WHERE id = ?')
+    this.#get = database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?')
   }
 
   /** Prepares an event, before the transaction that stores it. */

@@ -1,25 +1,24 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { type EarlierAttempts, Job } from '../engine/jobs.ts'
+import type { JobAttempt } from '../engine/attempt.ts'
+import { type EarlierAttempts, Job } from '../engine/job.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
 
 /** Runs the transactions of handlers. */
 export interface Transactions {
   /** Commits what `run` writes together with the record that the handler has completed. */
   run<Result>(
-    job: SqliteJob,
+    attempt: JobAttempt<SqliteJob>,
     scope: TransactionScope,
     run: (database: never) => MaybePromise<Result>,
   ): Promise<Result>
 }
 
-/** An event of the file. */
-export class SqliteJob extends Job implements Attempt {
+/** An event of the tables. */
+export class SqliteJob extends Job {
   /** The row that holds it. */
   readonly row: number
   /** The number of processes that ended while its attempt was the only one. */
   crashes: number
-  /** The time of its next attempt, in ms of `performance.now`, where it waits for one. */
-  dueAt = 0
   /** The newest retry to be recorded. Its attempt may have the number of the one before, if that did not count. */
   postponed: object | undefined
   readonly #transactions: Transactions
@@ -28,17 +27,16 @@ export class SqliteJob extends Job implements Attempt {
     accepted: AcceptedEvent,
     row: number,
     transactions: Transactions,
-    earlier?: EarlierAttempts & { readonly crashes: number; readonly dueInMs?: number },
+    earlier?: EarlierAttempts & { readonly crashes: number },
   ) {
     super(accepted, earlier)
     this.row = row
     this.crashes = earlier?.crashes ?? 0
-    if (earlier?.dueInMs !== undefined) this.dueAt = performance.now() + earlier.dueInMs
     this.#transactions = transactions
   }
 
-  transaction<Result>(scope: TransactionScope, run: (database: never) => MaybePromise<Result>): Promise<Result> {
-    return this.#transactions.run(this, scope, run)
+  override transactionOf(attempt: JobAttempt<SqliteJob>): Attempt['transaction'] {
+    return (scope, run) => this.#transactions.run(attempt, scope, run)
   }
 
   override nextAttempt(...result: Parameters<Job['nextAttempt']>): void {

@@ -1,5 +1,5 @@
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import type { Job } from '../engine/jobs.ts'
+import type { Job } from '../engine/job.ts'
 import { deadRecord } from '../operations/dead-record.ts'
 import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
 import { toDeadLetter } from './dead-letter-row.ts'

@@ -1,7 +1,8 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
+import type { JobAttempt } from '../engine/attempt.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
-import type { DeadResult, Ledger } from '../engine/engine.ts'
+import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { SqliteJob } from './job.ts'
 import { writeHandled } from './records.ts'
@@ -12,7 +13,7 @@ import { Suspects } from './suspects.ts'
 const pauseMs = 1_000
 
 /** The tables, and the records of crashes. */
-type LedgerFile = SqliteTables & {
+type SettlingFile = SqliteTables & {
   readonly owner: CrashRecords
 }
 
@@ -26,14 +27,15 @@ interface Entry {
 }
 
 /** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
-export class SqliteLedger implements Ledger<SqliteJob> {
+export class SqliteSettling implements Settling<SqliteJob> {
+  readonly retries = 'here'
   readonly #commits: Commits
-  readonly #file: LedgerFile
+  readonly #file: SettlingFile
   readonly #logger: Logger
   readonly #handlersOf: InboxHost['handlersOf']
   #suspects: Suspects | undefined
 
-  constructor(commits: Commits, file: LedgerFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
+  constructor(commits: Commits, file: SettlingFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
     this.#commits = commits
     this.#file = file
     this.#logger = logger
@@ -84,7 +86,7 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
   }
 
-  start(job: SqliteJob): Promise<DeadResult | undefined> | undefined {
+  begin({ job }: JobAttempt<SqliteJob>): Promise<DeadResult | undefined> | undefined {
     // When another process has taken over the file, this one ends its jobs here.
     if (!this.#commits.isOwner()) return undefined
     if (this.#suspects === undefined) return undefined
@@ -92,7 +94,7 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     return this.#suspects.enter(job).then(() => undefined)
   }
 
-  complete(job: SqliteJob, recorded: () => void): void {
+  complete({ job }: JobAttempt<SqliteJob>, recorded: () => void): void {
     const record = writeHandled(job, this.#handlersOf(job.accepted.event))
     this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
   }
@@ -118,9 +120,9 @@ export class SqliteLedger implements Ledger<SqliteJob> {
     this.#suspects?.leave(job)
   }
 
-  postpone(job: SqliteJob, dueAt: number): void {
+  retry({ job }: JobAttempt<SqliteJob>, { delayMs }: RetryResult): void {
     const { number, completed, failedAttempts } = job
-    const due = { at: dueAt, inMs: dueAt - Date.now() }
+    const due = { at: Date.now() + delayMs, inMs: delayMs }
     const earlier = { attempts: number - 1, completed, failedAttempts }
     job.postponed = due
     // The record of a later attempt takes its place.

@@ -20,7 +20,7 @@ import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
-import { SqliteLedger } from '../sqlite-tables/settle.ts'
+import { SqliteSettling } from '../sqlite-tables/settle.ts'
 import { SqliteActivity } from './activity.ts'
 import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
@@ -51,8 +51,8 @@ export class SqliteInbox implements Inbox {
   // Waiting events are in memory too; the file is read after it is opened, and when another process has changed it.
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: SqliteTransactions
-  readonly #ledger: SqliteLedger
-  readonly #handling: Engine<SqliteJob>
+  readonly #settling: SqliteSettling
+  readonly #engine: Engine<SqliteJob>
   readonly #loader: StartLoader
   readonly #asked: AskedRetriesOptions
   readonly #activity: SqliteActivity
@@ -74,21 +74,21 @@ export class SqliteInbox implements Inbox {
       onLost: (error) => this.#lose(error),
     })
     this.#transactions = new SqliteTransactions(this.#commits, file)
-    this.#ledger = new SqliteLedger(this.#commits, file, host)
+    this.#settling = new SqliteSettling(this.#commits, file, host)
     const { concurrency, maxDeadLetters } = limits
-    this.#handling = new Engine({ handle, jobs: this.#jobs, ledger: this.#ledger, concurrency })
+    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     const retries = new SqliteRetries(database, events)
     const loader = {
       file,
       jobs: this.#jobs,
-      handling: this.#handling,
+      handling: this.#engine,
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       lookAgain: () => this.#upkeep.suspect(),
       // If this fails, the next process does it.
       bringForward: (row: number) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
-      ledger: this.#ledger,
+      settling: this.#settling,
       rowOf: (key: string) => retries.rowOf(key),
     }
     this.#loader = new StartLoader(loader)
@@ -130,7 +130,7 @@ export class SqliteInbox implements Inbox {
   #takeOver(): void {
     // Their events are due, and are loaded in their turn.
     this.#asked.retries.forget(this.#asked.retries.asked())
-    this.#ledger.investigate(this.#limits.concurrency)
+    this.#settling.investigate(this.#limits.concurrency)
     this.#loader.begin()
     this.deadLetters.replayMarked()
   }
@@ -179,7 +179,7 @@ export class SqliteInbox implements Inbox {
 
   #isFull(): boolean {
     const unfinished = this.#loader.left + this.#jobs.size + this.#pending
-    return unfinished - this.#handling.running >= this.#limits.maxWaiting
+    return unfinished - this.#engine.running >= this.#limits.maxWaiting
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -204,8 +204,8 @@ export class SqliteInbox implements Inbox {
   }
 
   #retryNow(job: SqliteJob): boolean {
-    if (!this.#handling.retryNow(job)) return false
-    this.#ledger.bringForward(job)
+    if (!this.#engine.retryNow(job)) return false
+    this.#settling.bringForward(job)
     return true
   }
 
@@ -216,15 +216,15 @@ export class SqliteInbox implements Inbox {
     const leaseLost = new WebhookError('lease_lost', error.message)
     for (const job of [...this.#jobs]) {
       job.stop(leaseLost)
-      this.#jobs.end(job, 'failed')
+      this.#jobs.end(job, 'lost')
     }
   }
 
   #stop(releaseRetries: () => void): void {
     this.#upkeep.stop()
     this.#activity.stop()
-    this.#ledger.stop()
-    this.#handling.stop(releaseRetries)
+    this.#settling.stop()
+    this.#engine.stop(releaseRetries)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {

@@ -2,13 +2,13 @@ import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
 import type { SqliteJob } from '../sqlite-tables/job.ts'
 import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from '../sqlite-tables/load.ts'
-import type { SqliteLedger } from '../sqlite-tables/settle.ts'
+import type { SqliteSettling } from '../sqlite-tables/settle.ts'
 
 /** The pause after the file could not be read, in ms. */
 const pauseMs = 1_000
 
 export interface StartLoaderOptions extends LoaderOptions {
-  readonly ledger: Pick<SqliteLedger, 'consider' | 'allConsidered'>
+  readonly settling: Pick<SqliteSettling, 'consider' | 'allConsidered'>
   /** Returns the row of an event. */
   readonly rowOf: (key: string) => number | undefined
 }
@@ -112,13 +112,13 @@ export class StartLoader extends Loader<StartLoaderOptions> {
   }
 
   #consider(job: SqliteJob | undefined): void {
-    if (job !== undefined) this.options.ledger.consider(job)
+    if (job !== undefined) this.options.settling.consider(job)
   }
 
   #end(): void {
     this.#isOver = true
     this.#behind.length = 0
-    this.options.ledger.allConsidered()
+    this.options.settling.allConsidered()
   }
 
   protected override load(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {

@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { TransactionScope } from '../inbox.ts'
+import type { JobAttempt } from '../engine/attempt.ts'
+import type { Attempt, TransactionScope } from '../inbox.ts'
 import { inSavepoint, type Outcome } from '../sqlite-tables/database.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
 import { isConstraint, isStorageFailure } from '../sqlite-tables/sqlite-errors.ts'
@@ -43,11 +44,12 @@ export class SqliteTransactions implements Transactions {
   }
 
   async run<Result>(
-    job: SqliteJob,
+    attempt: JobAttempt<SqliteJob>,
     scope: TransactionScope,
     run: (database: never) => MaybePromise<Result>,
   ): Promise<Result> {
     const { database, events } = this.#file
+    const { job } = attempt
     let outcome: Outcome<Result> | undefined
     const write = () => {
       // A commit that succeeded can be tried again, if its answer was an error.
@@ -64,16 +66,17 @@ export class SqliteTransactions implements Transactions {
     try {
       await this.#commits.add(write, { isHandlers: true })
     } catch (error) {
-      if (outcome === undefined || !(await this.#isRecorded(job, scope.handler))) throw failure(error, job, scope)
+      if (outcome === undefined || !(await this.#isRecorded(attempt, scope.handler)))
+        throw failure(error, attempt, scope)
     }
     return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
 
   /** Says whether the record is in the file. Nobody knows that while the file cannot be read, so it waits until then. */
-  async #isRecorded(job: SqliteJob, handler: string): Promise<boolean> {
-    while (!job.aborted) {
+  async #isRecorded(attempt: JobAttempt<SqliteJob>, handler: string): Promise<boolean> {
+    while (!attempt.aborted) {
       try {
-        return this.#file.events.completed(job.row)?.includes(handler) === true
+        return this.#file.events.completed(attempt.job.row)?.includes(handler) === true
       } catch {
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
@@ -89,8 +92,8 @@ function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Re
   throw outcome.error
 }
 
-function failure(error: unknown, job: SqliteJob, scope: TransactionScope): unknown {
-  if (job.aborted) return job.signal.reason
+function failure(error: unknown, attempt: Attempt, scope: TransactionScope): unknown {
+  if (attempt.aborted) return attempt.signal.reason
   // A foreign key can be checked as late as in the commit.
   if (error instanceof WebhookError || isConstraint(error)) return error
   scope.storageFailed = isStorageFailure(error)

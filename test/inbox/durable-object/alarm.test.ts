@@ -7,7 +7,7 @@ import { storageInNode } from './storage-in-node.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-type Left = Pick<SqliteJob, 'state' | 'dueAt'>
+type Left = Pick<SqliteJob, 'state' | 'since'>
 
 /** An alarm over these events, and when it is set. */
 function alarmOver(left: Set<Left>, setAlarm?: () => Promise<void>) {
@@ -26,8 +26,8 @@ function alarmOver(left: Set<Left>, setAlarm?: () => Promise<void>) {
   return { alarm, inMs: () => at && at - Date.now() }
 }
 
-const retryIn = (ms: number): Left => ({ state: 'retrying', dueAt: performance.now() + ms })
-const running: Left = { state: 'running', dueAt: 0 }
+const retryIn = (ms: number): Left => ({ state: 'retrying', since: Date.now() + ms })
+const running: Left = { state: 'running', since: 0 }
 const always = () => false
 
 test('the alarm is set once for many events, and deleted once none is left', async () => {

@@ -15,7 +15,7 @@ class Job implements LaneJob {
 
 /** Makes lanes whose jobs end with a promise. */
 function lanesOf(concurrency: number, start: (job: Job) => Promise<void>) {
-  const lanes = new Lanes<Job>(concurrency, (job, run) => void start(job).then(() => lanes.ended(job, run)))
+  const lanes = new Lanes<Job>(concurrency, (job) => void start(job).then(() => lanes.ended(job)))
   return lanes
 }
 
@@ -23,9 +23,9 @@ function lanesOf(concurrency: number, start: (job: Job) => Promise<void>) {
 function controlledLanes(concurrency: number) {
   const started: string[] = []
   const ends = new Map<string, () => void>()
-  const lanes = new Lanes<Job>(concurrency, (job, run) => {
+  const lanes = new Lanes<Job>(concurrency, (job) => {
     started.push(job.name)
-    ends.set(job.name, () => lanes.ended(job, run))
+    ends.set(job.name, () => lanes.ended(job))
   })
   const end = async (name: string) => {
     ends.get(name)?.()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { OwedHandlers, type OwingJob, releaseForMs } from '../../../src/inbox/engine/owed-handlers.ts'
+import { OwedHandlers, type OwingAttempt, releaseForMs } from '../../../src/inbox/engine/owed-handlers.ts'
 import type { HandlerName } from '../../../src/inbox/inbox.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
@@ -14,9 +14,9 @@ function deciding(live: () => readonly HandlerName[], own: readonly string[] = [
   const { logger, lines } = recordingLogger()
   const owed = new OwedHandlers({ handlersOf: () => own, logger }, leaseMs, async () => [live()])
   const decide = async (names: readonly string[] | undefined, completed: readonly string[] = []) => {
-    const job: OwingJob = { accepted: eventOf('one'), completed, owed: names, isPartial: false, missing: [] }
-    await owed.check(job)
-    return job
+    const attempt: OwingAttempt = { accepted: eventOf('one'), completed, isPartial: false, missing: [] }
+    await owed.check(attempt, names)
+    return attempt
   }
   /** Renews the lease on time, until the process knows the others. */
   const settle = () => {
@@ -76,8 +76,8 @@ test('an event waits where the other processes cannot be asked', async () => {
 test('a handler that no process has is warned of ever more rarely, with the number of events', async () => {
   const { owed, decide, settle, lines } = deciding(() => [])
   settle()
-  const job = await decide(['b'])
-  for (let events = 0; events < 1_000; events++) owed.ended(job)
+  const attempt = await decide(['b'])
+  for (let events = 0; events < 1_000; events++) owed.ended(attempt)
   expect(lines.map(({ level, details }) => [level, details.handler, details.events])).toEqual(
     [1, 10, 100, 1_000].map((events) => ['warn', 'b', events]),
   )

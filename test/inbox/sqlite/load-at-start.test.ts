@@ -7,7 +7,7 @@ import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
-const read = 'SELECT * FROM inbox_event'
+const read = 'SELECT *, starts AS crashes FROM inbox_event'
 
 /** Makes a file in which so many events wait, those of ten media in turns. */
 async function fileOf(count: number): Promise<string> {

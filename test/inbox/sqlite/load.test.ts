@@ -11,7 +11,7 @@ const checkFile = () => void vi.advanceTimersByTime(250)
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
 const readsRows = 'SELECT id FROM inbox_event'
-const readsEvent = 'SELECT * FROM inbox_event'
+const readsEvent = 'SELECT *, starts AS crashes FROM inbox_event'
 const couldNotRead = 'the inbox could not read its file'
 
 const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)

@@ -1,11 +1,11 @@
-import { Job } from '../../../src/inbox/engine/jobs.ts'
+import { Job } from '../../../src/inbox/engine/job.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
 import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
 import { SqliteEvents } from '../../../src/inbox/sqlite-tables/events.ts'
-import { hashMedia } from '../../../src/inbox/sqlite-tables/schema.ts'
 import { writeHandled } from '../../../src/inbox/sqlite-tables/records.ts'
+import { hashMedia } from '../../../src/inbox/sqlite-tables/schema.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { started } from './sqlite-tests.ts'
 

@@ -1,0 +1,137 @@
+import type { Claim } from '../../idempotency/store.ts'
+import type { Timer } from '../../internal/timers.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
+import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
+import { JobAttempt } from './attempt.ts'
+import { withFailure } from './failed-attempts.ts'
+import type { LaneJob } from './lanes.ts'
+
+/** The attempts that were made at an event before it became this job. */
+export interface EarlierAttempts {
+  readonly attempts: number
+  /** Names of the handlers that succeeded, which do not run again. */
+  readonly completed: readonly string[]
+  /** The newest ones that failed. */
+  readonly failedAttempts?: readonly FailedAttempt[] | undefined
+  /** The time since which it waits, in ms since the epoch, if it was replayed or a retry is due. */
+  readonly since?: number
+}
+
+/**
+ * The end of a job.
+ *
+ * - `handled`, `dead-lettered`: that is recorded.
+ * - `retried`, `released`: that is recorded, and the event waits for whichever process claims it.
+ * - `failed`: its claim, or the one attempt of `handleNow`, failed.
+ * - `lost`: this process has the event no more.
+ * - `duplicate`, `in-progress`: so the idempotency store has answered.
+ * - `closing`: the inbox closed first.
+ */
+export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 'retried' | 'released' | 'lost'
+
+const none: EarlierAttempts = { attempts: 0, completed: [] }
+
+/** An accepted event in this process, from when it was accepted, loaded or claimed until it is settled. */
+export class Job implements LaneJob {
+  readonly key: string
+  readonly lane: string
+  next: LaneJob | undefined
+  readonly accepted: AcceptedEvent
+  readonly once: boolean
+  /** `recording`: its handlers are done, and the inbox has yet to record that. */
+  state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
+  /** The number of the current attempt, or of the next one. */
+  number: number
+  completed: readonly string[]
+  failedAttempts: readonly FailedAttempt[]
+  /** The current attempt. */
+  attempt: JobAttempt | undefined
+  /** The answer to the claim, while it is pending. */
+  claim: Promise<Claim> | undefined
+  retryTimer: Timer | undefined
+  /** The time since which it waits to start, or of its next attempt while it is `retrying`, in ms since the epoch. */
+  since: number
+  hasEnded = false
+  #onEnd: ((end: JobEnd) => void)[] | undefined
+
+  /** @param once `true` for a job that gets one attempt, whose result a caller waits for */
+  constructor(accepted: AcceptedEvent, earlier = none, once = false) {
+    this.key = accepted.event.key
+    this.lane = accepted.event.mediaId
+    this.accepted = accepted
+    this.once = once
+    this.since = earlier.since ?? accepted.receivedAt.getTime()
+    this.number = earlier.attempts + 1
+    this.completed = earlier.completed
+    this.failedAttempts = earlier.failedAttempts ?? []
+  }
+
+  /** Returns the transaction of a handler, for an attempt. `undefined`: the inbox has no database. */
+  transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
+    return undefined
+  }
+
+  /** Begins the attempt that is next, or one that replaces an aborted one and has its number. */
+  begin(): JobAttempt<this> {
+    const attempt = new JobAttempt(this)
+    this.attempt = attempt
+    return attempt
+  }
+
+  /** Counts the next attempt, after one that has failed, unless `counts` is `false`. */
+  nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[], counts?: false): void {
+    this.failedAttempts = this.failedWith(failures)
+    this.number += Number(counts !== false)
+    this.completed = completed
+    this.attempt = undefined
+  }
+
+  /** Lists the attempts that failed, the current one included. */
+  failedWith(failures: readonly HandlerFailure[]): readonly FailedAttempt[] {
+    return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
+  }
+
+  /** Its state for those who ask the inbox: while its end is recorded, it still holds its place. */
+  get shownState(): 'waiting' | 'running' | 'retrying' {
+    const { state } = this
+    if (state === 'recording') return 'running'
+    return state === 'claiming' ? 'waiting' : state
+  }
+
+  /** Shows it as an event of the inbox. */
+  record(): EventRecord {
+    const { key, type, mediaId } = this.accepted.event
+    const { shownState: state, failedAttempts } = this
+    return {
+      ...this.accepted,
+      key,
+      type,
+      mediaId,
+      state,
+      attempts: state === 'running' ? this.number : this.number - 1,
+      completed: this.completed,
+      failedAttempts,
+      ...(state === 'retrying' && { dueAt: new Date(this.since) }),
+    }
+  }
+
+  /** Aborts the current attempt, and cancels the next one. */
+  stop(reason: Error): void {
+    clearTimeout(this.retryTimer)
+    this.attempt?.abort(reason)
+  }
+
+  /** Resolves when the job ends. */
+  ended(): Promise<JobEnd> {
+    return new Promise((resolve) => {
+      this.#onEnd ??= []
+      this.#onEnd.push(resolve)
+    })
+  }
+
+  end(end: JobEnd): void {
+    this.hasEnded = true
+    for (const resolve of this.#onEnd ?? []) resolve(end)
+    this.#onEnd = undefined
+  }
+}
