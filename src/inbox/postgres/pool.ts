@@ -9,6 +9,8 @@ export function configOf(connection: PostgresConnection): pg.PoolConfig {
   return connection.password === undefined ? { ...connection } : { ...connection, password: connection.password }
 }
 
+const ignore = (): void => {}
+
 /** Makes a pool. An idle connection that is lost is replaced when the next one is needed. */
 export const makePool = (config: pg.PoolConfig): pg.Pool => new pg.Pool(config).on('error', ignore)
 
@@ -21,6 +23,8 @@ export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
     override connect(): Promise<pg.Client>
     override connect(callback: (error: Error) => void): void
     override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+      // The pool listens once this is done. Until then a connection that is lost would end the process.
+      this.on('error', ignore)
       const connected = super.connect().then(() => this.query(`SET statement_timeout = ${timeoutMs}`))
       if (callback === undefined) return connected.then(() => this)
       connected.then(() => (callback as () => void)(), callback)
@@ -45,12 +49,10 @@ export function take(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 /**
- * Gives a client back to its pool.
+ * Releases a client to its pool.
  * @param error closes the connection
  */
 export function releaseClient(client: pg.PoolClient, error?: Error | boolean): void {
   client.off('error', ignore)
   client.release(error)
 }
-
-const ignore = (): void => {}
