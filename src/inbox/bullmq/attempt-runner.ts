@@ -3,6 +3,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
+import { maxCrashes } from '../engine/crash-limit.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
@@ -10,9 +11,6 @@ import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job-data.ts'
 import type { EventQueue } from './queue.ts'
-
-/** The number of processes that an event may end: it must not crash them for ever. */
-const maxCrashes = 10
 
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
