@@ -6,7 +6,7 @@ import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Handler, HandlerContext } from './handler.ts'
-import type { RunSpan } from './reports.ts'
+import type { EndedRun, RunSpan } from './reports.ts'
 
 /** An error of a handler, which can be any value. */
 export interface Failure {
@@ -20,7 +20,7 @@ export interface RunOwner {
 }
 
 /** One run of one handler. */
-export class HandlerRun extends LazyAbort implements Timed, TransactionScope {
+export class HandlerRun extends LazyAbort implements Timed, TransactionScope, EndedRun {
   readonly event: MediaEvent
   readonly handler: string
   /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */

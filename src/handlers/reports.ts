@@ -1,5 +1,6 @@
+import type { MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
-import type { HandlerRun } from './handler-run.ts'
+import type { HandlerContext } from './handler.ts'
 
 /** The report of one run of one handler. */
 export interface RunReport {
@@ -69,11 +70,21 @@ export interface RunSpan {
   end(report: RunReport): void
 }
 
+/** A run that has ended, as it is reported. */
+export interface EndedRun {
+  readonly event: MediaEvent
+  readonly handler: string
+  /** The time at which it began, in ms of `performance.now`. */
+  readonly startedAt: number
+  readonly context: Pick<HandlerContext, 'attempt'>
+  readonly span?: RunSpan | undefined
+}
+
 /** Takes the outcome of each run of a handler, and of each attempt. */
 export interface RunReporter {
   /** Starts the span of a run. Absent if nobody traces. */
   startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined
-  run(outcome: RunReport['outcome'], run: HandlerRun, error?: unknown, retryInMs?: number): void
+  run(outcome: RunReport['outcome'], run: EndedRun, error?: unknown, retryInMs?: number): void
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
   /**
    * Calls a function that the user gave, and returns its result. The error that it throws or rejects with is reported.

@@ -1,7 +1,6 @@
 import { checkUnknown } from '../check-options.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { HandlerRun } from '../handlers/handler-run.ts'
-import type { AttemptReport, RunReport, RunReporter } from '../handlers/reports.ts'
+import type { AttemptReport, EndedRun, RunReport, RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
@@ -119,7 +118,7 @@ function attemptReport(
 
 function runReport(
   outcome: RunReport['outcome'],
-  { event, handler, startedAt, context }: HandlerRun,
+  { event, handler, startedAt, context }: EndedRun,
   error: unknown,
   retryInMs: number | undefined,
 ): RunReport {

@@ -3,7 +3,6 @@ import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import type { SqliteDatabase } from '../sqlite-tables/database.ts'
 import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import type { ObjectCommits } from './commits.ts'
-import type { ObjectLimits } from './inbox.ts'
 
 /** The pause between two clean-ups when there is little to clean up, in ms. */
 const pauseMs = 10_000
@@ -24,13 +23,13 @@ export class ObjectCleanUp {
     database: SqliteDatabase,
     deadLetters: SqliteDeadLetters,
     commits: ObjectCommits,
-    limits: ObjectLimits,
+    { ttlMs, maxDeadLetters }: { readonly ttlMs: number; readonly maxDeadLetters: number },
     logger: Logger,
   ) {
-    this.#cleanUp = new SqliteCleanUp(database, limits.ttlMs)
+    this.#cleanUp = new SqliteCleanUp(database, ttlMs)
     this.#deadLetters = deadLetters
     this.#commits = commits
-    this.#maxDeadLetters = limits.maxDeadLetters
+    this.#maxDeadLetters = maxDeadLetters
     this.#logger = logger
   }
 

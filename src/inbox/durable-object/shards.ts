@@ -1,11 +1,17 @@
-import { askObject, shardOf } from '../../storage/durable-objects.ts'
-import type { DurableObjectInboxOptions } from '../durable-object.ts'
+import { askObject, type ObjectNamespace, shardOf } from '../../storage/durable-objects.ts'
+
+export interface ShardsOptions {
+  readonly namespace: ObjectNamespace
+  /** The number of objects. */
+  readonly shards: number
+  readonly timeoutMs: number
+}
 
 /** The objects of an inbox. */
 export class Shards {
-  readonly #options: Required<DurableObjectInboxOptions>
+  readonly #options: ShardsOptions
 
-  constructor(options: Required<DurableObjectInboxOptions>) {
+  constructor(options: ShardsOptions) {
     this.#options = options
   }
 

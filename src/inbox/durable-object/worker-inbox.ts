@@ -1,12 +1,11 @@
 import { toBase64 } from '../../internal/base64.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
-import type { DurableObjectInboxOptions } from '../durable-object.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import type { DeadLetters, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
-import { Shards } from './shards.ts'
+import { Shards, type ShardsOptions } from './shards.ts'
 import { packUnreadable } from './wire.ts'
 
 /** Hands events over to the objects, and asks them for what they have. */
@@ -20,7 +19,7 @@ export class WorkerInbox implements Inbox {
     (): Promise<CloseReport> => Promise.resolve({ unfinished: [] }),
   )
 
-  constructor(host: InboxHost, options: Required<DurableObjectInboxOptions>) {
+  constructor(host: InboxHost, options: ShardsOptions) {
     this.#shards = new Shards(options)
     this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))

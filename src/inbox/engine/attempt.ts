@@ -1,9 +1,19 @@
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
-import type { Job } from './job.ts'
+
+/** What an attempt needs of its job. */
+export interface AttemptedJob {
+  readonly accepted: AcceptedEvent
+  /** The number of the attempt; 1 for the first. */
+  readonly number: number
+  /** Names of the handlers that succeeded in earlier attempts. */
+  readonly completed: readonly string[]
+  /** Returns the transaction of a handler. `undefined`: the inbox has no database. */
+  transactionOf(attempt: JobAttempt): Attempt['transaction']
+}
 
 /** One attempt at a job: each handler that has not completed runs once. The next attempt is another object. */
-export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements Attempt {
+export class JobAttempt<EachJob extends AttemptedJob = AttemptedJob> extends LazyAbort implements Attempt {
   readonly job: EachJob
   readonly number: number
   readonly completed: readonly string[]

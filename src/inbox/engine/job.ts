@@ -2,7 +2,7 @@ import type { Claim } from '../../idempotency/store.ts'
 import type { Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
-import { JobAttempt } from './attempt.ts'
+import { type AttemptedJob, JobAttempt } from './attempt.ts'
 import { withFailure } from './failed-attempts.ts'
 import type { LaneJob } from './lanes.ts'
 
@@ -32,7 +32,7 @@ export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
 /** An accepted event in this process, from when it was accepted, loaded or claimed until it is settled. */
-export class Job implements LaneJob {
+export class Job implements LaneJob, AttemptedJob {
   readonly key: string
   readonly lane: string
   next: LaneJob | undefined
@@ -66,7 +66,6 @@ export class Job implements LaneJob {
     this.failedAttempts = earlier.failedAttempts ?? []
   }
 
-  /** Returns the transaction of a handler, for an attempt. `undefined`: the inbox has no database. */
   transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
     return undefined
   }

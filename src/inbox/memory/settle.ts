@@ -13,7 +13,7 @@ const maxFailed = 10_000
 export class MemorySettling implements Settling {
   readonly retries = 'here'
   /** Absent where claims have no leases. */
-  readonly begin: ((attempt: JobAttempt) => Promise<undefined> | undefined) | undefined
+  readonly begin: ((attempt: JobAttempt<Job>) => Promise<undefined> | undefined) | undefined
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
@@ -29,7 +29,7 @@ export class MemorySettling implements Settling {
     return this.#failed?.get(key)
   }
 
-  complete({ job: { key } }: JobAttempt, recorded: () => void): void {
+  complete({ job: { key } }: JobAttempt<Job>, recorded: () => void): void {
     this.#failed?.delete(key)
     this.#claims.complete(key, recorded)
   }
