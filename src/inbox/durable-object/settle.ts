@@ -1,4 +1,4 @@
-import type { JobAttempt } from '../engine/attempt.ts'
+import type { JobAttempt } from '../engine/job.ts'
 import type { DeadResult } from '../engine/settling.ts'
 import type { SqliteJob } from '../sqlite-tables/job.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { ObjectSql } from '../../storage/durable-objects.ts'
-import type { JobAttempt } from '../engine/attempt.ts'
+import type { JobAttempt } from '../engine/job.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'

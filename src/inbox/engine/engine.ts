@@ -1,7 +1,6 @@
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
-import type { JobAttempt } from './attempt.ts'
-import type { Job, JobEnd } from './job.ts'
+import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
 import { requestLifetimes } from './request-lifetimes.ts'

@@ -1,8 +1,8 @@
 import type { Claim } from '../../idempotency/store.ts'
+import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
-import { type AttemptedJob, JobAttempt } from './attempt.ts'
 import { withFailure } from './failed-attempts.ts'
 import type { LaneJob } from './lanes.ts'
 
@@ -32,7 +32,7 @@ export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
 /** An accepted event in this process, from when it was accepted, loaded or claimed until it is settled. */
-export class Job implements LaneJob, AttemptedJob {
+export class Job implements LaneJob {
   readonly key: string
   readonly lane: string
   next: LaneJob | undefined
@@ -66,6 +66,7 @@ export class Job implements LaneJob, AttemptedJob {
     this.failedAttempts = earlier.failedAttempts ?? []
   }
 
+  /** Returns the transaction of a handler. `undefined`: the inbox has no database. */
   transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
     return undefined
   }
@@ -132,5 +133,31 @@ export class Job implements LaneJob, AttemptedJob {
     this.hasEnded = true
     for (const resolve of this.#onEnd ?? []) resolve(end)
     this.#onEnd = undefined
+  }
+}
+
+/** One attempt at a job: each handler that has not completed runs once. The next attempt is another object. */
+export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements Attempt {
+  readonly job: EachJob
+  readonly number: number
+  readonly completed: readonly string[]
+  succeeded: Attempt['succeeded']
+  isPartial = false
+  /** The names of the owed handlers that no process has. */
+  missing: readonly string[] = []
+
+  constructor(job: EachJob) {
+    super()
+    this.job = job
+    this.number = job.number
+    this.completed = job.completed
+  }
+
+  get accepted(): AcceptedEvent {
+    return this.job.accepted
+  }
+
+  get transaction(): Attempt['transaction'] {
+    return this.job.transactionOf(this)
   }
 }

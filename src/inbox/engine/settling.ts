@@ -1,6 +1,5 @@
 import type { AttemptResult } from '../inbox.ts'
-import type { JobAttempt } from './attempt.ts'
-import type { Job } from './job.ts'
+import type { Job, JobAttempt } from './job.ts'
 
 /** The result of an attempt after which the event is a dead letter. */
 export type DeadResult = AttemptResult & { status: 'dead' }

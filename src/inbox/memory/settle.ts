@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
 import { requestsEndWork } from '../../internal/requests.ts'
-import type { JobAttempt } from '../engine/attempt.ts'
-import type { EarlierAttempts, Job } from '../engine/job.ts'
+import type { EarlierAttempts, Job, JobAttempt } from '../engine/job.ts'
 import type { DeadResult, Settling } from '../engine/settling.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 

@@ -1,6 +1,6 @@
-import type { JobAttempt } from '../engine/attempt.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
 import { isRelease } from '../engine/engine.ts'
+import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'

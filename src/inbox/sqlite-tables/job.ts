@@ -1,6 +1,5 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { JobAttempt } from '../engine/attempt.ts'
-import { type EarlierAttempts, Job } from '../engine/job.ts'
+import { type EarlierAttempts, Job, type JobAttempt } from '../engine/job.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
 
 /** Runs the transactions of handlers. */

@@ -1,7 +1,7 @@
 import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
-import type { JobAttempt } from '../engine/attempt.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
+import type { JobAttempt } from '../engine/job.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { SqliteJob } from './job.ts'

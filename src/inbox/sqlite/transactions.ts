@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { JobAttempt } from '../engine/attempt.ts'
+import type { JobAttempt } from '../engine/job.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
 import { inSavepoint, type Outcome } from '../sqlite-tables/database.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'

@@ -5,12 +5,15 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
+import { Pool } from 'pg'
 import { expressHandler } from '../../adapters/express.ts'
-import { createReceiver, urlToken } from '../../src/index.ts'
+import { postgresInbox } from '../../src/inbox/postgres.ts'
+import { createReceiver, memoryInbox, urlToken } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
 
-// Prints, as JSON, the source files in which a function ran between a request to Express and the user's handler.
-// It runs in a process of its own, without the transforms of a test runner.
+// Prints, as JSON, the source files in which a function ran between a request to Express and the user's handler, with the
+// memory inbox, or with the one in Postgres if its URL is given. It runs in a process of its own, without the transforms
+// of a test runner.
 
 const root = new URL('../..', import.meta.url)
 const token = { secret: 's3cret' }
@@ -20,21 +23,24 @@ session.connect()
 await session.post('Profiler.enable')
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 
-/** Lists the source files in which a function ran since the last call. It leaves out internal/. */
+/** Lists the source files in which a function ran since the last call. */
 async function takeFiles(): Promise<string[]> {
   const { result } = await session.post('Profiler.takePreciseCoverage')
   return result
     .filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
     .filter(({ url }) => url.startsWith(root.href))
     .map(({ url }) => fileURLToPath(url).slice(fileURLToPath(root).length))
-    .filter((file) => /^(src|adapters)\//.test(file) && !file.startsWith('src/internal/'))
+    .filter((file) => /^(src|adapters)\//.test(file))
     .sort()
 }
 
-const receiver = createReceiver({ verify: urlToken(token) })
+const [url] = process.argv.slice(2)
+const inbox = url === undefined ? memoryInbox() : postgresInbox({ pool: new Pool({ connectionString: url }) })
+const receiver = createReceiver({ verify: urlToken(token), inbox })
 let handled: (files: string[]) => void
 receiver.on('encoding.finished', async () => handled(await takeFiles()))
 
+await receiver.ready()
 const server = createServer(express().post('/webhooks/media', expressHandler(receiver))).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const { port } = server.address() as AddressInfo

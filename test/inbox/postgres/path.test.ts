@@ -1,0 +1,17 @@
+import { describe, expect, test } from 'vitest'
+import { filesBeforeHandler } from '../../support/files-before-handler.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { postgresTests } from './postgres-tests.ts'
+
+/** The most files that a reader has to open to follow a delivery from the adapter over Postgres to the handler. */
+const most = 46
+
+describe.skipIf(!findPostgres())('a delivery', () => {
+  const postgres = postgresTests()
+
+  test(`passes through at most ${most} files between Express and the handler`, async () => {
+    const files = await filesBeforeHandler(postgres.server.url)
+    expect(files).toContainEqual(expect.stringMatching(/^src\/inbox\/postgres\//))
+    expect(files.length, files.join('\n')).toBeLessThanOrEqual(most)
+  })
+})
