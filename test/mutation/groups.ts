@@ -48,11 +48,11 @@ export const groups = {
     tests: ['test/idempotency/redis*.test.ts', 'test/contract/store-redis*.test.ts'],
   },
   memory: {
-    mutate: ['src/inbox/{memory,inbox,reading}.ts', 'src/inbox/{memory,shared}/**'],
+    mutate: ['src/inbox/{memory,inbox,reading,closing,define-inbox}.ts', 'src/inbox/{memory,engine,operations}/**'],
     tests: [
       ...memoryInbox,
       'test/contract/inbox-sqlite.test.ts',
-      'test/inbox/engine/owed-handlers.test.ts',
+      'test/inbox/{engine,operations}/*.test.ts',
       'test/idempotency/leases.test.ts',
       'test/internal/workers.test.ts',
     ],
@@ -92,7 +92,7 @@ export const groups = {
     ],
   },
   sqlite: {
-    mutate: ['src/inbox/sqlite.ts', 'src/inbox/sqlite/**'],
+    mutate: ['src/inbox/sqlite.ts', 'src/inbox/{sqlite,sqlite-tables}/**'],
     tests: [
       'test/inbox/sqlite/*.test.ts',
       '!test/inbox/sqlite/{backup,crash-loop,kills,locked,lost-lock,pause,power-loss,retry-from-outside}.test.ts',

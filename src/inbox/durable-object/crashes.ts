@@ -1,5 +1,6 @@
+import type { Predecessor } from '../engine/suspects.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import type { CrashRecords, Predecessor } from '../sqlite-tables/storage.ts'
+import type { CrashRecords } from '../sqlite-tables/storage.ts'
 
 interface CrashRow {
   readonly crashes: number

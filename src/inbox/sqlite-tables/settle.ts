@@ -3,11 +3,11 @@ import { unref } from '../../internal/timers.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
+import { Suspects } from '../engine/suspects.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { SqliteJob } from './job.ts'
 import { writeHandled } from './records.ts'
 import type { Commits, CrashRecords, SqliteTables } from './storage.ts'
-import { Suspects } from './suspects.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
@@ -33,7 +33,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
   readonly #file: SettlingFile
   readonly #logger: Logger
   readonly #handlersOf: InboxHost['handlersOf']
-  #suspects: Suspects | undefined
+  #suspects: Suspects<SqliteJob> | undefined
 
   constructor(commits: Commits, file: SettlingFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
     this.#commits = commits

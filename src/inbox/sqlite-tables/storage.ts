@@ -1,3 +1,4 @@
+import type { Predecessor } from '../engine/suspects.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
 
@@ -17,14 +18,6 @@ export interface Commits {
   add<T>(write: () => T, options?: { readonly isHandlers?: boolean }): Promise<T>
   /** Returns `false` when the inbox has lost its storage, which is reported. Cheap enough for every attempt. */
   isOwner(): boolean
-}
-
-/** The process that had the file open before, where it did not close it. */
-export interface Predecessor {
-  /** `true` where a process has its id. It may be that process, whose lock was released by accident. */
-  readonly mayBeAlive: boolean
-  /** The number of times in a row that the file was not closed. */
-  readonly crashes: number
 }
 
 /** The records of crashes, in the table `inbox_owner`. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
+import type { Predecessor } from '../engine/suspects.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import type { CrashRecords, Predecessor } from '../sqlite-tables/storage.ts'
+import type { CrashRecords } from '../sqlite-tables/storage.ts'
 
 /** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
 const freshMs = 5

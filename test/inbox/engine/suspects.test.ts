@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { suspicion } from '../../../src/inbox/sqlite-tables/suspects.ts'
+import { suspicion } from '../../../src/inbox/engine/suspects.ts'
 import { beginSearch, jobOf, keysOf } from './suspect-search.ts'
 
 beforeEach(() => void vi.useFakeTimers())

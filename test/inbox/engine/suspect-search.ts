@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
+import { Suspects } from '../../../src/inbox/engine/suspects.ts'
 import { SqliteJob, type Transactions } from '../../../src/inbox/sqlite-tables/job.ts'
-import { Suspects } from '../../../src/inbox/sqlite-tables/suspects.ts'
 import { eventOf } from '../../support/inbox.ts'
 
 const noTransactions: Transactions = { run: () => Promise.reject(new Error('a search runs no handlers')) }

@@ -1,6 +1,36 @@
 import { later, type Timer, unref } from '../../internal/timers.ts'
-import type { SqliteJob } from './job.ts'
-import type { Predecessor } from './storage.ts'
+import type { Job } from './job.ts'
+
+// Finds the event that makes a process crash, so that it cannot keep the others from being handled. What is stored of an
+// event is the number of crashes while it ran alone; of the process, the number of crashes in a row. The search:
+//
+//   held       The process before may still run, and notices soon that it has to stop. No event starts.
+//              -> searching, after `handoverMs`, or at once if that process is dead.
+//   searching  Every event asks before it starts. Those that may have been running during the crash are suspects.
+//              - A suspect starts alone: nothing else runs, and its name is recorded first. If the process crashes now,
+//                it is that event. When it has ended, it is no suspect any more.
+//              - Suspects that have crashed the process before come after the others, in turns. While only such suspects
+//                are left, the events that are not suspected have a head start of `headStartMs`.
+//              - Other events wait while a suspect runs, or can run.
+//              -> over, when no suspect is left (`cleared`), or when suspects have run for as long as the budget allows.
+//              The budget is short after a first crash, and doubles with every crash in a row.
+//   over       Every event starts at once.
+//
+// An event that has crashed the process `maxCrashes` times alone becomes a dead letter: see crash-limit.ts.
+
+/** An event that may have crashed its process. */
+export type SuspectJob = Job & {
+  /** The number of processes that have ended while the event ran alone. */
+  readonly crashes: number
+}
+
+/** The process that had the storage before, if it did not close it. */
+export interface Predecessor {
+  /** `true` if a process has its id. It may be that process, whose lock was released by accident. */
+  readonly mayBeAlive: boolean
+  /** The number of times in a row that the storage was not closed. */
+  readonly crashes: number
+}
 
 /** The delay of the events where the process before may still run, in ms: it notices meanwhile that it has to stop. */
 const handoverMs = 750
@@ -17,7 +47,7 @@ const maxBudgetMs = 32_000
  * was running when that process crashed, or may have been: the first of each lane that was due, as many as run at a time,
  * and those that are under suspicion already.
  */
-export function suspicion(concurrency: number): (job: SqliteJob) => boolean {
+export function suspicion(concurrency: number): (job: SuspectJob) => boolean {
   const lanes = new Set<string>()
   return ({ state, lane, crashes }) => {
     if (state !== 'waiting') return false
@@ -27,35 +57,31 @@ export function suspicion(concurrency: number): (job: SqliteJob) => boolean {
   }
 }
 
-export interface SuspectsOptions {
+export interface SuspectsOptions<EachJob extends SuspectJob> {
   readonly concurrency: number
   readonly predecessor: Predecessor
   /** Records the one event that is being handled, or that there is none such. */
-  readonly recordAlone: (job: SqliteJob | undefined) => Promise<void>
+  readonly recordAlone: (job: EachJob | undefined) => Promise<void>
   /** Called when every event may start. `cleared`: every suspect has been handled. */
   readonly onOver: (cleared: boolean) => void
 }
 
-interface Arrival {
-  readonly job: SqliteJob
+interface Arrival<EachJob extends SuspectJob> {
+  readonly job: EachJob
   readonly start: () => void
 }
 
-/**
- * Finds the event that makes the process crash. The events that may have been running during a crash are suspects: each
- * runs alone, so that another crash is counted for that one and no other. Suspects that have made the process crash before
- * run last, so that the others are handled in spite of them.
- */
-export class Suspects {
-  readonly #options: SuspectsOptions
-  readonly #isSuspect: (job: SqliteJob) => boolean
-  readonly #left = new Set<SqliteJob>()
+/** The search for the event that made the process crash. */
+export class Suspects<EachJob extends SuspectJob> {
+  readonly #options: SuspectsOptions<EachJob>
+  readonly #isSuspect: (job: EachJob) => boolean
+  readonly #left = new Set<EachJob>()
   /** `true` once every event that the process before left has been considered. */
   #hasAll = false
   /** The jobs that have a slot and wait for their start. */
-  #arrivals: Arrival[] = []
-  readonly #running = new Set<SqliteJob>()
-  #alone: SqliteJob | undefined
+  #arrivals: Arrival<EachJob>[] = []
+  readonly #running = new Set<EachJob>()
+  #alone: EachJob | undefined
   #aloneSince = 0
   #budgetMs: number
   #budgetTimer: Timer | undefined
@@ -63,7 +89,7 @@ export class Suspects {
   #state: 'held' | 'searching' | 'over' = 'held'
   #isScheduled = false
 
-  constructor(options: SuspectsOptions) {
+  constructor(options: SuspectsOptions<EachJob>) {
     const { concurrency, predecessor } = options
     this.#options = options
     this.#isSuspect = suspicion(concurrency)
@@ -78,7 +104,7 @@ export class Suspects {
   }
 
   /** Has to be called for each event that the process before left, before it can start, in order of acceptance. */
-  consider(job: SqliteJob): void {
+  consider(job: EachJob): void {
     if (this.#isSuspect(job)) this.#left.add(job)
   }
 
@@ -89,7 +115,7 @@ export class Suspects {
   }
 
   /** Resolves when the job may start. */
-  enter(job: SqliteJob): Promise<void> {
+  enter(job: EachJob): Promise<void> {
     job.state = 'waiting'
     return new Promise((resolve) => {
       const start = () => {
@@ -103,7 +129,7 @@ export class Suspects {
   }
 
   /** Has to be called when an attempt has ended. */
-  leave(job: SqliteJob): void {
+  leave(job: EachJob): void {
     this.#running.delete(job)
     this.#left.delete(job)
     if (this.#alone === job) this.#endAlone()
@@ -159,13 +185,13 @@ export class Suspects {
     return this.#running.size > 0
   }
 
-  #start(mayStart: (arrival: Arrival) => boolean): void {
+  #start(mayStart: (arrival: Arrival<EachJob>) => boolean): void {
     const arrivals = this.#arrivals
     this.#arrivals = arrivals.filter((arrival) => !mayStart(arrival))
     for (const arrival of arrivals) if (mayStart(arrival)) arrival.start()
   }
 
-  #startAlone({ job }: Arrival): void {
+  #startAlone({ job }: Arrival<EachJob>): void {
     this.#alone = job
     this.#aloneSince = performance.now()
     this.#budgetTimer = setTimeout(() => this.#spent(), this.#budgetMs)
