@@ -113,7 +113,7 @@ class BullmqInbox implements Inbox {
   readonly #queue: EventQueue
   readonly #room: Room
   readonly #activity: BullmqActivity
-  readonly #handling: BullmqWorker | undefined
+  readonly #worker: BullmqWorker | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
@@ -129,12 +129,12 @@ class BullmqInbox implements Inbox {
     this.events = new BullmqEvents(this.#queue)
     this.#activity = new BullmqActivity(this.#queue)
     host.observe(this.#activity.recorder)
-    this.#handling = handles ? new BullmqWorker(this.#queue, host, settings) : undefined
+    this.#worker = handles ? new BullmqWorker(this.#queue, host, settings) : undefined
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    const publishing = this.#handling?.publish()
+    const publishing = this.#worker?.publish()
     if (publishing !== undefined) await publishing
     const owed = this.#handlersOf(accepted.event)
     return measure(this.#measured, 'accept', async () =>
@@ -166,9 +166,9 @@ class BullmqInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
-    await this.#handling?.finish(left)
+    await this.#worker?.finish(left)
     const last = forLastSteps(left)
-    const unfinished = (await this.#handling?.release(last)) ?? []
+    const unfinished = (await this.#worker?.release(last)) ?? []
     await within(last(disconnectMs), this.#disconnect(), () => {}).catch(() => {})
     this.#queue.client.disconnect()
     logReleased(unfinished, this.#logger)

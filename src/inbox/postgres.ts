@@ -143,7 +143,7 @@ class PostgresInbox implements Inbox {
   readonly #handlersOf: InboxHost['handlersOf']
   readonly #database: Database
   readonly #accepting: Accepting
-  readonly #engine: PostgresWorker | undefined
+  readonly #worker: PostgresWorker | undefined
   readonly #listener: Listener | undefined
   readonly #cleanUp: CleanUp
   readonly #cleaning: Regularly
@@ -151,7 +151,7 @@ class PostgresInbox implements Inbox {
   readonly #ownPool: pg.Pool | undefined
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
   readonly #sender = randomUUID()
-  readonly #claims = () => this.#engine?.claims() ?? {}
+  readonly #claims = () => this.#worker?.claims() ?? {}
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
@@ -160,7 +160,7 @@ class PostgresInbox implements Inbox {
     this.#logger = host.logger
     this.#handlersOf = host.handlersOf
     this.#database = new Database({ config, schema, timeoutMs, listen, host })
-    const stored = () => this.#engine?.wake()
+    const stored = () => this.#worker?.wake()
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host, () => this.#closing.checkOpen())
     this.events = new PostgresEvents(this.#database, schema, this.#claims)
@@ -169,7 +169,7 @@ class PostgresInbox implements Inbox {
     const pool = given ?? this.#ownPool
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
     if (pool !== undefined && handles)
-      this.#engine = new PostgresWorker({
+      this.#worker = new PostgresWorker({
         database: this.#database,
         host,
         pool,
@@ -186,7 +186,7 @@ class PostgresInbox implements Inbox {
 
   async #opened(): Promise<void> {
     if (this.#closing.hasStarted) return
-    await this.#engine?.start()
+    await this.#worker?.start()
     void this.#listener?.start()
     this.#cleaning.start(0)
     this.#activity.start()
@@ -198,8 +198,8 @@ class PostgresInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    if (this.#engine?.has(accepted.event.key)) return 'duplicate'
-    const publishing = this.#engine?.publish()
+    if (this.#worker?.has(accepted.event.key)) return 'duplicate'
+    const publishing = this.#worker?.publish()
     if (publishing !== undefined) await publishing
     return (await this.#accepting.add(accepted, this.#handlersOf(accepted.event))) ? 'accepted' : 'duplicate'
   }
@@ -224,7 +224,7 @@ class PostgresInbox implements Inbox {
   #heard(payload: string): void {
     if (payload === this.#sender) return
     // Replays and processes that close have no payload.
-    this.#engine?.wake(payload === '')
+    this.#worker?.wake(payload === '')
     if (payload === replayMark) this.#cleaning.now()
   }
 
@@ -233,7 +233,7 @@ class PostgresInbox implements Inbox {
     await replayMarked(this.deadLetters, this.#logger)
     const hasOld = await this.deadLetters.updateOld()
     const pauseMs = await this.#cleanUp.step()
-    const hearsMarks = this.#listener !== undefined || this.#engine === undefined
+    const hearsMarks = this.#listener !== undefined || this.#worker === undefined
     return hearsMarks && !hasOld ? pauseMs : Math.min(pauseMs, marksMs)
   }
 
@@ -244,9 +244,9 @@ class PostgresInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
     await within(left(), this.#accepting.settle(), () => {})
-    await this.#engine?.finish(left)
+    await this.#worker?.finish(left)
     const last = forLastSteps(left)
-    const unfinished = (await this.#engine?.release(last)) ?? []
+    const unfinished = (await this.#worker?.release(last)) ?? []
     await within(last(disconnectMs), this.#activity.stop(), () => {}).catch(() => {})
     const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})

@@ -70,7 +70,7 @@ export class ObjectInbox implements Inbox {
     const loader = new Loader({
       file,
       jobs: this.#jobs,
-      handling: this.#engine,
+      engine: this.#engine,
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted,

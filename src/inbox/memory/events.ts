@@ -13,10 +13,10 @@ export class MemoryEvents implements InboxEvents {
   readonly #deadLetters: MemoryDeadLetters
   readonly #engine: Engine<Job>
 
-  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, handling: Engine<Job>) {
+  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, engine: Engine<Job>) {
     this.#jobs = jobs
     this.#deadLetters = deadLetters
-    this.#engine = handling
+    this.#engine = engine
   }
 
   list(query?: EventQuery): EventPage {

@@ -19,7 +19,7 @@ export const jobsPerTurn = 5_000
 export interface LoaderOptions {
   readonly file: SqliteTables
   readonly jobs: Jobs<SqliteJob>
-  readonly handling: Engine<SqliteJob>
+  readonly engine: Engine<SqliteJob>
   readonly transactions: Transactions
   readonly logger: Logger
   /** Returns `true` once the inbox loads nothing more. */
@@ -97,7 +97,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
 
   /** Handles a job that is new: its event has just been accepted or replayed. */
   add(job: SqliteJob): void {
-    this.options.handling.add(job)
+    this.options.engine.add(job)
   }
 
   /**
@@ -123,15 +123,15 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
    * Loads an event. `undefined`: it is in memory, or has ended since its row was listed. Throws when it cannot be read.
    * @param add handles a job that is due
    */
-  protected load(row: number, add = (job: SqliteJob) => this.options.handling.add(job)): SqliteJob | undefined {
-    const { file, jobs, handling, transactions, bringForward } = this.options
+  protected load(row: number, add = (job: SqliteJob) => this.options.engine.add(job)): SqliteJob | undefined {
+    const { file, jobs, engine, transactions, bringForward } = this.options
     const stored = file.events.get(row)
     if (stored === undefined || jobs.get(stored.event.key) !== undefined) return undefined
     const { event, receivedAt, trace, dueInMs, waitsTooLong } = stored
     const accepted = trace === undefined ? { event, receivedAt } : { event, receivedAt, trace }
     const job = new SqliteJob(accepted, row, transactions, stored)
     jobs.add(job)
-    if (dueInMs > 0) handling.addLater(job, dueInMs)
+    if (dueInMs > 0) engine.addLater(job, dueInMs)
     else add(job)
     if (waitsTooLong) bringForward?.(row)
     return job

@@ -81,7 +81,7 @@ export class SqliteInbox implements Inbox {
     const loader = {
       file,
       jobs: this.#jobs,
-      handling: this.#engine,
+      engine: this.#engine,
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,

@@ -95,7 +95,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
   }
 
   async #loadLeft(): Promise<void> {
-    const { handling, hasStopped } = this.options
+    const { engine, hasStopped } = this.options
     let taken = 0
     for (const row of this.#left) {
       if (taken++ % eventsPerTurn === 0) await nextTurn()
@@ -106,7 +106,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
     for (const [index, job] of this.#behind.entries()) {
       if (index % jobsPerTurn === 0) await nextTurn()
       if (hasStopped()) return
-      handling.add(job)
+      engine.add(job)
     }
     if (!hasStopped()) this.#end()
   }

@@ -49,20 +49,20 @@ export class SqliteRetries {
 
 /** The parts of the inbox that starting these retries uses. */
 export interface AskedRetriesOptions
-  extends Pick<LoaderOptions, 'jobs' | 'handling' | 'logger' | 'hasStopped' | 'lookAgain'> {
+  extends Pick<LoaderOptions, 'jobs' | 'engine' | 'logger' | 'hasStopped' | 'lookAgain'> {
   readonly retries: SqliteRetries
   readonly commits: Commits
 }
 
 /** Starts the attempts that another process has asked for. */
 export async function startAsked(options: AskedRetriesOptions): Promise<void> {
-  const { retries, commits, jobs, handling, logger, hasStopped, lookAgain } = options
+  const { retries, commits, jobs, engine, logger, hasStopped, lookAgain } = options
   try {
     const rows = new Set(retries.asked())
     if (rows.size === 0) return
     // First, so that one request never starts two attempts.
     await commits.add(() => retries.forget(rows))
-    for (const job of [...jobs]) if (rows.has(job.row)) handling.retryNow(job)
+    for (const job of [...jobs]) if (rows.has(job.row)) engine.retryNow(job)
   } catch (error) {
     if (hasStopped()) return
     logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
