@@ -60,7 +60,7 @@ export class Leases implements Claims {
       return this.#inTime(answer)
         .then((claim) => this.#keep(key, owner, until, claim))
         .catch((error) => {
-          // If the store carries out the claim after all, the claim is given back then.
+          // If the store carries out the claim after all, the claim is then released.
           answer.then(
             () => this.#release(key, owner),
             () => {},

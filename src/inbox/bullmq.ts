@@ -76,13 +76,13 @@ export interface BullmqInboxOptions {
 
 type Settings = Required<BullmqInboxOptions>
 
-/** The longest that closing waits for Redis after the handlers have ended, in ms. */
+/** Maximum time that closing waits for Redis after the handlers have ended, in ms. */
 const disconnectMs = 1_000
 
 /**
  * An inbox in Redis: a BullMQ queue that any number of processes fill and empty. It survives the loss of any of them,
  * and is as safe against the loss of Redis as its settings: `appendonly yes` and `maxmemory-policy noeviction`. It keeps
- * no order among the events of one media. While Redis is disconnected, deliveries wait up to `timeoutMs` for it, and are
+ * no order among the events of one media item. While Redis is disconnected, deliveries wait up to `timeoutMs` for it, and are
  * answered 503 then; the inbox recovers by itself. So are deliveries while Redis is more than 90 % full. It keeps the
  * newest 1,000 unreadable deliveries.
  *

@@ -15,7 +15,7 @@ export interface DurableObjectInboxOptions {
   /** The binding to the class that {@link inboxObject} made. */
   readonly namespace: ObjectNamespace
   /**
-   * The number of objects. The events of one media go to one object. Choose it once: after a change, an event that is
+   * The number of objects. The events of one media item go to one object. Choose it once: after a change, an event that is
    * delivered again can be handled twice, and the dead letters of objects beyond a smaller number are not listed.
    * @defaultValue 16
    */
@@ -30,7 +30,7 @@ export interface DurableObjectInboxOptions {
 
 /**
  * An inbox in Durable Objects, as the Worker that receives the deliveries sees it: acknowledged events survive the end of
- * every request, isolate and machine. The Worker hands each event over to the object of its media, and the handlers run
+ * every request, isolate and machine. The Worker hands each event over to the object of its media item, and the handlers run
  * there.
  *
  * ```ts

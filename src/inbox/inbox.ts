@@ -63,8 +63,8 @@ export interface Attempt {
   /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
   /**
-   * `true` if another process has handlers that the event owes and this one lacks. Then, unless a handler fails, the result is
-   * `retry` without failures, and the attempt does not count.
+   * `true` if another process has handlers that the event owes and this one lacks. Then, unless a handler fails, the
+   * result is `retry` without failures, and the attempt does not count.
    */
   readonly isPartial?: boolean | undefined
   /**
@@ -126,7 +126,7 @@ export interface CloseReport {
 /** The options of {@link Inbox.close}. */
 export interface CloseOptions {
   /**
-   * The longest that it takes, in ms. A storage that is away can make it half a second longer.
+   * Maximum time that it takes, in ms. A storage that is unreachable can make it half a second longer.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
@@ -134,7 +134,10 @@ export interface CloseOptions {
 
 /** The options of {@link Inbox.accept}. */
 export interface AcceptOptions {
-  /** Keeps the runtime alive until the promise resolves. Called by an inbox whose handlers the end of the process cuts off. */
+  /**
+   * Keeps the runtime alive until the promise resolves. Called by an inbox whose handlers the end of the process cuts
+   * off.
+   */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
@@ -210,7 +213,7 @@ export interface InboxHost {
 }
 
 /**
- * The place where an inbox keeps accepted events: in the process's memory, in a file of its machine, or in a database
+ * The place in which an inbox keeps accepted events: in the process's memory, in a file of its machine, or in a database
  * that other processes reach. `handed-over`: to a queue or an object that also starts their handling, so that this
  * process need not stay alive.
  */

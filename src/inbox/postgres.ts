@@ -73,12 +73,12 @@ export interface PostgresInboxOptions {
    */
   readonly leaseMs?: number
   /**
-   * The time for which event keys and what became of their events are remembered, in ms from the acceptance.
+   * The time for which event keys and the outcome of their events are remembered, in ms from the acceptance.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * The time for which a step may wait for a Postgres that is away or does not answer, in ms. Keep it below the time that
+   * The time for which a step may wait for an unreachable Postgres, in ms. Keep it below the time that
    * the sender gives a delivery.
    * @defaultValue 2_000
    */
@@ -93,21 +93,21 @@ export interface PostgresInboxOptions {
 
 type Settings = Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
 
-/** The longest time between two looks for events, in ms: with notifications, and without. */
+/** Maximum time between two checks for events, in ms: with notifications, and without. */
 const pollMs = { listening: 10_000, polling: 250 }
 
 /** The pause between two looks for marked deliveries, in ms, without notifications. */
 const marksMs = 1_000
 
-/** The longest that closing waits for the connections, in ms. */
+/** Maximum time that closing waits for the connections, in ms. */
 const disconnectMs = 1_000
 
 /**
- * An inbox in a Postgres database (13 or later), which any number of processes fill and empty. It survives the loss of any
- * of them, and keeps the order of the events of each media across all of them. Handlers have `context.transaction`: what
- * they write with it is written exactly once. While Postgres is away, deliveries wait up to `timeoutMs` for it, and are
- * answered 503 then; the inbox recovers by itself. It makes its tables in a schema of its own. It keeps the newest 1,000
- * unreadable deliveries.
+ * An inbox in a Postgres database (13 or later), which any number of processes fill and empty. It survives the loss of
+ * any of them, and keeps the order of the events of each media item across all of them. Handlers have
+ * `context.transaction`: what they write with it is written exactly once. While Postgres is unreachable, deliveries
+ * wait up to `timeoutMs` for it, and are answered 503 then; the inbox recovers by itself. It makes its tables in a
+ * schema of its own. It keeps the newest 1,000 unreadable deliveries.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: postgresInbox({ pool }) })

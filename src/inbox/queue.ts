@@ -42,7 +42,7 @@ export interface QueueInboxOptions {
    */
   readonly leaseMs?: number
   /**
-   * The longest wait for `send`, in ms. After that, the delivery is answered 503 `unavailable`.
+   * Maximum wait for `send`, in ms. After that, the delivery is answered 503 `unavailable`.
    * @defaultValue 2_500
    */
   readonly sendTimeoutMs?: number
@@ -159,7 +159,7 @@ class QueueInbox implements Inbox {
       this.#running.set(key, attempt)
       return await this.#attempt(attempt)
     } catch (err) {
-      // The claims cannot be reached. Those that were carried out all the same are given back, or run out.
+      // The claims cannot be reached. Those that were carried out anyway are released, or run out.
       this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
       return this.#afterLease
     } finally {

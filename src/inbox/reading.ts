@@ -83,7 +83,7 @@ export interface DeadLetters {
    * delivery still cannot be parsed; the dead letter is kept then
    */
   replay(key: string): MaybePromise<boolean>
-  /** Deletes the dead letter for good. `false`: no dead letter has that key. */
+  /** Deletes the dead letter permanently. `false`: no dead letter has that key. */
   discard(key: string): MaybePromise<boolean>
   /**
    * Replays the dead letters that there are now, oldest first, those of a type or a time if you name one. While the inbox
@@ -100,7 +100,7 @@ export interface ReplayAllOptions {
   /** Replays only what became a dead letter at this time or later. */
   readonly since?: Date
   /**
-   * The most that are replayed in a second, so that what failed under load does not fail again.
+   * Maximum number that are replayed in a second, so that what failed under load does not fail again.
    * @defaultValue 100
    */
   readonly perSecond?: number
@@ -180,7 +180,7 @@ export interface EventQuery {
    */
   readonly order?: 'newest' | 'oldest'
   /**
-   * The most events of a page.
+   * Maximum number of events of a page.
    * @defaultValue 100
    */
   readonly limit?: number
@@ -240,7 +240,7 @@ export interface ActivityMinute {
  */
 export type Durations = readonly number[]
 
-/** The part of an inbox that operators use: what it has, and what became of it. */
+/** The part of an inbox that operators use: what it has, and the outcome of its events. */
 export interface ReadableInbox {
   /** Counts the events by state. */
   stats(): MaybePromise<InboxStats>
@@ -249,8 +249,8 @@ export interface ReadableInbox {
   /** Lists events, and retries them. Absent if the inbox cannot be asked. */
   readonly events?: InboxEvents | undefined
   /**
-   * Returns the newest 1,000 events of a media, in order of acceptance. Where `events.states` has `handled`, they are the
-   * whole story of the time for which event keys are remembered.
+   * Returns the newest 1,000 events of a media item, in order of acceptance. Where `events.states` has `handled`, they
+   * are the whole story of the time for which event keys are remembered.
    */
   history?(mediaId: string): MaybePromise<readonly EventRecord[]>
   /**

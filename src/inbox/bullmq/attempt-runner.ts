@@ -60,8 +60,8 @@ export class AttemptRunner {
   }
 
   /**
-   * Leaves the event to the other processes, without counting the attempt. This one is often the first to have it again. Every
-   * second time it therefore passes the event on: the process that has waited longest gets it.
+   * Leaves the event to the other processes, without counting the attempt. This one is often the first to have it
+   * again. Every second time it therefore passes the event on: the process that has waited longest gets it.
    */
   async #release({ job, accepted }: BullmqAttempt): Promise<never> {
     if (job.attemptsStarted % 2 === 0) {

@@ -46,7 +46,7 @@ export class BullmqDeadLetters implements DeadLetters {
     return keys.filter((_, index) => replayed[index])
   }
 
-  /** Deletes dead letters for good, and returns the keys that one had. */
+  /** Deletes dead letters permanently, and returns the keys that one had. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
     const discarded = await inBatches(keys, (key) => this.discard(key))
     return keys.filter((_, index) => discarded[index])

@@ -51,7 +51,7 @@ export class BullmqEvents implements InboxEvents {
     return job !== undefined && (await this.#queue.promote(job))
   }
 
-  /** Returns the newest events of a media, oldest first. */
+  /** Returns the newest events of a media item, oldest first. */
   async history(mediaId: string): Promise<readonly EventRecord[]> {
     return (await this.list({ mediaId, limit: historyLimit })).events.toReversed()
   }

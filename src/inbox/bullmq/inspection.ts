@@ -29,7 +29,10 @@ export interface InboxQueue extends ReadableInbox {
   readonly deadLetters: InboxQueueDeadLetters
   /** Lists events, and retries them. A page goes through all the events in the asked states: half a second for 100,000. */
   readonly events: InboxEvents
-  /** Returns the newest 1,000 events of a media that were not handled yet. It goes through all the events in the queue. */
+  /**
+   * Returns the newest 1,000 events of a media item that were not handled yet. It goes through all the events in the
+   * queue.
+   */
   history(mediaId: string): Promise<readonly EventRecord[]>
   /** Returns what all receivers did, minute by minute. The numbers are up to 5 s old. */
   activity(since: Date): Promise<readonly ActivityMinute[]>
@@ -37,7 +40,10 @@ export interface InboxQueue extends ReadableInbox {
   close(): Promise<void>
 }
 
-/** The dead letters in the queue of a `bullmqInbox`. A receiver handles the replayed ones immediately, or the next one that opens the inbox. */
+/**
+ * The dead letters in the queue of a `bullmqInbox`. A receiver handles the replayed ones immediately, or the next one
+ * that opens the inbox.
+ */
 export interface InboxQueueDeadLetters extends DeadLetters {
   /** Lists the keys of all dead letters, oldest first. */
   keys(): Promise<readonly string[]>
@@ -46,14 +52,14 @@ export interface InboxQueueDeadLetters extends DeadLetters {
    * again. It becomes a dead letter again if it still cannot be parsed.
    */
   replayMany(keys: readonly string[]): Promise<readonly string[]>
-  /** Deletes the dead letters with those keys for good, and returns the keys that one had. */
+  /** Deletes the dead letters with those keys permanently, and returns the keys that one had. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
 }
 
-/** The longest that a step in Redis may take, in ms. */
+/** Maximum time that a step in Redis may take, in ms. */
 const timeoutMs = 10_000
 
-/** The longest that closing waits for Redis, in ms. */
+/** Maximum time that closing waits for Redis, in ms. */
 const disconnectMs = 1_000
 
 /** The time for which a discarded event is remembered, in ms: as long as `bullmqInbox` does by default. */

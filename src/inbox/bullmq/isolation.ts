@@ -1,6 +1,6 @@
 import { within } from '../../internal/timers.ts'
 
-/** The longest that an event runs alone, and the longest that it waits for others to end, in ms. */
+/** Maximum time that an event runs alone, and the longest that it waits for others to end, in ms. */
 const aloneMs = 10_000
 
 /**

@@ -39,7 +39,7 @@ export interface JobProgress {
   readonly stalls?: number
 }
 
-/** Says whether a job is an event. Other programs that reach the queue can add jobs of their own. */
+/** Returns `true` if a job is an event. Other programs that reach the queue can add jobs of their own. */
 export function isEvent(data: unknown): data is EventData {
   const { event, receivedAt } = (data ?? {}) as Partial<AcceptedEvent>
   return typeof event?.key === 'string' && typeof receivedAt === 'string'

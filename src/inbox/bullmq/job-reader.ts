@@ -6,7 +6,7 @@ import type { UnreadableDelivery } from '../reading.ts'
 import { isEvent, isUnreadable, toUnreadable } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-/** Reads the event of a job. `undefined`: the event is known already. A job without an event fails for good. */
+/** Reads the event of a job. `undefined`: the event is known already. A job without an event fails permanently. */
 export type ReadJob = (job: EventJob) => Promise<AcceptedEvent | undefined>
 
 export function jobReader(queue: EventQueue, { parse, handlersOf, logger }: InboxHost): ReadJob {

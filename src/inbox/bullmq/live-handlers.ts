@@ -4,7 +4,10 @@ import type { HandlerName } from '../inbox.ts'
 import type { EventQueue } from './queue.ts'
 import { publishHandlersScript, removeHandlersScript } from './scripts.ts'
 
-/** The handlers of the processes that handle events: each publishes its own in Redis, and renews them every third of a lease. */
+/**
+ * The handlers of the processes that handle events: each publishes its own in Redis, and renews them every third of a
+ * lease.
+ */
 export class LiveHandlers {
   readonly #queue: EventQueue
   readonly #own: () => readonly HandlerName[]

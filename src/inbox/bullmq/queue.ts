@@ -130,14 +130,14 @@ export class EventQueue {
     await this.client.set(this.#key(deduplicationId as string), id as string, 'PX', deadLetterTtlMs)
   }
 
-  /** Says whether an event was handled although its job has not ended. */
+  /** Returns `true` if an event was handled although its job has not ended. */
   async wasHandled({ deduplicationId }: EventJob): Promise<boolean> {
     return (await this.client.get(this.#key(deduplicationId as string))) === handledMark
   }
 
   /**
-   * Adds `count` to the number of processes that the event has ended, and returns the sum. The crash is counted before the event is
-   * handled, since a process that ends can say nothing.
+   * Adds `count` to the number of processes that the event has ended, and returns the sum. The crash is counted before
+   * the event is handled, since a process that ends can say nothing.
    */
   countCrash({ id }: EventJob, count: 1 | -1): Promise<number> {
     return this.run(countCrashScript, id as string, count)

@@ -1,8 +1,8 @@
 // Steps that read BullMQ's own keys, which begin with the queue's prefix, ARGV[1]. None of them writes.
 
 /**
- * Finds the jobs that can be events of a type and a media. Returns the id and the time of acceptance, in ms, of each. ARGV:
- * prefix, type or an empty text, a part of the data or an empty text, job ids.
+ * Finds the jobs that can be events of a type and a media item. Returns the id and the time of acceptance, in ms, of
+ * each. ARGV: prefix, type or an empty text, a part of the data or an empty text, job ids.
  */
 export const selectScript = `
 local prefix, type, part, found = ARGV[1], ARGV[2], ARGV[3], {}

@@ -29,7 +29,7 @@ export class Room {
   async isLeft(): Promise<boolean> {
     const isOld = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
     if (isOld) this.#reading ??= this.#read()
-    // Nothing waits where there was room. A delivery that is not accepted may never come again.
+    // Nothing waits if there was room. A delivery that is not accepted may never come again.
     if (this.#isFull) await this.#reading
     return !this.#isFull
   }

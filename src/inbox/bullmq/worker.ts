@@ -22,7 +22,7 @@ export interface BullmqWorkerOptions {
 /** Maximum time for which closing waits for a worker that handles nothing, in ms. */
 const idleMs = 1_000
 
-/** The longest that closing waits until Redis has the running events back, in ms. */
+/** Maximum time that closing waits until Redis has the running events back, in ms. */
 const handBackMs = 1_000
 
 /** The pause, in ms, before a job that Redis failed to end is started again, and found to be handled. */
@@ -159,7 +159,7 @@ export class BullmqWorker {
   }
 }
 
-/** Says whether an event was a dead letter until it was replayed, here or by another program, such as Bull Board. */
+/** Returns `true` if an event was a dead letter until it was replayed, here or by another program, such as Bull Board. */
 function isRevived({ progress, stalledCounter }: EventJob): boolean {
   const { failures, stalls = stalledCounter } = progressOf(progress)
   return failures !== undefined && stalledCounter <= stalls

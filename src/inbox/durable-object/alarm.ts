@@ -5,7 +5,7 @@ import type { SqliteJob } from '../sqlite-tables/job.ts'
 /** The time after which an object that has ended with work left is woken, in ms. */
 const guardMs = 5_000
 
-/** The longest time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
+/** Maximum time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
 const longestMs = 600_000
 
 /** The pause between two looks at the work, in ms. */

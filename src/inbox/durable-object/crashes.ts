@@ -13,7 +13,7 @@ interface CrashRow {
  * events that are due.
  */
 export class ObjectCrashes implements CrashRecords {
-  /** `undefined` when the instance before left nothing that is due. */
+  /** `undefined` when the previous instance left nothing that is due. */
   readonly predecessor: Predecessor | undefined
   readonly #setAlone: SqliteStatement
   readonly #setCrashes: SqliteStatement

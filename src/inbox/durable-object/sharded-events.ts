@@ -30,7 +30,7 @@ export class ShardedEvents implements InboxEvents {
     return places.every((place) => place === null) ? { events } : { events, cursor: JSON.stringify(places) }
   }
 
-  /** One object has all the events of a media. */
+  /** One object has all the events of a media item. */
   #start(mediaId: string | undefined): Places {
     const only = mediaId === undefined ? undefined : this.#shards.of(mediaId)
     return this.#shards.all.map((shard) => (only === undefined || only === shard ? '' : null))

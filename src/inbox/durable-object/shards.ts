@@ -15,7 +15,7 @@ export class Shards {
     this.#options = options
   }
 
-  /** The number of the object that has the events of a media, or an unreadable delivery with this body. */
+  /** The number of the object that has the events of a media item, or an unreadable delivery with this body. */
   of(text: string): number {
     return shardOf(text, this.#options.shards)
   }

@@ -29,7 +29,7 @@ export class Engine<EachJob extends Job> {
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
   readonly #lanes: Lanes<EachJob>
-  /** `undefined` where requests do not end work. */
+  /** `undefined` if requests do not end work. */
   readonly requests = requestLifetimes()
   #releaseRetries: (() => void) | undefined
 

@@ -55,6 +55,6 @@ function inThisRequest(run: () => void): () => void {
   return start
 }
 
-/** Makes the lifetimes of the jobs of an inbox. `undefined` where requests do not end work. */
+/** Makes the lifetimes of the jobs of an inbox. `undefined` if requests do not end work. */
 export const requestLifetimes = (): RequestLifetimes | undefined =>
   requestsEndWork ? new RequestLifetimes() : undefined

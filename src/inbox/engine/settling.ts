@@ -26,7 +26,7 @@ export interface Settling<EachJob extends Job = Job> {
   complete(attempt: JobAttempt<EachJob>, recorded: () => void): void
   /** Records that the event is a dead letter. */
   deadLetter(job: EachJob, dead: DeadResult, recorded: () => void): void
-  /** Records that the next attempt is due in `delayMs`. Where it is made here, `job` already counts it. */
+  /** Records that the next attempt is due in `delayMs`. If it is made here, `job` already counts it. */
   retry(attempt: JobAttempt<EachJob>, retry: RetryResult, recorded: () => void): void
   /** Releases an event that `handleNow` could not handle: its sender repeats it. Only for an inbox with `handleNow`. */
   release?(job: EachJob, completed: readonly string[], recorded: () => void): void

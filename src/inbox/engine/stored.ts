@@ -31,7 +31,10 @@ export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: str
   }
 }
 
-/** Revives an event that went through JSON: `emittedAt` is the one field that JSON has no type for. It is frozen, like a new one. */
+/**
+ * Revives an event that went through JSON: `emittedAt` is the one field that JSON has no type for. It is frozen, like a
+ * new one.
+ */
 export const reviveEvent = (event: MediaEvent): MediaEvent =>
   Object.freeze({
     ...event,

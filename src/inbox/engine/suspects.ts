@@ -9,7 +9,7 @@ import type { Job } from './job.ts'
 //   searching  Every event asks before it starts. Those that may have been running during the crash are suspects.
 //              - A suspect starts alone: nothing else runs, and its name is recorded first. If the process crashes now,
 //                it is that event. When it has ended, it is no suspect any more.
-//              - Suspects that have crashed the process before come after the others, in turns. While only such suspects
+//              - Suspects that have crashed the previous process come after the others, in turns. While only such suspects
 //                are left, the events that are not suspected have a head start of `headStartMs`.
 //              - Other events wait while a suspect runs, or can run.
 //              -> over, when no suspect is left (`cleared`), or when suspects have run for as long as the budget allows.
@@ -32,7 +32,7 @@ export interface Predecessor {
   readonly crashes: number
 }
 
-/** The delay of the events where the process before may still run, in ms: it notices meanwhile that it has to stop. */
+/** The delay of the events where the previous process may still run, in ms: it notices meanwhile that it has to stop. */
 const handoverMs = 750
 
 /** The head start of events that are not suspected, in ms, when a suspect has already made the process crash. */
@@ -76,7 +76,7 @@ export class Suspects<EachJob extends SuspectJob> {
   readonly #options: SuspectsOptions<EachJob>
   readonly #isSuspect: (job: EachJob) => boolean
   readonly #left = new Set<EachJob>()
-  /** `true` once every event that the process before left has been considered. */
+  /** `true` once every event that the previous process left has been considered. */
   #hasAll = false
   /** The jobs that have a slot and wait for their start. */
   #arrivals: Arrival<EachJob>[] = []
@@ -103,7 +103,7 @@ export class Suspects<EachJob extends SuspectJob> {
     else begin()
   }
 
-  /** Has to be called for each event that the process before left, before it can start, in order of acceptance. */
+  /** Has to be called for each event that the previous process left, before it can start, in order of acceptance. */
   consider(job: EachJob): void {
     if (this.#isSuspect(job)) this.#left.add(job)
   }

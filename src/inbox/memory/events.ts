@@ -34,7 +34,7 @@ export class MemoryEvents implements InboxEvents {
     return this.#engine.retryNow(this.#jobs.get(key))
   }
 
-  /** Returns the newest events of a media, oldest first. */
+  /** Returns the newest events of a media item, oldest first. */
   history(mediaId: string): readonly EventRecord[] {
     return pageOf(this.#all(), { mediaId, limit: historyLimit }).events.toReversed()
   }

@@ -8,10 +8,10 @@ import type { MemoryDeadLetters } from './dead-letters.ts'
 /** The number of failed events of `handleNow` that are remembered. */
 const maxFailed = 10_000
 
-/** Completes handled events in the store, and gives back those that `handleNow` could not handle. */
+/** Completes handled events in the store, and releases those that `handleNow` could not handle. */
 export class MemorySettling implements Settling {
   readonly retries = 'here'
-  /** Absent where claims have no leases. */
+  /** Absent if claims have no leases. */
   readonly begin: ((attempt: JobAttempt<Job>) => Promise<undefined> | undefined) | undefined
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters

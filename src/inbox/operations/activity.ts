@@ -6,7 +6,7 @@ export const durationBounds = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
 ] as const
 
-/** The interval at which activity is written to where an inbox keeps it, in ms. */
+/** The interval at which activity is written, in ms. */
 export const activityPauseMs = 5_000
 
 /** The time for which activity is kept, in ms. */
@@ -78,7 +78,7 @@ export class ActivityRecorder implements ActivityObserver {
   }
 
   /**
-   * Writes the minutes that have changed, each with its numbers since its start, where an inbox keeps them. What cannot be
+   * Writes the minutes that have changed, each with its numbers since its start. What cannot be
    * written is written the next time. A second call waits for the first, so that no number replaces a later one.
    */
   async writeChanged(write: WriteMinutes): Promise<void> {

@@ -24,7 +24,7 @@ export function checkQuery(query: EventQuery = {}): CheckedQuery {
   return { ...query, order, limit }
 }
 
-/** Says whether a query asks for an event. */
+/** Returns `true` if a query asks for an event. */
 export const matchesQuery = (record: EventRecord, query: EventQuery): boolean =>
   (['state', 'type', 'mediaId'] as const).every((name) => query[name] === undefined || query[name] === record[name])
 

@@ -8,7 +8,7 @@ const stepsPerSecond = 10
 
 /** Replays some of the dead letters of an inbox. */
 export interface Replayer {
-  /** The most that it replays in one step. */
+  /** Maximum number that it replays in one step. */
   readonly largestStep: number
   /** Lists the keys of the dead letters that match, oldest first. */
   keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>

@@ -119,7 +119,10 @@ const due = ({ schema, from }: StatementOptions): string => `(
   WHERE due_at <= now() AND due_at >= '${from.due}' AND ${isCurrent} ORDER BY due_at LIMIT ${windowSize}
 ) due`
 
-/** Chooses the first of the events, and of the retries that are due. One that comes after an unclaimed one of its media item never. */
+/**
+ * Chooses the first of the events, and of the retries that are due. One that comes after an unclaimed one of its media
+ * item never.
+ */
 const choose = (options: StatementOptions): string => {
   const { schema, limit, withSuspect, low } = options
   return `

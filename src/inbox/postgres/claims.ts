@@ -28,7 +28,7 @@ export interface Claimed {
 
 /** The events that a process asks for. */
 export interface ClaimRequest extends Pick<StatementOptions, 'limit' | 'withSuspect' | 'held'> {
-  /** The hashes of media that the process already has enough events of. */
+  /** The hashes of media items that the process already has enough events of. */
   readonly crowded: readonly string[]
 }
 
@@ -48,10 +48,10 @@ interface Round {
 }
 
 /**
- * Claims events that are due, the oldest first. Never one whose media has an event with another process, nor one before an
- * earlier event of its media, so that each media's events are handled in order across processes. A claim is not flushed to
- * the disk: if Postgres crashes and forgets it, this process can no longer record anything about the event. A process whose
- * lease is over claims nothing.
+ * Claims events that are due, the oldest first. Never one whose media item has an event with another process, nor one
+ * before an earlier event of its media item, so that each media item's events are handled in order across processes. A
+ * claim is not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record anything
+ * about the event. A process whose lease is over claims nothing.
  *
  * A claim examines a limited number of events, however many there are. If it could take few of the first ones, since most
  * are of media items that processes have, the next claims go on behind them: a round through all events, which then stays

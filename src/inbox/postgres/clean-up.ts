@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 /** The number of expired keys that a step examines, and the maximum number of records of handled events that it removes. */
 const sliceSize = 2_000
 
-/** The largest id that there can be. */
+/** The maximum id. */
 const largestId = '9223372036854775807'
 
 /** Pauses between two clean-ups, in ms: usually, and while there is more to clean up. */
@@ -26,7 +26,10 @@ interface Progress {
 export class CleanUp {
   readonly #database: Database
   readonly #ttlMs: number
-  /** The place at which the next step begins: a step from the beginning would examine the same keys that have to stay, again and again. */
+  /**
+   * The place at which the next step begins: a step from the beginning would examine the same keys that have to stay,
+   * again and again.
+   */
   #after = beginning
 
   constructor(database: Database, ttlMs: number) {

@@ -113,7 +113,7 @@ export class Database {
   }
 
   /**
-   * Runs a step, and repeats it while Postgres is away, for up to `timeoutMs`.
+   * Runs a step, and repeats it while Postgres is unreachable, for up to `timeoutMs`.
    * @throws WebhookError `unavailable`
    */
   async reach<T>(step: () => Promise<T>): Promise<T> {
@@ -155,8 +155,9 @@ export const unreachable = (cause: unknown): WebhookError =>
     : new WebhookError('unavailable', 'Postgres gave no answer, or an error', { cause })
 
 /**
- * Says whether an error means that Postgres is away, starting, failing over or too busy, so that the same statement can
- * succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without one comes from the network.
+ * Returns `true` if an error means that Postgres is unreachable, starting, failing over or too busy, so that the same
+ * statement can succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without one comes from the
+ * network.
  */
 export function isAway(error: unknown): boolean {
   const { code } = error as { code?: unknown }

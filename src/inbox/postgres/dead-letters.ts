@@ -14,10 +14,10 @@ import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './
 /** The number of dead letters whose keys are read at a time. */
 const pageSize = 1_000
 
-/** The most dead letters that are replayed in a commit. */
+/** Maximum number of dead letters that are replayed in a commit. */
 const largestCommit = 500
 
-/** The number of old dead letters whose media are written at a time. */
+/** The number of old dead letters whose media items are written at a time. */
 const oldPageSize = 500
 
 type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
@@ -85,7 +85,7 @@ export class PostgresDeadLetters implements DeadLetters {
     return (await this.discardMany([key])).length > 0
   }
 
-  /** Deletes dead letters for good. Returns the keys that one had. */
+  /** Deletes dead letters permanently. Returns the keys that one had. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#tables.query<DeadLetterRow>(
       `DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING ${columnsWithoutBody}`,
@@ -103,7 +103,10 @@ export class PostgresDeadLetters implements DeadLetters {
     return replaceUnreadable(this.#tables, key, unreadable, event, this.#receiver.handlersOf(event))
   }
 
-  /** Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one had. */
+  /**
+   * Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one
+   * had.
+   */
   async replayMany(keys: readonly string[]): Promise<readonly string[]> {
     return this.#replayRows(await this.#rows(keys))
   }
@@ -165,7 +168,7 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   /**
-   * Writes the media of dead letters that a process of version 1 has written, so that they are found by it.
+   * Writes the media item of dead letters that a process of version 1 has written, so that they are found by it.
    * @returns `true` if there may be more
    */
   async updateOld(): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { OwnClaims } from './claims.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
 import { hashMedia } from './keys.ts'
 
-/** The number of rows of a table that one statement looks through, where no index leads to the ones that match. */
+/** The number of rows of a table that one statement examines, if no index leads to the ones that match. */
 const sliceSize = 20_000
 
 /** The text of a statement, and its values. */
@@ -21,7 +21,7 @@ export interface FoundEvent {
 
 /** The statements of a query for events, and what matches it. */
 export class EventSearch {
-  /** `true` where no index leads to the rows that match. They are looked through in slices then. */
+  /** `true` if no index leads to the rows that match. Then they are examined in slices. */
   readonly isSliced: boolean
   readonly #query: CheckedQuery
   readonly #schema: string

@@ -9,7 +9,10 @@ import { hashKey } from './keys.ts'
 /** The time after which a page is returned that is not full, in ms, although there may be more. */
 const longestScanMs = 1_000
 
-/** The events of the inbox: those that are not finished, the dead letters and the handled ones, by the order of acceptance. */
+/**
+ * The events of the inbox: those that are not finished, the dead letters and the handled ones, by the order of
+ * acceptance.
+ */
 export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
   readonly #database: Tables

@@ -39,7 +39,7 @@ export interface InboxDatabase extends ReadableInbox {
   stats(): Promise<InboxStats>
   /** Lists events, and retries them. Events that a process has claimed and not started are running. */
   readonly events: InboxEvents
-  /** Returns the newest 1,000 events of a media, in order of acceptance, handled ones included. */
+  /** Returns the newest 1,000 events of a media item, in order of acceptance, handled ones included. */
   history(mediaId: string): Promise<readonly EventRecord[]>
   /**
    * Returns the minutes since then in which something was done, of all receivers. What the last 5 s had can be missing. The
@@ -52,7 +52,10 @@ export interface InboxDatabase extends ReadableInbox {
   close(): Promise<void>
 }
 
-/** The dead letters in the tables of a `postgresInbox`. A receiver handles the replayed ones immediately, or the next one that opens the inbox. */
+/**
+ * The dead letters in the tables of a `postgresInbox`. A receiver handles the replayed ones immediately, or the next
+ * one that opens the inbox.
+ */
 export interface InboxDatabaseDeadLetters extends DeadLetters {
   /** Lists the keys of all dead letters, oldest first. */
   keys(): Promise<readonly string[]>
@@ -61,13 +64,13 @@ export interface InboxDatabaseDeadLetters extends DeadLetters {
    * marked, and a receiver parses it again. It stays if it still cannot be parsed.
    */
   replayMany(keys: readonly string[]): Promise<readonly string[]>
-  /** Deletes the dead letters with those keys for good, and returns the keys that one had. */
+  /** Deletes the dead letters with those keys permanently, and returns the keys that one had. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
   /** As in an inbox. It marks unreadable deliveries, which count as replayed, and a receiver parses them again. */
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
-/** The longest that a connection or a statement may take, in ms. Counts go through all the events. */
+/** Maximum time that a connection or a statement may take, in ms. Counts go through all the events. */
 const timeoutMs = 10_000
 
 /**

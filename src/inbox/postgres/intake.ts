@@ -8,13 +8,13 @@ import { literal } from './schema.ts'
 /** A statement ends with the event that reaches one of these: a number of events, or the length of their JSON. */
 const largestBatch = { events: 500, length: 1_000_000 }
 
-/** The most events that wait for Postgres. They stay in memory even when it hangs. */
+/** Maximum number of events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
 
 /** The statements that run at a time: while one waits for the disk, the next one is prepared. */
 const maxFlights = 2
 
-/** The pause before events are sent again, in ms, while Postgres is away. */
+/** The pause before events are sent again, in ms, while Postgres is unreachable. */
 const pauseMs = 50
 
 /** An event on its way to the database. */
@@ -52,7 +52,7 @@ class PendingEvent implements Timed {
     this.#reject(error)
   }
 
-  /** Its time is up. The event may be stored all the same, and its next delivery is a duplicate then. */
+  /** Its time is up. The event may be stored anyway, and then its next delivery is a duplicate. */
   expire(): void {
     this.fail(unreachable(this.problem))
   }
@@ -60,7 +60,7 @@ class PendingEvent implements Timed {
 
 /**
  * Stores events. Those that arrive together share a statement, and so one commit and one wait for the disk. While Postgres
- * is away they wait up to `timeoutMs`.
+ * is unreachable they wait up to `timeoutMs`.
  */
 export class Accepting {
   readonly #database: Database

@@ -4,7 +4,7 @@ import type { HandlerName } from '../inbox.ts'
 import type { Database } from './database.ts'
 import { literal, lockClass } from './schema.ts'
 
-/** The longest that a look through all the events may take, in ms. */
+/** Maximum time for reading all the events, in ms. */
 const lookMs = 30_000
 
 /**

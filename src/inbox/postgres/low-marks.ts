@@ -33,7 +33,7 @@ export interface LowMarks {
  * claim that reads an index from its beginning passes the rows of all the events that were handled since.
  *
  * Each claim raises the marks, by what it has read. What then appears below them is found by the next search: an event that
- * was replayed, or was committed late. An event that another process gives back has to come before the later ones of its
+ * was replayed, or was committed late. An event that another process releases has to come before the later ones of its
  * media, so a claim compares `owners`, which changes in the same commit.
  */
 export class LowMarksOf {

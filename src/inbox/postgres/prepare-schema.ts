@@ -4,10 +4,10 @@ import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from 
 
 type Client = Pick<PoolClient, 'query'>
 
-/** The longest that the tables may take, in ms: indexes are made of the dead letters that there are. */
+/** Maximum time that the tables may take, in ms: indexes are made of the dead letters that there are. */
 const longestMs = 60_000
 
-/** The longest wait for a lock, in ms, since the statements of other processes wait behind this one. */
+/** Maximum wait for a lock, in ms, since the statements of other processes wait behind this one. */
 const lockMs = 300
 
 /** The number of times that the locks are tried, and the pause between two tries, in ms. */
@@ -80,7 +80,10 @@ async function readVersion(client: Client, schema: string): Promise<number> {
   return made
 }
 
-/** Makes or updates the tables. Processes that use them are not held up: where they hold a lock for long, it is tried again. */
+/**
+ * Makes or updates the tables. Processes that use them are not held up: where they hold a lock for long, it is tried
+ * again.
+ */
 async function makeTables(client: Client, schema: string): Promise<boolean> {
   for (let tries = 1; ; tries++) {
     try {

@@ -2,10 +2,10 @@ import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import { isAway } from './database.ts'
 
-/** The failures in a row after which one is logged, where Postgres seems to be away. */
+/** The failures in a row after which one is logged, if Postgres seems to be unreachable. */
 const tellingFailures = 3
 
-/** Runs work at regular intervals. A failure is logged, unless Postgres is away, and the work is done again later. */
+/** Runs work at regular intervals. A failure is logged, unless Postgres is unreachable, and the work is done again later. */
 export class Regularly {
   readonly #work: () => Promise<number>
   readonly #afterFailureMs: number
@@ -44,7 +44,7 @@ export class Regularly {
       this.#failures = 0
       return pauseMs
     } catch (error) {
-      // A statement that always takes too long looks like a Postgres that is away.
+      // A statement that always takes too long looks like an unreachable Postgres.
       if (!isAway(error) || ++this.#failures === tellingFailures)
         this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
       return this.#afterFailureMs

@@ -103,9 +103,9 @@ ${giveSameRights(schema, ['handled', 'activity'])};
 `
 
 // Processes of the earlier versions go on working: an event that one of them accepts owes nothing that is known, and it
-// publishes neither its handlers nor its claims. Rows of `claim` are replaced and never updated: as long as a snapshot is open,
-// the versions of an updated row would have to be passed one after another. `since` is when an event was replayed, or its last
-// retry was due; null if it waits since its receipt.
+// publishes neither its handlers nor its claims. Rows of `claim` are replaced and never updated: as long as a snapshot
+// is open, the versions of an updated row would have to be passed one after another. `since` is when an event was
+// replayed, or its last retry was due; null if it waits since its receipt.
 const makeVersion3 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.claim (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

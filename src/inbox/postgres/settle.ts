@@ -29,8 +29,8 @@ interface PendingRecord {
 const kinds: readonly Kind[] = ['progress', 'complete', 'retry', 'release', 'deadLetter']
 
 /**
- * Records in the database what becomes of claimed events. The records that are ready at the same time share a statement.
- * Only the owner of an event can write about it. While Postgres is away the records wait.
+ * Records in the database the outcome of claimed events. The records that are ready at the same time share a statement.
+ * Only the owner of an event can write about it. While Postgres is unreachable the records wait.
  */
 export class PostgresSettling implements Settling<PostgresJob> {
   readonly retries = 'anywhere'

@@ -6,7 +6,7 @@ import type { Attempt, InboxHost } from '../inbox.ts'
 import type { PostgresJob } from './job.ts'
 import { releaseClient, take } from './pool.ts'
 
-/** The longest wait for the answer to a commit or a rollback, in ms. */
+/** Maximum wait for the answer to a commit or a rollback, in ms. */
 const answerMs = 10_000
 
 export interface TransactionsOptions {
@@ -52,7 +52,7 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
 
 /**
  * Records that the handler has completed, and commits, in one message, in the role that the transaction began with. Postgres
- * does not run the commit where a statement before it fails. Where `run` has ended the transaction, its marks are empty.
+ * does not run the commit if a statement before it fails. Where `run` has ended the transaction, its marks are empty.
  * Where another process has the event, or the handler has completed, no row is updated. Each asks for a setting that there
  * is not then: an error that a trigger of the user's tables cannot raise, since those that are deferred run in the commit.
  * @param handler the quoted name of the handler
@@ -82,8 +82,8 @@ function commitError(error: { code?: string; message: string }): Error {
 }
 
 /**
- * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: it is full, stops, starts,
- * fails over, or has lost a disk.
+ * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: it is full, stops,
+ * starts, fails over, or has lost a disk.
  */
 function isStorageFailure(error: unknown): boolean {
   const { code, cause } = Object(error)

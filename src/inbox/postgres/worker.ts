@@ -25,17 +25,17 @@ export interface PostgresWorkerOptions {
   readonly channel: string
   readonly concurrency: number
   readonly leaseMs: number
-  /** The longest time between two looks for events, in ms, where no notification arrives. */
+  /** Maximum time between two checks for events, in ms, if no notification arrives. */
   readonly pollMs: number
 }
 
 /** The number of events that are claimed at a time: the next ones when half of them have begun. */
 const batch = 64
 
-/** The number of its events at which no more of a media are claimed. */
+/** The number of its events at which no more of a media item are claimed. */
 const maxOfMedia = 16
 
-/** The most claimed events that wait in this process. */
+/** Maximum number of claimed events that wait in this process. */
 const maxWaiting = 500
 
 /** The pause before another claim, in ms, after one that failed. */
@@ -52,10 +52,13 @@ const recentMs = 10_000
 const tellingFailures = 3
 const quietMs = 60_000
 
-/** The longest that closing waits for Postgres after the handlers have ended, in ms. */
+/** Maximum time that closing waits for Postgres after the handlers have ended, in ms. */
 const releaseMs = 1_000
 
-/** Handles events in this process: it claims those that are due, runs them in the order of their media, and records the results. */
+/**
+ * Handles events in this process: it claims those that are due, runs them in the order of their media, and records the
+ * results.
+ */
 export class PostgresWorker {
   readonly #options: PostgresWorkerOptions
   readonly #logger: Logger
@@ -165,7 +168,7 @@ export class PostgresWorker {
     this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
-  /** Says whether there is room for more events. Where a slot is free, those that wait are of the media that run. */
+  /** Returns `true` if there is room for more events. If a slot is free, those that wait are of the media items that run. */
   #hasRoom(): boolean {
     const { waiting } = this.#jobs.counts()
     const hasFreeSlot = this.#engine.running < this.#options.concurrency
@@ -214,7 +217,7 @@ export class PostgresWorker {
     })
   }
 
-  /** Says whether the end of an event may be the reason that another one can be claimed. */
+  /** Returns `true` if the end of an event may be the reason that another one can be claimed. */
   #mayClaimAfter(job: PostgresJob, end: JobEnd): boolean {
     // An event that has failed waits to be claimed again, and the next suspect for the end of this one.
     if (this.#mayHaveMore || end !== 'handled' || isSuspect(job)) return true
@@ -233,7 +236,7 @@ export class PostgresWorker {
     if (isLost) await this.#lost()
     this.#owed.renewed()
     // After an outage of Postgres the others have not renewed their leases either, and are about to. They have until the
-    // next time: where every renewal is late, Postgres is only slow.
+    // next time: if every renewal is late, Postgres is only slow.
     const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
     const givesTime = isLate && !this.#gaveTime
     this.#gaveTime = givesTime
@@ -281,7 +284,7 @@ export class PostgresWorker {
   /** Gives the events back that are left. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = this.#jobs.release(['running'])
-    // Where Postgres is away, the lease runs out.
+    // If Postgres is unreachable, the lease runs out.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
     logReleased(unfinished, this.#logger)
     return [...unfinished, ...releaseUnrecorded(this.#jobs, this.#logger)]
@@ -294,7 +297,7 @@ export class PostgresWorker {
     await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : this.#held)
   }
 
-  /** Counts the claimed events of each media. */
+  /** Counts the claimed events of each media item. */
   #counts(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { lane } of this.#jobs) counts.set(lane, (counts.get(lane) ?? 0) + 1)

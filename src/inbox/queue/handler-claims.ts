@@ -5,7 +5,7 @@ import type { Claims } from '../../idempotency/store.ts'
 export const completeIn = (claims: Claims, key: string): Promise<void> =>
   new Promise((resolve) => claims.complete(key, resolve))
 
-/** Waits until all have ended, before it rejects: a claim that comes later would be given back by nobody. */
+/** Waits until all have ended, before it rejects: a claim that comes later would never be released. */
 async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises)
   return Promise.all(promises)

@@ -14,7 +14,7 @@ export interface QueueMessage {
   readonly deduplicationId: string
   /** The event's media. */
   readonly mediaId: string
-  /** A hash of the media id in 64 hex digits: the group or partition of a queue that keeps the order within one. */
+  /** A hash of the media item id in 64 hex digits: the group or partition of a queue that keeps the order within one. */
   readonly group: string
   /** The time at which the delivery was received, in ISO 8601. */
   readonly receivedAt: string

@@ -97,7 +97,7 @@ export class SqliteDeadLetters {
     return Number(this.#statements.remove.run(...this.#hashes(key)).changes) > 0
   }
 
-  /** `true` where there may be too many, so that {@link trim} has to be called. */
+  /** `true` if there may be too many, so that {@link trim} has to be called. */
   get hasGrown(): boolean {
     return this.#hasGrown
   }

@@ -54,7 +54,7 @@ export class SqliteEventReader {
     return toPage(await this.page(checkQuery(query)))
   }
 
-  /** Lists the newest 1,000 events of a media, in order of acceptance. */
+  /** Lists the newest 1,000 events of a media item, in order of acceptance. */
   async history(mediaId: string): Promise<readonly EventRecord[]> {
     const { events } = await this.list({ mediaId, limit: historyLimit })
     return events.toReversed()

@@ -6,7 +6,7 @@ import { blockOf, blockOfId, hashMedia, idsPerBlock } from './schema.ts'
 /** The number of rows of a slice: a few milliseconds of work, with large payloads too. */
 const rowsPerSlice = 100
 
-/** The number of blocks in which a slice looks for the events of a media. */
+/** The number of blocks in which a slice looks for the events of a media item. */
 const blocksPerSlice = 250
 
 const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts AS crashes, e.trace, e.failed'

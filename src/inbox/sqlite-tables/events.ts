@@ -111,7 +111,7 @@ export class SqliteEvents {
     return row
   }
 
-  /** Says whether an earlier release has stored the key of an event, in the form that differs from that of today. */
+  /** Returns `true` if an earlier release has stored the key of an event, in the form that differs from that of today. */
   wasSeenEarlier({ earlierHash }: WrittenEvent): boolean {
     return earlierHash !== undefined && this.#known.all(earlierHash).length > 0
   }

@@ -16,7 +16,7 @@ export type RecordRow = Partial<EventRow> & {
 type Handled = [
   type: string,
   mediaId: string,
-  /** The key, or its end in an array if it begins with the type and the media, as it does by default. */
+  /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
   key: string | [end: string],
   receivedAt: number,
   /** The time from its receipt on, in ms. */
@@ -39,7 +39,7 @@ export function writeHandled(
   const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
   const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
   const failed = failedAttempts.length === 0 ? '' : `,${JSON.stringify(failedAttempts)}`
-  // `start` is the JSON of the type and the media. Texts by themselves are written faster than the array of them.
+  // `start` is the JSON of the type and the media item. Texts by themselves are written faster than the array of them.
   return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${failed}]`
 }
 

@@ -49,8 +49,8 @@ const laterColumns = {
 }
 
 /**
- * The events of a media are looked up in blocks of 4,096 ids each. In one index of all media, each event would change a page
- * of its own. Those of a block have a few pages together, which the events of a commit share.
+ * The events of a media item are looked up in blocks of 4,096 ids each. In one index of all media, each event would
+ * change a page of its own. Those of a block have a few pages together, which the events of a commit share.
  */
 export const idsPerBlock = 4_096
 
@@ -59,10 +59,10 @@ export const blockOfId = 'id >> 12'
 
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
-// What earlier releases did not have: the index, what became of handled events, the retries that another process has asked
+// What earlier releases did not have: the index, the outcome of handled events, the retries that another process has asked
 // for, and the numbers of each minute. Handled events have a table of their own, which grows at its end only: a key whose
 // row grew would move others, which took 1.5 µs of CPU more for an event, of 18 in SQL. They are forgotten with their keys,
-// also where an earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
+// also if an earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
 const laterTables = `
   CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media) WHERE media IS NOT NULL;
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
@@ -83,7 +83,7 @@ const laterTables = `
 
 /**
  * The row that has the version. It tells that the keys of all events have their media, without a look at each of them:
- * earlier releases, which leave the media out, write the version to row 1 whenever they open the file.
+ * earlier releases, which leave the media item out, write the version to row 1 whenever they open the file.
  */
 const rowOfVersion = 2
 
@@ -109,7 +109,7 @@ export function upgrade(database: SqliteDatabase): void {
   database.exec(laterTables)
 }
 
-/** Adds the media to the keys of events that an earlier release has accepted and not handled. */
+/** Adds the media item to the keys of events that an earlier release has accepted and not handled. */
 function addMedia(database: SqliteDatabase): void {
   const without = database.prepare(`
     SELECT k.id, e.event, NULL AS dead_letter
@@ -133,7 +133,7 @@ export function checkVersion(database: SqliteDatabase): void {
 }
 
 /**
- * Hashes a media id to a number, for an index that is smaller than one of texts. Two ids can have the same number, so
+ * Hashes a media item id to a number, for an index that is smaller than one of texts. Two ids can have the same number, so
  * whoever looks one up compares the ids too. FNV-1a, since Workers hash asynchronously only.
  */
 export function hashMedia(mediaId: string): number {

@@ -26,7 +26,7 @@ interface Entry {
   readonly written: () => void
 }
 
-/** Records what becomes of events in the file, in the same commits as the events that are being accepted. */
+/** Records the outcome of events in the file, in the same commits as the events that are being accepted. */
 export class SqliteSettling implements Settling<SqliteJob> {
   readonly retries = 'here'
   readonly #commits: Commits
@@ -43,7 +43,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
   }
 
   /**
-   * Looks for an event that made the process before crash, if it did crash: every attempt waits for its turn, until the
+   * Looks for an event that made the previous process crash, if it did crash: every attempt waits for its turn, until the
    * search has ended. Each event that the process left has to be considered.
    */
   investigate(concurrency: number): void {
@@ -57,7 +57,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
     })
   }
 
-  /** Considers an event that the process before left, in order of acceptance. It must not have started yet. */
+  /** Considers an event that the previous process left, in order of acceptance. It must not have started yet. */
   consider(job: SqliteJob): void {
     this.#suspects?.consider(job)
   }

@@ -23,7 +23,7 @@ interface Write {
 
 /** The reports of a group commit to its inbox. */
 export interface CommitReports {
-  /** Called when a commit failed whose writes may be in the file all the same. */
+  /** Called when a commit failed whose writes may be in the file anyway. */
   onFailed(): void
   /** Called once, when another process has taken over the file, or it is gone. Every write is rejected from then on. */
   onLost(error: WebhookError): void

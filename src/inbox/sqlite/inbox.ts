@@ -69,7 +69,7 @@ export class SqliteInbox implements Inbox {
     this.#measured = measured
     this.#file = file
     this.#commits = new GroupCommit(file, {
-      // The events of a failed commit may be in the file all the same, and their next deliveries are duplicates then.
+      // The events of a failed commit may be in the file anyway, and then their next deliveries are duplicates.
       onFailed: () => this.#upkeep.suspect(),
       onLost: (error) => this.#lose(error),
     })

@@ -69,7 +69,7 @@ export class FileLease implements CrashRecords {
 
   /** Throws {@link lost} when another process has taken over the file, or it is gone. Part of a transaction. */
   check(): void {
-    // node:sqlite returns undefined where there is no row, libsql too, other drivers may return null.
+    // node:sqlite returns undefined if there is no row, as libsql does; other drivers may return null.
     this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
     if (this.#isLost) throw this.lost
     this.#confirmedAt = performance.now()

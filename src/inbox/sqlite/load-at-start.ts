@@ -16,7 +16,7 @@ export interface StartLoaderOptions extends LoaderOptions {
 /**
  * Loads what an earlier process left, in order of acceptance: the first events when the file is opened, and then some in
  * each turn of the event loop. What is accepted or replayed meanwhile is in memory, and is handled behind all of that: so
- * the events of a media keep their order.
+ * the events of a media item keep their order.
  */
 export class StartLoader extends Loader<StartLoaderOptions> {
   /** The rows of events that are in the file only, as far as they are listed. */

@@ -72,7 +72,7 @@ export class SqliteTransactions implements Transactions {
     return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
 
-  /** Says whether the record is in the file. Nobody knows that while the file cannot be read, so it waits until then. */
+  /** Returns `true` if the record is in the file. While the file cannot be read, it waits. */
   async #isRecorded(attempt: JobAttempt<SqliteJob>, handler: string): Promise<boolean> {
     while (!attempt.aborted) {
       try {
