@@ -74,7 +74,7 @@ export class ObjectInbox implements Inbox {
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted,
-      lookAgain() {},
+      checkAgain() {},
     })
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),

@@ -123,7 +123,7 @@ export class Database {
         this.checkReady()
         return await step()
       } catch (error) {
-        if (this.#isClosed || !isAway(error) || performance.now() + pauseMs > deadline) throw unreachable(error)
+        if (this.#isClosed || !isUnreachable(error) || performance.now() + pauseMs > deadline) throw unreachable(error)
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
@@ -159,7 +159,7 @@ export const unreachable = (cause: unknown): WebhookError =>
  * statement can succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without one comes from the
  * network.
  */
-export function isAway(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   if (error instanceof WebhookError) return code === 'unavailable'
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return true

@@ -6,7 +6,7 @@ import { maxUnreadable, unreadableKey } from '../engine/stored.ts'
 import type { InboxHost } from '../inbox.ts'
 import { replayInSteps } from '../operations/replay-in-steps.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
-import { isAway, type Tables } from './database.ts'
+import { isUnreachable, type Tables } from './database.ts'
 import { columns, columnsWithoutBody, type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
@@ -199,7 +199,7 @@ export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Log
       await deadLetters.replay(key)
     } catch (error) {
       // It stays marked.
-      if (isAway(error)) throw error
+      if (isUnreachable(error)) throw error
       logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
       await deadLetters.unmark(key)
     }

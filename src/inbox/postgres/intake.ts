@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import { type Database, isAway, unreachable } from './database.ts'
+import { type Database, isUnreachable, unreachable } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literal } from './schema.ts'
 
@@ -171,7 +171,7 @@ export class Accepting {
   }
 
   async #failed(entries: readonly PendingEvent[], error: unknown): Promise<void> {
-    const waits = isAway(error)
+    const waits = isUnreachable(error)
     for (const entry of entries) {
       entry.problem = error
       if (!waits && !entry.hasEnded) entry.fail(unreachable(error))

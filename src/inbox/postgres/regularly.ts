@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import { isAway } from './database.ts'
+import { isUnreachable } from './database.ts'
 
 /** The failures in a row after which one is logged, if Postgres seems to be unreachable. */
 const tellingFailures = 3
@@ -45,7 +45,7 @@ export class Regularly {
       return pauseMs
     } catch (error) {
       // A statement that always takes too long looks like an unreachable Postgres.
-      if (!isAway(error) || ++this.#failures === tellingFailures)
+      if (!isUnreachable(error) || ++this.#failures === tellingFailures)
         this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
       return this.#afterFailureMs
     }

@@ -4,7 +4,7 @@ import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
-import { type Database, isAway } from './database.ts'
+import { type Database, isUnreachable } from './database.ts'
 import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
 import { hashKey } from './keys.ts'
@@ -128,7 +128,8 @@ export class PostgresSettling implements Settling<PostgresJob> {
 
   /** Keeps the records of events that this process still has. */
   async #failed(entries: readonly PendingRecord[], error: unknown): Promise<void> {
-    if (!isAway(error)) this.#host.logger.error({ err: error }, 'the inbox could not record the result of events')
+    if (!isUnreachable(error))
+      this.#host.logger.error({ err: error }, 'the inbox could not record the result of events')
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
     for (const entry of entries) {
       if (entry.job.hasEnded) entry.written()

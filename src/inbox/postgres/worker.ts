@@ -10,7 +10,7 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { logReleased, releaseUnrecorded } from '../engine/release.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { Claims, type OwnClaims } from './claims.ts'
-import { type Database, isAway } from './database.ts'
+import { type Database, isUnreachable } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
 import { Owner } from './lease.ts'
@@ -161,7 +161,7 @@ export class PostgresWorker {
   }
 
   #tell(error: unknown): void {
-    if (!isAway(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    if (!isUnreachable(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
     // A claim that always takes too long looks like an unreachable Postgres.
     if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
     this.#toldAt = performance.now()
@@ -251,7 +251,7 @@ export class PostgresWorker {
       await this.#owner.takeOver()
       this.wake()
     } catch (error) {
-      if (!isAway(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
+      if (!isUnreachable(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
     }
     this.#takingOver = undefined
   }

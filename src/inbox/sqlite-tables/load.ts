@@ -25,7 +25,7 @@ export interface LoaderOptions {
   /** Returns `true` once the inbox loads nothing more. */
   readonly hasStopped: () => boolean
   /** Makes the inbox look into the file again soon. */
-  readonly lookAgain: () => void
+  readonly checkAgain: () => void
   /** Makes the retry of a row wait no longer than its pause in the file too. */
   readonly bringForward?: (row: number) => void
 }
@@ -54,14 +54,14 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
 
   /** Loads the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
   async missing(): Promise<void> {
-    const { logger, lookAgain } = this.options
-    if (this.#isReading) return lookAgain()
+    const { logger, checkAgain } = this.options
+    if (this.#isReading) return checkAgain()
     this.#isReading = true
     try {
       await this.#loadMissing()
     } catch (error) {
       logger.warn({ err: error }, 'the inbox could not read its file')
-      lookAgain()
+      checkAgain()
     } finally {
       this.#isReading = false
     }
@@ -91,7 +91,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     try {
       this.load(row, (job) => this.add(job))
     } catch {
-      this.options.lookAgain()
+      this.options.checkAgain()
     }
   }
 

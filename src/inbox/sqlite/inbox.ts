@@ -85,7 +85,7 @@ export class SqliteInbox implements Inbox {
       transactions: this.#transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
-      lookAgain: () => this.#upkeep.suspect(),
+      checkAgain: () => this.#upkeep.suspect(),
       // If this fails, the next process does it.
       bringForward: (row: number) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
       settling: this.#settling,
@@ -114,7 +114,7 @@ export class SqliteInbox implements Inbox {
       deadLetters,
       maxDeadLetters,
       logger,
-      onChanged: () => this.#lookInto(),
+      onChanged: () => this.#checkFile(),
     })
     const closeAll = () => {
       this.#stop(() => {})
@@ -136,7 +136,7 @@ export class SqliteInbox implements Inbox {
   }
 
   /** Finds what another process has changed: it may have replayed dead letters. */
-  #lookInto(): void {
+  #checkFile(): void {
     void this.#loader.missing()
     this.deadLetters.replayMarked()
     void startAsked(this.#asked)
@@ -232,7 +232,7 @@ export class SqliteInbox implements Inbox {
   }
 
   /** Loads events that are in the file only, because their commit seemed to fail: closing reports them too. */
-  #lookOnce(): void {
+  #checkOnce(): void {
     if (!this.#commits.isOwner()) return
     try {
       this.#loader.rest()
@@ -245,7 +245,7 @@ export class SqliteInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     // The events of these commits wait too.
     await this.#commits.settle()
-    this.#lookOnce()
+    this.#checkOnce()
     const unfinished: UnfinishedEvent[] = []
     this.#stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)

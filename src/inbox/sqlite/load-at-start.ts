@@ -135,7 +135,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
 
   override async missing(): Promise<void> {
     if (this.#isOver) return super.missing()
-    this.options.lookAgain()
+    this.options.checkAgain()
   }
 
   /** Loads an event before its turn if it waits for a retry: it has lost its place in the order already. */

@@ -49,14 +49,14 @@ export class SqliteRetries {
 
 /** The parts of the inbox that starting these retries uses. */
 export interface AskedRetriesOptions
-  extends Pick<LoaderOptions, 'jobs' | 'engine' | 'logger' | 'hasStopped' | 'lookAgain'> {
+  extends Pick<LoaderOptions, 'jobs' | 'engine' | 'logger' | 'hasStopped' | 'checkAgain'> {
   readonly retries: SqliteRetries
   readonly commits: Commits
 }
 
 /** Starts the attempts that another process has asked for. */
 export async function startAsked(options: AskedRetriesOptions): Promise<void> {
-  const { retries, commits, jobs, engine, logger, hasStopped, lookAgain } = options
+  const { retries, commits, jobs, engine, logger, hasStopped, checkAgain } = options
   try {
     const rows = new Set(retries.asked())
     if (rows.size === 0) return
@@ -66,6 +66,6 @@ export async function startAsked(options: AskedRetriesOptions): Promise<void> {
   } catch (error) {
     if (hasStopped()) return
     logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
-    lookAgain()
+    checkAgain()
   }
 }
