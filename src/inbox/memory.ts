@@ -168,8 +168,7 @@ class MemoryInbox implements Inbox {
     if (this.#jobs.size - this.#engine.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
     // A claim that is not answered by then has ended with its request, and its lease has run out.
-    this.#engine.requests?.begin(job, this.#leaseMs)
-    if (once) this.#engine.requests?.tie(job)
+    this.#engine.requests?.begin(job, this.#leaseMs, once)
     this.#jobs.add(job)
     return job
   }
@@ -178,7 +177,7 @@ class MemoryInbox implements Inbox {
     try {
       // Called before the claim: the promise resolves when the job ends, even if the claim fails.
       if (waitUntil !== undefined) {
-        this.#engine.requests?.tie(job)
+        this.#engine.requests?.begin(job, this.#leaseMs, true)
         waitUntil(job.ended())
       }
       const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
@@ -281,10 +280,8 @@ class MemoryInbox implements Inbox {
 }
 
 /** What a caller of `handleNow` learns of an end. */
-function immediateResult(end: JobEnd): ImmediateResult {
-  const isOver = end === 'handled' || end === 'duplicate' || end === 'in-progress' || end === 'closing'
-  return isOver ? end : 'failed'
-}
+const immediateResult = (end: JobEnd): ImmediateResult =>
+  end === 'dead-lettered' || end === 'retried' || end === 'lost' ? 'failed' : end
 
 const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')
 

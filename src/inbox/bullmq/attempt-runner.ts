@@ -106,13 +106,13 @@ export class AttemptRunner {
     // It may have waited for its turn.
     if (attempt.aborted) return
     const { job, accepted } = attempt
-    await this.#owed.check(attempt, attempt.owed)
+    await this.#owed.check(attempt, attempt)
     const result = await this.#handle(accepted, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return
     attempt.isHandled = true
     if (result.status === 'done') {
-      this.#owed.ended(attempt)
+      this.#owed.ended(attempt, attempt)
       return this.#insist(attempt, () => this.#queue.remember(job, this.#ttlMs))
     }
     if (result.status === 'dead') return this.#deadLetter(attempt, result)

@@ -1,14 +1,14 @@
 import { WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { withFailure } from '../engine/failed-attempts.ts'
-import type { OwingAttempt } from '../engine/owed-handlers.ts'
+import type { OwingAttempt, OwingEvent } from '../engine/owed-handlers.ts'
 import type { AcceptedEvent, Attempt, AttemptResult } from '../inbox.ts'
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
 import { type EventData, type JobProgress, progressOf } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */
-export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt {
+export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, OwingEvent {
   readonly job: EventJob
   readonly accepted: AcceptedEvent
   readonly number: number

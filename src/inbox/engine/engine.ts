@@ -130,7 +130,7 @@ export class Engine<EachJob extends Job> {
     if (result.status === 'done') this.#settling.complete(attempt, end('handled'))
     else if (job.once) this.#settling.release?.(job, result.completed, end('failed'))
     else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
-    else this.#settling.retry(attempt, result, end(isRelease(attempt, result) ? 'released' : 'retried'))
+    else this.#settling.retry(attempt, result, end('retried'))
   }
 
   #retry(attempt: JobAttempt<EachJob>, retry: RetryResult): void {
@@ -163,10 +163,6 @@ export class Engine<EachJob extends Job> {
     this.#settle(attempt as JobAttempt<EachJob>, number < maxRequests ? again : endedTooOften(job))
   }
 }
-
-/** Returns `true` if no handler failed, and those that are missing are with another process. */
-export const isRelease = ({ isPartial }: JobAttempt, { failures }: RetryResult): boolean =>
-  isPartial && failures.length === 0
 
 function endedTooOften({ completed }: Job): DeadResult {
   const message = `${maxRequests} requests ended before the event was handled`

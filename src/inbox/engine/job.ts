@@ -21,13 +21,13 @@ export interface EarlierAttempts {
  * The end of a job.
  *
  * - `handled`, `dead-lettered`: that is recorded.
- * - `retried`, `released`: that is recorded, and the event waits for whichever process claims it.
+ * - `retried`: that is recorded, and the event waits for whichever process claims it. It may have been released only.
  * - `failed`: its claim, or the one attempt of `handleNow`, failed.
  * - `lost`: this process has the event no more.
  * - `duplicate`, `in-progress`: so the idempotency store has answered.
  * - `closing`: the inbox closed first.
  */
-export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 'retried' | 'released' | 'lost'
+export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 'retried' | 'lost'
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
@@ -151,10 +151,6 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
     this.job = job
     this.number = job.number
     this.completed = job.completed
-  }
-
-  get accepted(): AcceptedEvent {
-    return this.job.accepted
   }
 
   get transaction(): Attempt['transaction'] {

@@ -1,8 +1,14 @@
 import type { AcceptedEvent, HandlerName, InboxHost } from '../inbox.ts'
 
-/** An attempt at an event that owes handlers. */
-export interface OwingAttempt {
+/** An event with this process, and the handlers that it owes. */
+export interface OwingEvent {
   readonly accepted: AcceptedEvent
+  /** The names of the handlers. `undefined`: an earlier version accepted the event. */
+  readonly owed: readonly string[] | undefined
+}
+
+/** An attempt at such an event. */
+export interface OwingAttempt {
   readonly completed: readonly string[]
   /** `true` if another process has some that this one lacks. */
   isPartial: boolean
@@ -58,12 +64,8 @@ export class OwedHandlers {
     return now - this.#renewedAt > this.#leaseMs / 2
   }
 
-  /**
-   * Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler.
-   * @param owed the names of the handlers that the event owes. `undefined`: an earlier version accepted it
-   */
-  check(attempt: OwingAttempt, owed: readonly string[] | undefined): Promise<void> | undefined {
-    const { event } = attempt.accepted
+  /** Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler. */
+  check(attempt: OwingAttempt, { accepted: { event }, owed }: OwingEvent): Promise<void> | undefined {
     const own = this.#host.handlersOf(event)
     const lacking = owed?.filter((name) => !own.includes(name) && !attempt.completed.includes(name))
     return lacking?.length ? this.#look(attempt, event.type, lacking) : undefined
@@ -90,7 +92,7 @@ export class OwedHandlers {
   }
 
   /** Warns of the handlers that an event ended without: of the first event, the tenth, the hundredth and so on. */
-  ended({ missing, accepted }: OwingAttempt): void {
+  ended({ missing }: OwingAttempt, { accepted }: Pick<OwingEvent, 'accepted'>): void {
     for (const handler of missing) {
       const events = (this.#skipped.get(handler) ?? 0) + 1
       this.#skipped.set(handler, events)

@@ -1,39 +1,45 @@
 import { requestLifeMs, requestsEndWork } from '../../internal/requests.ts'
 import { unref } from '../../internal/timers.ts'
 
+/** The part of a request in the life of a job. */
+interface Life {
+  /** The time at which the request is over, in ms of `performance.now`. */
+  until: number
+  /** `true` if the job has to run in the request that adds it, which waits for it. */
+  isTied: boolean
+  /** Starts the job in that request. */
+  start?: () => void
+}
+
 /**
  * Ties jobs to requests, for Workers: work that is begun in a request ends with that request. Its timers never fire then,
  * and its promises never settle.
  */
 export class RequestLifetimes {
-  /** The times at which the requests of jobs are over, in ms of `performance.now`. */
-  readonly #ends = new WeakMap<object, number>()
-  readonly #tied = new WeakSet<object>()
-  readonly #starts = new WeakMap<object, () => void>()
+  readonly #lives = new WeakMap<object, Life>()
 
-  /** The job lasts as long as the current request, or for `lifeMs`. */
-  begin(job: object, lifeMs = requestLifeMs): void {
-    this.#ends.set(job, performance.now() + lifeMs)
+  /**
+   * Begins the part of the current request, or of the next `lifeMs`.
+   * @param isTied `true` if the job has to run in the request that adds it. It stays so
+   */
+  begin(job: object, lifeMs = requestLifeMs, isTied = this.#lives.get(job)?.isTied ?? false): void {
+    this.#lives.set(job, { until: performance.now() + lifeMs, isTied })
   }
 
   /** Returns `true` if the request of the job is over: what it waits for never comes. */
   isOver(job: object): boolean {
-    return (this.#ends.get(job) ?? 0) <= performance.now()
-  }
-
-  /** The job has to run in the request that adds it, which waits for it. */
-  tie(job: object): void {
-    this.#tied.add(job)
+    return !((this.#lives.get(job)?.until ?? 0) > performance.now())
   }
 
   /** Remembers the current request as the one in which a tied job has to start. */
   added(job: object, start: () => void): void {
-    if (this.#tied.has(job)) this.#starts.set(job, inThisRequest(start))
+    const life = this.#lives.get(job)
+    if (life?.isTied) life.start = inThisRequest(start)
   }
 
-  /** Starts a job, if it is tied and its request goes on, in that request. */
+  /** Starts a job in its request, if it is tied to one that goes on. */
   start(job: object): boolean {
-    const start = this.isOver(job) ? undefined : this.#starts.get(job)
+    const start = this.isOver(job) ? undefined : this.#lives.get(job)?.start
     start?.()
     return start !== undefined
   }

@@ -1,5 +1,6 @@
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import { type EarlierAttempts, Job } from '../engine/job.ts'
+import type { OwingEvent } from '../engine/owed-handlers.ts'
 import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
@@ -22,14 +23,13 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
 }
 
 /** An event that this process has claimed. */
-export class PostgresJob extends Job {
+export class PostgresJob extends Job implements OwingEvent {
   /** The row that holds it. */
   readonly id: string
   /** The owner that claimed it. */
   readonly owner: string
   /** The number of processes that ended while they may have been handling it. */
   readonly crashes: number
-  /** The names of the handlers that it owes. `undefined`: an earlier version accepted it. */
   readonly owed: readonly string[] | undefined
   readonly #transact: (job: PostgresJob) => Attempt['transaction']
 

@@ -1,5 +1,4 @@
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
-import { isRelease } from '../engine/engine.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
@@ -52,12 +51,12 @@ export class PostgresSettling implements Settling<PostgresJob> {
   begin(attempt: JobAttempt<PostgresJob>): Promise<DeadResult | undefined> | undefined {
     const { job } = attempt
     if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
-    return this.#owed.check(attempt, job.owed)?.then(() => undefined)
+    return this.#owed.check(attempt, job)?.then(() => undefined)
   }
 
   complete(attempt: JobAttempt<PostgresJob>, recorded: () => void): void {
     const { job } = attempt
-    this.#owed.ended(attempt)
+    this.#owed.ended(attempt, job)
     const record = JSON.stringify(handledRecord(job, this.#host.handlersOf(job.accepted.event)))
     this.#add({ kind: 'complete', job, values: [record], written: recorded })
   }
@@ -65,7 +64,8 @@ export class PostgresSettling implements Settling<PostgresJob> {
   retry(attempt: JobAttempt<PostgresJob>, retry: RetryResult, recorded: () => void): void {
     const { job } = attempt
     const { delayMs, completed, failures, counts } = retry
-    if (isRelease(attempt, retry)) {
+    // No handler failed, and another process has those that are missing.
+    if (attempt.isPartial && failures.length === 0) {
       const values = [releaseForMs(job.accepted), storable(completed)]
       return this.#add({ kind: 'release', job, values, written: recorded })
     }

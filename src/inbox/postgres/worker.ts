@@ -212,7 +212,7 @@ export class PostgresWorker {
     if (this.#state === 'stopped') return
     this.#engine.add(job)
     void job.ended().then((end) => {
-      if (end === 'released') this.#releasedAt = performance.now()
+      if (job.attempt?.isPartial) this.#releasedAt = performance.now()
       if (this.#mayClaimAfter(job, end)) this.wake()
     })
   }

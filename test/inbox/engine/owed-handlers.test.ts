@@ -14,8 +14,8 @@ function deciding(live: () => readonly HandlerName[], own: readonly string[] = [
   const { logger, lines } = recordingLogger()
   const owed = new OwedHandlers({ handlersOf: () => own, logger }, leaseMs, async () => [live()])
   const decide = async (names: readonly string[] | undefined, completed: readonly string[] = []) => {
-    const attempt: OwingAttempt = { accepted: eventOf('one'), completed, isPartial: false, missing: [] }
-    await owed.check(attempt, names)
+    const attempt: OwingAttempt = { completed, isPartial: false, missing: [] }
+    await owed.check(attempt, { accepted: eventOf('one'), owed: names })
     return attempt
   }
   /** Renews the lease on time, until the process knows the others. */
@@ -77,7 +77,7 @@ test('a handler that no process has is warned of ever more rarely, with the numb
   const { owed, decide, settle, lines } = deciding(() => [])
   settle()
   const attempt = await decide(['b'])
-  for (let events = 0; events < 1_000; events++) owed.ended(attempt)
+  for (let events = 0; events < 1_000; events++) owed.ended(attempt, { accepted: eventOf('one') })
   expect(lines.map(({ level, details }) => [level, details.handler, details.events])).toEqual(
     [1, 10, 100, 1_000].map((events) => ['warn', 'b', events]),
   )
