@@ -18,7 +18,7 @@ export function createHandlers(onFinished: OnFinished): { readonly handlers: Han
       onFinished(event, work, performance.now() - startedAt)
     }
 
-  const handlers: Handlers = {
+  const handlers: Required<Handlers> = {
     'file.received': does(({ title }) => `added ${title} to the catalogue`),
     'encoding.started': does(() => 'showed that encoding began'),
     'partial.finished': does(({ quality }) => `offered a preview in ${quality}`),

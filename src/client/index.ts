@@ -14,11 +14,11 @@ export type { CallOptions } from './call.ts'
 export { type Client, createClient } from './client.ts'
 export type { ClientCredentials, ClientOptions } from './options.ts'
 export { type Registration, type RegistrationReport, registerWebhook } from './register-webhook.ts'
+export type { Subscriptions } from './subscriptions.ts'
 export type {
   CreateWebhookParams,
   ListAllWebhooksParams,
   ListWebhooksParams,
-  Subscriptions,
   UpdateWebhookParams,
   Webhook,
 } from './webhook.ts'

@@ -1,12 +1,11 @@
 import { WebhookError } from '../errors.ts'
-import { eventTypes } from '../events/catalogue.ts'
 import type { Receiver } from '../receiver/options.ts'
 import { ApiError } from './api-error.ts'
 import type { CallOptions } from './call.ts'
 import type { Client } from './client.ts'
-import { toCamelCase } from './naming.ts'
 import * as fields from './params.ts'
-import type { Subscriptions, UpdateWebhookParams, Webhook } from './webhook.ts'
+import { type Subscription, subscriptions } from './subscriptions.ts'
+import type { UpdateWebhookParams, Webhook } from './webhook.ts'
 
 /** The webhook that {@link registerWebhook} creates or updates. */
 export interface Registration {
@@ -34,7 +33,7 @@ export interface RegistrationReport {
 }
 
 /**
- * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all five. The webhook is found
+ * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all types. The webhook is found
  * by its URL, or else by its name; other matches are reported in `duplicates`. It is created if there is none, and updated only where it differs. Call this at every
  * start, after you have registered the handlers.
  *
@@ -72,7 +71,7 @@ type Registered = Omit<RegistrationReport, 'data'> & RegistrationReport['data']
 
 const schema = fields.params({ url: fields.httpUrl, name: fields.name.optional() })
 
-type Wanted = Registration & Readonly<Record<keyof Subscriptions, boolean>>
+type Wanted = Registration & Readonly<Record<Subscription, boolean>>
 
 async function register(api: Client['webhook'], wanted: Wanted, options: CallOptions | undefined): Promise<Registered> {
   const [found, ...others] = matching(await oldestFirst(api, options), wanted)
@@ -99,15 +98,15 @@ function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
 }
 
 /** @throws WebhookError `invalid_option` if nothing is handled, because a webhook without events would receive nothing */
-function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<keyof Subscriptions, boolean> {
+function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<Subscription, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(
       'invalid_option',
       'registerWebhook: the second argument has to be a receiver from createReceiver()',
     )
   }
-  const flags = eventTypes.map((type) => [toCamelCase(type.replace('.', '_')), receiver.handles(type)] as const)
-  if (flags.some(([, handled]) => handled)) return Object.fromEntries(flags) as Record<keyof Subscriptions, boolean>
+  const handled = subscriptions((type) => receiver.handles(type))
+  if (Object.values(handled).includes(true)) return handled
   throw new WebhookError(
     'invalid_option',
     'registerWebhook: the receiver has no handlers: register them before you call this',
@@ -158,9 +157,7 @@ async function adjust(
 }
 
 function changesOf(found: Webhook, { url, name, ...flags }: Wanted): UpdateWebhookParams {
-  const changed = Object.entries(flags).filter(
-    ([flag, value]) => (found[flag as keyof Subscriptions] ?? false) !== value,
-  )
+  const changed = Object.entries(flags).filter(([flag, value]) => (found[flag as Subscription] ?? false) !== value)
   return {
     ...(!isSameUrl(found.url, url) && { url }),
     ...(name !== undefined && name !== found.name && { name }),

@@ -1,16 +1,4 @@
-/** The event types that a webhook receives, one flag each. */
-export interface Subscriptions {
-  /** `file.received` */
-  readonly fileReceived?: boolean | undefined
-  /** `encoding.started` */
-  readonly encodingStarted?: boolean | undefined
-  /** `partial.finished` */
-  readonly partialFinished?: boolean | undefined
-  /** `encoding.finished` */
-  readonly encodingFinished?: boolean | undefined
-  /** `encoding.failed` */
-  readonly encodingFailed?: boolean | undefined
-}
+import type { Subscriptions } from './subscriptions.ts'
 
 /** A webhook, as the service describes it. Timestamps are the exact text that the service sent. */
 export interface Webhook extends Subscriptions {

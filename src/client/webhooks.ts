@@ -2,6 +2,7 @@ import * as answers from './answers.ts'
 import type { Call, CallOptions } from './call.ts'
 import { everyItem } from './pages.ts'
 import { flag, httpUrl, name, oneOf, paging, params, wholeNumber } from './params.ts'
+import { subscriptions } from './subscriptions.ts'
 import type {
   CreateWebhookParams,
   ListAllWebhooksParams,
@@ -36,26 +37,18 @@ export interface Webhooks {
   check(id: string, options?: CallOptions): Promise<answers.Done>
 }
 
-const flagsOf = <Flag>(flag: Flag) => ({
-  fileReceived: flag,
-  encodingStarted: flag,
-  partialFinished: flag,
-  encodingFinished: flag,
-  encodingFailed: flag,
-})
-
 const webhook = answers.record({
   id: answers.requiredText,
   userId: answers.text,
   name: answers.text,
   url: answers.text,
-  ...flagsOf(answers.flag),
+  ...subscriptions(() => answers.flag),
   createdAt: answers.text,
   updatedAt: answers.text,
   lastTriggeredAt: answers.text,
 })
 
-const flags = flagsOf(flag.optional())
+const flags = subscriptions(() => flag.optional())
 const changes = { url: httpUrl.optional(), name: name.optional(), ...flags }
 
 const endpoints = {

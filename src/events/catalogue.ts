@@ -1,4 +1,8 @@
-/** The five event types of the service. An event of any other type reaches only `onAny`. */
+/**
+ * The event types of the service, in the order in which they occur in the life of a media item. An event of any other type
+ * reaches only `onAny`. Everything else that depends on the types is derived from this list, or is a table with an entry
+ * for each type, which the compiler checks.
+ */
 export const eventTypes = [
   'file.received',
   'encoding.started',
@@ -9,6 +13,14 @@ export const eventTypes = [
 
 /** A type that handlers can be registered for. */
 export type EventType = (typeof eventTypes)[number]
+
+/** The name of a type in the service's API, where a webhook has a flag for each type. An envelope may use it too. */
+export type FlagName<Type extends EventType = EventType> = Type extends `${infer Subject}.${infer Verb}`
+  ? `${Subject}_${Verb}`
+  : never
+
+/** Returns the name of a type in the service's API: `file_received` for `file.received`. */
+export const flagName = <Type extends EventType>(type: Type) => type.replace('.', '_') as FlagName<Type>
 
 /** A string type that autocompletes the known words and accepts any other string. */
 type OpenEnum<Known extends string> = Known | (string & {})
@@ -85,16 +97,19 @@ export interface UnknownEvent extends EventFields {
   readonly type: UnknownEventType
 }
 
-/** An event of one of the five known types. */
-export type KnownEvent =
-  | FileReceivedEvent
-  | EncodingStartedEvent
-  | PartialFinishedEvent
-  | EncodingFinishedEvent
-  | EncodingFailedEvent
+interface EventsByType {
+  readonly 'file.received': FileReceivedEvent
+  readonly 'encoding.started': EncodingStartedEvent
+  readonly 'partial.finished': PartialFinishedEvent
+  readonly 'encoding.finished': EncodingFinishedEvent
+  readonly 'encoding.failed': EncodingFailedEvent
+}
+
+/** An event of one of the known types. */
+export type KnownEvent = EventsByType[EventType]
 
 /** An event, parsed and typed: the same for both wire formats. */
 export type MediaEvent = KnownEvent | UnknownEvent
 
 /** The event of a type: `EventOf<'partial.finished'>` has `quality`. */
-export type EventOf<Type extends EventType> = Extract<KnownEvent, { readonly type: Type }>
+export type EventOf<Type extends EventType> = EventsByType[Type]

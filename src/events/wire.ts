@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { $ZodObjectJIT } from 'zod/v4/core'
 import { WebhookError } from '../errors.ts'
-import { eventTypes } from './catalogue.ts'
+import { eventTypes, flagName } from './catalogue.ts'
 import { isObject, type JsonObject } from './json.ts'
 
 /** The fields of either wire format under one set of names. A field that is absent, null or empty is `undefined`. */
@@ -112,8 +112,7 @@ const toWireEvent = (
   issues,
 })
 
-/** The names of the subscription flags, which an envelope may use. */
-const dottedNames = new Map<string, string>(eventTypes.map((type) => [type.replace('.', '_'), type]))
+const dottedNames = new Map<string, string>(eventTypes.map((type) => [flagName(type), type]))
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 

@@ -67,25 +67,28 @@ function jsonString(text: string): string {
 
 const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The `status` that the service was observed to write for each type of event. */
-const statuses: Record<EventType, string> = {
-  'file.received': 'new',
-  'encoding.started': 'transcoding',
-  'partial.finished': '',
-  'encoding.finished': 'done',
-  'encoding.failed': 'fail',
+/** The `status` that the service was observed to write for each type, and how many qualities it was observed to name. */
+const observed: Record<EventType, { readonly status: string; readonly names: 'none' | 'one' | 'all' }> = {
+  'file.received': { status: 'new', names: 'all' },
+  'encoding.started': { status: 'transcoding', names: 'none' },
+  'partial.finished': { status: '', names: 'one' },
+  'encoding.finished': { status: 'done', names: 'all' },
+  'encoding.failed': { status: 'fail', names: 'all' },
 }
+
+const counts = { none: 0, one: 1, all: Number.POSITIVE_INFINITY }
 
 /**
  * Returns the two fields that change over the lifecycle of a media.
- * @param qualities the qualities of the media; on `partial.finished` the one that finished
+ * @param qualities the qualities of the media; the first is named if the type names one
  */
 export function qualitiesAndStatus(
   type: EventType,
   qualities: readonly string[],
 ): Pick<Payload, 'qualities' | 'status'> {
-  const named = type === 'encoding.started' ? [] : qualities.toSorted((a, b) => rank(a) - rank(b) || 0)
-  return { qualities: named.join(','), status: statuses[type] }
+  const { status, names } = observed[type]
+  const named = qualities.slice(0, counts[names]).sort((a, b) => rank(a) - rank(b) || 0)
+  return { qualities: named.join(','), status }
 }
 
 /** Qualities are sorted by their number. Those without a number come last. */

@@ -20,7 +20,7 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
     type,
     emitted_at: '2026-03-01T12:00:00.123456789Z',
     media_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
-    ...qualitiesAndStatus(type, type === 'partial.finished' ? ['360p'] : ['360p', '720p']),
+    ...qualitiesAndStatus(type, ['360p', '720p']),
     title: 'holiday.mp4',
     media_type: 'video',
     user_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',

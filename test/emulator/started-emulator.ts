@@ -2,7 +2,8 @@ import type { RequestListener } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { createEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts'
-import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../../src/emulator/workspace/webhooks.ts'
+import { subscriptionFlags, type Webhook } from '../../src/emulator/workspace/webhooks.ts'
+import type { FlagName } from '../../src/events/catalogue.ts'
 import { createReceiver, type MediaEvent, type ReceiverOptions, unverified } from '../../src/index.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { silent } from '../support/silent.ts'
@@ -34,7 +35,7 @@ export function api({ url, credentials }: Emulator, method: string, path: string
 export async function subscribe(
   emulator: Emulator,
   url: string,
-  flags: readonly SubscriptionFlag[] = subscriptionFlags,
+  flags: readonly FlagName[] = subscriptionFlags,
 ): Promise<Webhook> {
   const selected = Object.fromEntries(flags.map((flag) => [flag, true]))
   const { body } = await api(emulator, 'POST', '/webhooks', { url, ...selected })

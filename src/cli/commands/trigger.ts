@@ -81,11 +81,12 @@ function eventsFrom({ positionals: [type = ''], values, given }: CommandInput<ty
   const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
   const life = lifecycleOf(media)
   if (type === 'lifecycle') return { media, events: life }
-  const types: readonly string[] = ['lifecycle', ...eventTypes]
-  if (!types.includes(type)) {
+  const known = eventTypes.find((each) => each === type)
+  if (known === undefined) {
+    const types = ['lifecycle', ...eventTypes]
     throw new UsageError(`there is no type '${type}': give one of ${types.join(', ')}${suggestion(type, types)}`)
   }
-  return { media, events: life.filter((event) => event.type === type).slice(0, 1) }
+  return { media, events: [life.find((event) => event.type === known) ?? { type: known }] }
 }
 
 /** Waits until every event is acknowledged or given up. An abort closes the outbox. */

@@ -1,5 +1,6 @@
 import type { Webhook } from '../../client/index.ts'
-import { eventTypes } from '../../index.ts'
+import { subscription, subscriptions } from '../../client/subscriptions.ts'
+import { type EventType, eventTypes } from '../../index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
 import { choice, type Flag, list as listOf, required, text, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
@@ -7,7 +8,7 @@ import { maskedUrl, maskingHelp } from '../shared/mask.ts'
 import { receiverUrl, secretUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { plain, table } from '../shared/text.ts'
 
-type Events = readonly (typeof eventTypes)[number][]
+type Events = readonly EventType[]
 
 const events = (help: string): Flag<Events> => {
   const words = listOf('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, ['all', ...eventTypes])
@@ -22,17 +23,10 @@ const targetHelp = 'the URL that receives the deliveries'
 const reveal = toggle('print URLs in full, with the secrets in them')
 
 /** Subscribes to the chosen event types and to no others. */
-const subscription = (chosen: Events) => ({
-  fileReceived: chosen.includes('file.received'),
-  encodingStarted: chosen.includes('encoding.started'),
-  partialFinished: chosen.includes('partial.finished'),
-  encodingFinished: chosen.includes('encoding.finished'),
-  encodingFailed: chosen.includes('encoding.failed'),
-})
+const subscribing = (chosen: Events) => subscriptions((type) => chosen.includes(type))
 
 /** Filters by the chosen event types. The others are left out, so they may be set or not. */
-const filter = (chosen: Events = []) =>
-  Object.fromEntries(Object.entries(subscription(chosen)).filter(([, isChosen]) => isChosen))
+const filter = (chosen: Events = []) => Object.fromEntries(chosen.map((type) => [subscription(type), true]))
 
 const masked = (webhook: Webhook, reveal: true | undefined): Webhook =>
   reveal || webhook.url === undefined ? webhook : { ...webhook, url: maskedUrl(webhook.url) }
@@ -84,7 +78,7 @@ const create = apiCommand({
   },
   examples: ["webhooks create --url 'https://example.com/webhooks/media?token=secret' --events all --name production"],
   async ask(client, { values: { url, name, events } }, options) {
-    const { data } = await client.webhook.create({ url, name, ...subscription(events) }, options)
+    const { data } = await client.webhook.create({ url, name, ...subscribing(events) }, options)
     return { webhook: masked(data.webhook, undefined) }
   },
   show: ({ webhook }) => details(webhook),
@@ -99,7 +93,7 @@ const update = apiCommand({
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
   async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
     if ((url ?? name ?? events) === undefined) throw new UsageError('give what to change: --url, --events or --name')
-    return client.webhook.update(id, { url, name, ...(events && subscription(events)) }, options)
+    return client.webhook.update(id, { url, name, ...(events && subscribing(events)) }, options)
   },
   show: ({ message }) => plain(message ?? 'Updated.'),
 })
@@ -130,11 +124,7 @@ export const webhooks: CommandGroup = {
   commands: [list, get, create, update, remove, check],
 }
 
-function subscribed(webhook: Webhook): string {
-  const flags = subscription(eventTypes)
-  const set = Object.keys(flags).filter((flag) => webhook[flag as keyof typeof flags])
-  return set.map((flag) => flag.replace(/[A-Z]/, (letter) => `.${letter.toLowerCase()}`)).join(',')
-}
+const subscribed = (webhook: Webhook): string => eventTypes.filter((type) => webhook[subscription(type)]).join(',')
 
 const details = (webhook: Webhook): string =>
   table(

@@ -1,9 +1,10 @@
 import type { Context, HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
+import type { FlagName } from '../../events/catalogue.ts'
 import { parseJson, readText } from '../http/read-body.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
-import { type SubscriptionFlag, subscriptionFlags } from '../workspace/webhooks.ts'
+import { subscriptionFlags } from '../workspace/webhooks.ts'
 import type { Rules } from './rules.ts'
 
 /** Rejects a name that is blank. */
@@ -18,10 +19,7 @@ export const url = text
 const flag = z.boolean({ error: 'has to be true or false' }).optional()
 
 /** The subscription flags, each optional. */
-export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<
-  SubscriptionFlag,
-  typeof flag
->
+export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
 
 /** The query parameters of a list. `largestPage` is the most that one answer may hold. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, largestPage: number) => ({

@@ -1,4 +1,4 @@
-import type { EventType } from '../../events/catalogue.ts'
+import { type EventType, eventTypes } from '../../events/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
 /** The properties of a media that its events contain. */
@@ -30,12 +30,14 @@ export function lifecycleOf({
   fails = false,
 }: Pick<MediaFacts, 'qualities' | 'fails'>): readonly LifecycleEvent[] {
   const encoded = fails ? qualities.slice(0, -1) : qualities
-  return [
-    { type: 'file.received' },
-    { type: 'encoding.started' },
-    ...encoded.map((quality) => ({ type: 'partial.finished', quality }) as const),
-    { type: fails ? 'encoding.failed' : 'encoding.finished' },
-  ]
+  const life: Record<EventType, readonly Pick<LifecycleEvent, 'quality'>[]> = {
+    'file.received': [{}],
+    'encoding.started': [{}],
+    'partial.finished': encoded.map((quality) => ({ quality })),
+    'encoding.finished': fails ? [] : [{}],
+    'encoding.failed': fails ? [{}] : [],
+  }
+  return eventTypes.flatMap((type) => life[type].map((event) => ({ type, ...event })))
 }
 
 /**

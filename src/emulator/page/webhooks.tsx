@@ -1,8 +1,8 @@
-import { eventTypes } from '../../events/catalogue.ts'
+import { eventTypes, type FlagName, flagName } from '../../events/catalogue.ts'
 import { Field, Tick } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import type { Behaviour } from '../sending/sending.ts'
-import { type SubscriptionFlag, subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
+import type { Webhook } from '../workspace/webhooks.ts'
 import { BehaviourFields } from './behaviour-form.tsx'
 import { Moment } from './elements.tsx'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
@@ -86,7 +86,7 @@ function WebhookCard({ page, webhook }: WebhookCardProps) {
 }
 
 function subscriptionsOf(webhook: Webhook): string {
-  const types = eventTypes.filter((_, index) => webhook[subscriptionFlags[index] as keyof Webhook])
+  const types = eventTypes.filter((type) => webhook[flagName(type)])
   if (types.length === eventTypes.length) return 'All events'
   return types.join(', ') || 'No events'
 }
@@ -110,7 +110,7 @@ interface WebhookFieldsProps {
 
 /** The fields of a webhook. A new one subscribes to all events by default. */
 function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
-  const isSubscribed = (flag: SubscriptionFlag): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
+  const isSubscribed = (flag: FlagName): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
   return (
     <>
       <Field
@@ -124,8 +124,8 @@ function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
       <Field label="Name" name="name" placeholder="optional" value={typed?.get('name') ?? webhook?.name} />
       <fieldset>
         <legend>Events</legend>
-        {subscriptionFlags.map((flag, index) => (
-          <Tick label={eventTypes[index] ?? flag} name={flag} checked={isSubscribed(flag)} />
+        {eventTypes.map((type) => (
+          <Tick label={type} name={flagName(type)} checked={isSubscribed(flagName(type))} />
         ))}
       </fieldset>
     </>

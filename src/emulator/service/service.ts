@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { type EventType, flagName } from '../../events/catalogue.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
 import { Studio } from '../media/studio.ts'
@@ -9,7 +10,7 @@ import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
 import { newIdOf } from '../shared/undocumented.ts'
 import { randomText } from '../workspace/secret.ts'
-import type { SubscriptionFlag, Webhook } from '../workspace/webhooks.ts'
+import type { Webhook } from '../workspace/webhooks.ts'
 import { type Credentials, Workspace } from '../workspace/workspace.ts'
 import { readBehaviour } from './behaviour.ts'
 import type { Emulator, EmulatorOptions } from './options.ts'
@@ -55,7 +56,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   })
 
   function emit(payload: Payload): readonly string[] {
-    const subscribed = webhooks.subscribedTo(payload.type.replace('.', '_') as SubscriptionFlag)
+    const subscribed = webhooks.subscribedTo(flagName(payload.type as EventType))
     const targets = subscribed.map(({ id, url }) => ({ id, url, behaviour: behaviourOf(id) }))
     return outbox.sendToAll(targets, payload).map(({ id }) => id)
   }

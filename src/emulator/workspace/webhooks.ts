@@ -1,22 +1,14 @@
+import { eventTypes, type FlagName, flagName } from '../../events/catalogue.ts'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 
 /** The flags that subscribe a webhook to events, in the service's order. */
-export const subscriptionFlags = [
-  'file_received',
-  'encoding_started',
-  'partial_finished',
-  'encoding_finished',
-  'encoding_failed',
-] as const
-
-/** A flag that subscribes a webhook to an event: the event's type with an underscore for the dot. */
-export type SubscriptionFlag = (typeof subscriptionFlags)[number]
+export const subscriptionFlags: readonly FlagName[] = eventTypes.map(flagName)
 
 /** A webhook as the API returns it. */
-export interface Webhook extends Readonly<Record<SubscriptionFlag, boolean>> {
+export interface Webhook extends Readonly<Record<FlagName, boolean>> {
   readonly id: string
   readonly user_id: string
   readonly name: string
@@ -28,7 +20,9 @@ export interface Webhook extends Readonly<Record<SubscriptionFlag, boolean>> {
   readonly last_triggered_at: string | null
 }
 
-type Subscriptions = Partial<Readonly<Record<SubscriptionFlag, boolean>>>
+type Subscriptions = Partial<Readonly<Record<FlagName, boolean>>>
+
+const noSubscriptions = Object.fromEntries(subscriptionFlags.map((flag) => [flag, false])) as Record<FlagName, boolean>
 
 /** The properties of a new webhook. Flags that are left out are false. */
 export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
@@ -66,11 +60,7 @@ export class Webhooks {
       user_id: this.#userId,
       name,
       url,
-      file_received: false,
-      encoding_started: false,
-      partial_finished: false,
-      encoding_finished: false,
-      encoding_failed: false,
+      ...noSubscriptions,
       ...subscriptions,
       created_at: now,
       updated_at: now,
@@ -98,7 +88,7 @@ export class Webhooks {
     return this.#records.delete(id)
   }
 
-  subscribedTo(flag: SubscriptionFlag): Webhook[] {
+  subscribedTo(flag: FlagName): Webhook[] {
     return this.#records.all().filter((webhook) => webhook[flag])
   }
 
