@@ -5,7 +5,7 @@ import { countdown, forLastSteps } from '../internal/countdown.ts'
 import type { Logger } from '../internal/logger.ts'
 import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
-import { BullmqActivity } from './bullmq/activity.ts'
+import { activityFields } from './bullmq/activity.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
@@ -26,6 +26,7 @@ import type {
   InboxDefinition,
   InboxHost,
 } from './inbox.ts'
+import { StoredActivity } from './operations/activity.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 
 export {
@@ -112,7 +113,7 @@ class BullmqInbox implements Inbox {
   readonly #handlersOf: InboxHost['handlersOf']
   readonly #queue: EventQueue
   readonly #room: Room
-  readonly #activity: BullmqActivity
+  readonly #activity: StoredActivity
   readonly #worker: BullmqWorker | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
@@ -127,7 +128,8 @@ class BullmqInbox implements Inbox {
     watchSettings(this.#queue.client, host.logger)
     this.deadLetters = new BullmqDeadLetters(this.#queue, host, ttlMs)
     this.events = new BullmqEvents(this.#queue)
-    this.#activity = new BullmqActivity(this.#queue)
+    this.#activity = new StoredActivity(activityFields(this.#queue))
+    this.#activity.start()
     host.observe(this.#activity.recorder)
     this.#worker = handles ? new BullmqWorker(this.#queue, host, settings) : undefined
   }
@@ -176,7 +178,7 @@ class BullmqInbox implements Inbox {
   }
 
   async #disconnect(): Promise<void> {
-    const written = this.#activity.close().catch(() => {})
+    const written = this.#activity.finish().catch(() => {})
     // Without Redis the rest is lost, and so is the activity of this process with it.
     if (this.#queue.client.status === 'ready') await written
     await this.#queue.close()

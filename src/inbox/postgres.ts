@@ -17,7 +17,8 @@ import type {
   InboxHost,
   Transactional,
 } from './inbox.ts'
-import { PostgresActivity } from './postgres/activity.ts'
+import { StoredActivity } from './operations/activity.ts'
+import { activityTable } from './postgres/activity.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
@@ -147,7 +148,7 @@ class PostgresInbox implements Inbox {
   readonly #listener: Listener | undefined
   readonly #cleanUp: CleanUp
   readonly #cleaning: Regularly
-  readonly #activity: PostgresActivity
+  readonly #activity: StoredActivity
   readonly #ownPool: pg.Pool | undefined
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
   readonly #sender = randomUUID()
@@ -164,7 +165,8 @@ class PostgresInbox implements Inbox {
     this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, schema, host, () => this.#closing.checkOpen())
     this.events = new PostgresEvents(this.#database, schema, this.#claims)
-    this.#activity = new PostgresActivity(this.#database, this.#sender, host)
+    this.#activity = new StoredActivity(activityTable(this.#database, this.#sender, host.logger))
+    host.observe(this.#activity.recorder)
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? this.#ownPool
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
@@ -189,7 +191,8 @@ class PostgresInbox implements Inbox {
     await this.#worker?.start()
     void this.#listener?.start()
     this.#cleaning.start(0)
-    this.#activity.start()
+    // The inbox may have closed meanwhile.
+    if (!this.#closing.hasStarted) this.#activity.start()
   }
 
   ready(): Promise<void> {
@@ -218,7 +221,7 @@ class PostgresInbox implements Inbox {
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {
-    return this.#activity.since(since)
+    return this.#database.reach(() => this.#activity.since(since))
   }
 
   #heard(payload: string): void {
@@ -247,7 +250,7 @@ class PostgresInbox implements Inbox {
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []
-    await within(last(disconnectMs), this.#activity.stop(), () => {}).catch(() => {})
+    await within(last(disconnectMs), this.#activity.finish(), () => {}).catch(() => {})
     const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})
     return { unfinished }

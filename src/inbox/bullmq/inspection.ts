@@ -3,8 +3,9 @@ import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
+import { minuteOf, toActivity } from '../operations/activity.ts'
 import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
-import { readActivity } from './activity.ts'
+import { readMinutes } from './activity.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
 import { checkQueue, EventQueue, standardQueue } from './queue.ts'
@@ -96,7 +97,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
     deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
     events,
     history: (mediaId) => events.history(mediaId),
-    activity: (since) => readActivity(queue, since),
+    activity: async (since) => toActivity(await readMinutes(queue, minuteOf(since.getTime()))),
     close,
   }
 }

@@ -1,3 +1,5 @@
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { type Timer, unref } from '../../internal/timers.ts'
 import type { ActivityObserver } from '../inbox.ts'
 import type { ActivityMinute } from '../reading.ts'
 
@@ -6,19 +8,92 @@ export const durationBounds = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
 ] as const
 
-/** The interval at which activity is written, in ms. */
-export const activityPauseMs = 5_000
+/** The interval at which activity is written to if an inbox keeps it, in ms. */
+const pauseMs = 5_000
 
 /** The time for which activity is kept, in ms. */
 export const activityKeptMs = 86_400_000
 
 const minuteMs = 60_000
 
+/** Returns the minute of a time in ms, both counted since the epoch. */
+export const minuteOf = (timeMs: number): number => Math.floor(timeMs / minuteMs)
+
 /**
  * The numbers of a minute: accepted, duplicates, rejected, handled, failed, then the durations of acknowledgements and of
- * handling, then ignored. Inboxes store them as a JSON array.
+ * handling, then ignored.
  */
-export type MinuteNumbers = number[]
+type MinuteNumbers = number[]
+
+/** A minute, counted since the epoch, and the numbers of a process in it: a JSON array that inboxes store as it is. */
+export type StoredMinute = readonly [minute: number, numbers: string]
+
+/** Where an inbox keeps its activity. Each process has numbers of its own for each minute. */
+export interface ActivityStorage {
+  /** Writes minutes of this process in place of what it wrote for them before. */
+  write(minutes: readonly StoredMinute[]): Promise<unknown>
+  /** Reads the minutes of all processes, from a minute on. */
+  read(first: number): MaybePromise<readonly StoredMinute[]>
+  /** Called when the regular write has failed, with the number of failures in a row. What it had is written the next time. */
+  failed?(error: unknown, failures: number): void
+}
+
+/** The activity of an inbox: counts what its receiver does, and writes it to the storage every 5 s. */
+export class StoredActivity {
+  readonly recorder = new ActivityRecorder()
+  readonly #storage: ActivityStorage
+  #timer: Timer | undefined
+  #writing: Promise<void> | undefined
+  #failures = 0
+
+  constructor(storage: ActivityStorage) {
+    this.#storage = storage
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#writeRegularly(), pauseMs)
+    unref(this.#timer)
+  }
+
+  async #writeRegularly(): Promise<void> {
+    // A write to a storage that hangs can take longer than the pause.
+    if (this.#writing !== undefined) return
+    try {
+      await this.write()
+      this.#failures = 0
+    } catch (error) {
+      this.#storage.failed?.(error, ++this.#failures)
+    }
+  }
+
+  /** Ends the regular writes. */
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Ends the regular writes, and writes the rest. */
+  finish(): Promise<void> {
+    this.stop()
+    return this.write()
+  }
+
+  /** Writes what has changed. A second call waits for the first, so that no number replaces a later one. */
+  async write(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing.catch(() => {})
+    this.#writing = this.recorder.writeChanged((minutes) => this.#storage.write(minutes))
+    try {
+      await this.#writing
+    } finally {
+      this.#writing = undefined
+    }
+  }
+
+  /** Writes what has changed, and returns the minutes of all processes since then. */
+  async since(since: Date): Promise<readonly ActivityMinute[]> {
+    await this.write()
+    return toActivity(await this.#storage.read(minuteOf(since.getTime())))
+  }
+}
 
 const [accepted, duplicates, rejected, handled, failed, acknowledgement] = [0, 1, 2, 3, 4, 5]
 const durations = durationBounds.length + 1
@@ -26,16 +101,10 @@ const handling = acknowledgement + durations
 const ignored = handling + durations
 const length = ignored + 1
 
-/** Writes minutes, whose numbers go on counting meanwhile. */
-export type WriteMinutes = (
-  minutes: readonly (readonly [startedAt: Date, numbers: MinuteNumbers])[],
-) => Promise<unknown>
-
 /** Counts what a receiver does, minute by minute, and forgets it after 24 h. */
 export class ActivityRecorder implements ActivityObserver {
   readonly #minutes = new Map<number, MinuteNumbers>()
   readonly #changed = new Set<number>()
-  #writing: Promise<void> | undefined
   /** The minute that changed last, until it is taken. It is looked up once, since there are several counts an event. */
   #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
@@ -60,7 +129,7 @@ export class ActivityRecorder implements ActivityObserver {
 
   /** Returns the numbers of this minute, which change now. */
   #numbers(): MinuteNumbers {
-    const minute = Math.floor(Date.now() / minuteMs)
+    const minute = minuteOf(Date.now())
     if (this.#current?.minute === minute) return this.#current.numbers
     let numbers = this.#minutes.get(minute)
     if (numbers === undefined) {
@@ -77,27 +146,14 @@ export class ActivityRecorder implements ActivityObserver {
     for (const minute of this.#minutes.keys()) if (minute < before) this.#minutes.delete(minute)
   }
 
-  /**
-   * Writes the minutes that have changed, each with its numbers since its start. What cannot be
-   * written is written the next time. A second call waits for the first, so that no number replaces a later one.
-   */
-  async writeChanged(write: WriteMinutes): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing.catch(() => {})
-    this.#writing = this.#write(write)
-    try {
-      await this.#writing
-    } finally {
-      this.#writing = undefined
-    }
-  }
-
-  async #write(write: WriteMinutes): Promise<void> {
+  /** Writes the minutes that have changed, each with its numbers since its start. If that fails, they are written the next time. */
+  async writeChanged(write: ActivityStorage['write']): Promise<void> {
     const changed = [...this.#changed]
     this.#changed.clear()
     this.#current = undefined
     if (changed.length === 0) return
     try {
-      await write(changed.flatMap((minute) => this.#entry(minute)))
+      await write(changed.flatMap((minute) => this.#stored(minute)))
     } catch (error) {
       for (const minute of changed) this.#changed.add(minute)
       throw error
@@ -106,13 +162,14 @@ export class ActivityRecorder implements ActivityObserver {
 
   /** Returns the minutes since then. */
   since(since: Date): readonly ActivityMinute[] {
-    const minutes = [...this.#minutes.keys()].filter((minute) => (minute + 1) * minuteMs > since.getTime())
-    return toActivity(minutes.flatMap((minute) => this.#entry(minute)))
+    const minutes = [...this.#minutes.keys()].filter((minute) => minute >= minuteOf(since.getTime()))
+    return toActivity(minutes.flatMap((minute) => this.#stored(minute)))
   }
 
-  #entry(minute: number): [Date, MinuteNumbers][] {
+  /** Returns nothing if the minute was forgotten. */
+  #stored(minute: number): StoredMinute[] {
     const numbers = this.#minutes.get(minute)
-    return numbers === undefined ? [] : [[new Date(minute * minuteMs), numbers]]
+    return numbers === undefined ? [] : [[minute, JSON.stringify(numbers)]]
   }
 }
 
@@ -122,21 +179,22 @@ function bucketOf(durationMs: number): number {
   return index
 }
 
-/** Makes the activity of stored numbers, oldest first. The numbers of a minute can come from several processes. */
-export function toActivity(stored: Iterable<readonly [startedAt: Date, numbers: MinuteNumbers]>): ActivityMinute[] {
+/** Makes the activity of stored minutes, oldest first. The numbers of a minute can come from several processes. */
+export function toActivity(stored: readonly StoredMinute[]): ActivityMinute[] {
   const minutes = new Map<number, MinuteNumbers>()
-  for (const [startedAt, numbers] of stored) {
-    const sum = minutes.get(startedAt.getTime()) ?? new Array<number>(length).fill(0)
+  for (const [minute, text] of stored) {
+    const numbers = JSON.parse(text) as MinuteNumbers
+    const sum = minutes.get(minute) ?? new Array<number>(length).fill(0)
     minutes.set(
-      startedAt.getTime(),
+      minute,
       sum.map((number, index) => number + (numbers[index] ?? 0)),
     )
   }
-  return [...minutes].sort(([a], [b]) => a - b).map(([startedAt, numbers]) => toMinute(new Date(startedAt), numbers))
+  return [...minutes].sort(([a], [b]) => a - b).map(([minute, numbers]) => toMinute(minute, numbers))
 }
 
-const toMinute = (startedAt: Date, numbers: MinuteNumbers): ActivityMinute => ({
-  startedAt,
+const toMinute = (minute: number, numbers: MinuteNumbers): ActivityMinute => ({
+  startedAt: new Date(minute * minuteMs),
   accepted: numbers[accepted] ?? 0,
   duplicates: numbers[duplicates] ?? 0,
   ignored: numbers[ignored] ?? 0,

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import { minuteOf, toActivity } from '../operations/activity.ts'
 import type {
   ActivityMinute,
   DeadLetters,
@@ -11,7 +12,7 @@ import type {
   ReplayAllOptions,
   ReplayReport,
 } from '../reading.ts'
-import { readActivity } from './activity.ts'
+import { readMinutes } from './activity.ts'
 import { type Tables, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresEvents } from './events.ts'
@@ -108,7 +109,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     deadLetters: new PostgresDeadLetters(tables, schema),
     events,
     history: (mediaId) => events.history(mediaId),
-    activity: (since) => readActivity(tables, since),
+    activity: async (since) => toActivity(await tables.reach(() => readMinutes(tables, minuteOf(since.getTime())))),
     close,
   }
 }

@@ -5,6 +5,16 @@ import { isUnreachable } from './database.ts'
 /** The failures in a row after which one is logged, if Postgres seems to be unreachable. */
 const tellingFailures = 3
 
+/**
+ * Logs a failure of regular work, unless Postgres seems to be unreachable.
+ * @param failures the number of failures in a row. The third is logged anyway: a statement that always takes too long looks
+ * like a Postgres that is unreachable
+ */
+export function logFailure(logger: Logger, error: unknown, failures: number): void {
+  if (!isUnreachable(error) || failures === tellingFailures)
+    logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
+}
+
 /** Runs work at regular intervals. A failure is logged, unless Postgres is unreachable, and the work is done again later. */
 export class Regularly {
   readonly #work: () => Promise<number>
@@ -44,9 +54,7 @@ export class Regularly {
       this.#failures = 0
       return pauseMs
     } catch (error) {
-      // A statement that always takes too long looks like an unreachable Postgres.
-      if (!isUnreachable(error) || ++this.#failures === tellingFailures)
-        this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
+      logFailure(this.#logger, error, ++this.#failures)
       return this.#afterFailureMs
     }
   }

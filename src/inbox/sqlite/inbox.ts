@@ -15,13 +15,14 @@ import type {
   InboxHost,
   UnfinishedEvent,
 } from '../inbox.ts'
+import { StoredActivity } from '../operations/activity.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'
-import { SqliteActivity } from './activity.ts'
+import { activityTable } from './activity.ts'
 import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
 import { closedOnError, type OwnedFile, usable } from './file.ts'
@@ -55,7 +56,7 @@ export class SqliteInbox implements Inbox {
   readonly #engine: Engine<SqliteJob>
   readonly #loader: StartLoader
   readonly #asked: AskedRetriesOptions
-  readonly #activity: SqliteActivity
+  readonly #activity: StoredActivity
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
   /** The number of events on their way to the disk. */
@@ -106,7 +107,7 @@ export class SqliteInbox implements Inbox {
       retryNow: (job) => this.#retryNow(job),
       loader: this.#loader,
     })
-    this.#activity = new SqliteActivity(database, this.#commits, logger)
+    this.#activity = new StoredActivity(activityTable(database, this.#commits, logger))
     this.#upkeep = new SqliteUpkeep({
       database,
       commits: this.#commits,
@@ -251,7 +252,7 @@ export class SqliteInbox implements Inbox {
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.release(['running']))
     // The numbers of the last seconds are all that can be lost here.
-    this.#activity.write().catch(() => {})
+    this.#activity.finish().catch(() => {})
     // Without this record the next process takes this one for crashed, which does no harm.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()

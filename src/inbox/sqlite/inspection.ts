@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
+import { minuteOf, toActivity } from '../operations/activity.ts'
 import { replayInSteps } from '../operations/replay-in-steps.ts'
 import type {
   ActivityMinute,
@@ -16,7 +17,7 @@ import type {
 } from '../reading.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
 import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
-import { readActivity } from './activity.ts'
+import { minutesOf } from './activity.ts'
 import { openFile } from './file.ts'
 import { fileReplayer } from './file-replay.ts'
 import { SqliteRetries } from './retries.ts'
@@ -116,7 +117,7 @@ export function openInboxFile(path: string): InboxFile {
   const { hashKey, earlierHash } = events
   const reader = new SqliteEventReader({ database, hashKey, earlierHash, current: () => undefined, checkOpen })
   const retries = new SqliteRetries(database, events)
-  const activitySince = readActivity(database)
+  const readMinutes = minutesOf(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
     stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size }),
@@ -138,7 +139,7 @@ export function openInboxFile(path: string): InboxFile {
     history: (mediaId) => reader.history(mediaId),
     activity(since) {
       checkOpen()
-      return activitySince(since)
+      return toActivity(readMinutes(minuteOf(since.getTime())))
     },
     inOneCommit,
     close() {
