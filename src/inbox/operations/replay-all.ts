@@ -1,5 +1,6 @@
 import { checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 
@@ -9,32 +10,58 @@ const pageSize = 1_000
 /** The pause before a full inbox is asked again, in ms. */
 const pauseMs = 500
 
-/** Replays dead letters one by one, for the inboxes that have no faster way. */
-export async function replayAll(
-  deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
-  options?: ReplayAllOptions,
-): Promise<ReplayReport> {
-  const { matches, perSecond, onProgress, signal } = checkReplay(options)
-  const keys = await keysOf(deadLetters, matches)
-  const report = { total: keys.length, replayed: 0, kept: 0 }
-  const startedAt = performance.now()
-  for (const [index, key] of keys.entries()) {
-    await sleep(startedAt + (index * 1_000) / perSecond - performance.now())
-    if (signal?.aborted) break
-    if (await replayOne(deadLetters, key, signal)) report.replayed++
-    else report.kept++
-    onProgress?.({ ...report })
-  }
-  return report
+/** The steps in a second, unless `perSecond` is so high that there are more. */
+const stepsPerSecond = 10
+
+/** Replays some of the dead letters of an inbox. */
+export interface Replayer {
+  /** Maximum number that it replays in one step. */
+  readonly largestStep: number
+  /** Lists the keys of the dead letters that match, oldest first. */
+  keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>
+  /** Returns the keys of those that were replayed. */
+  replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
 }
 
-/** Checks the options of a replay, fills in the defaults, and says which dead letters they choose. */
-export function checkReplay({ type, since, perSecond = 100, onProgress, signal, ...unknown }: ReplayAllOptions = {}) {
+/** Replays dead letters one by one, for the inboxes that have no faster way. */
+export const replayAll = (
+  deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
+  options?: ReplayAllOptions,
+): Promise<ReplayReport> =>
+  replayInSteps(
+    {
+      largestStep: 1,
+      keys: (matches) => keysOf(deadLetters, matches),
+      replay: async ([key = ''], signal) => ((await replayOne(deadLetters, key, signal)) ? [key] : []),
+    },
+    options,
+  )
+
+/** Replays dead letters, many in a step. */
+export async function replayInSteps(
+  replayer: Replayer,
+  { type, since, perSecond = 100, onProgress, signal, ...unknown }: ReplayAllOptions = {},
+): Promise<ReplayReport> {
   checkUnknown('replayAll', unknown)
   checkNumbers('replayAll', { perSecond })
-  const matches = ({ event, diedAt }: DeadLetter) =>
-    (type === undefined || event?.type === type) && (since === undefined || diedAt >= since)
-  return { matches, perSecond, onProgress, signal }
+  const keys = await replayer.keys(
+    ({ event, diedAt }) => (type === undefined || event?.type === type) && (since === undefined || diedAt >= since),
+  )
+  const total = keys.length
+  const report = { total, replayed: 0, kept: 0 }
+  const size = Math.min(replayer.largestStep, Math.ceil(perSecond / stepsPerSecond))
+  const startedAt = performance.now()
+  for (let start = 0; start < total; start += size) {
+    await sleep(startedAt + (start * 1_000) / perSecond - performance.now())
+    if (signal?.aborted) break
+    const step = keys.slice(start, start + size)
+    const replayed = new Set(await replayer.replay(step, signal))
+    for (const key of step) {
+      report[replayed.has(key) ? 'replayed' : 'kept']++
+      onProgress?.({ ...report })
+    }
+  }
+  return report
 }
 
 /** Lists the keys of the dead letters that match, oldest first. */

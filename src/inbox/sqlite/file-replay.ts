@@ -1,5 +1,5 @@
 import { sleep } from '../../internal/timers.ts'
-import type { Replayer } from '../operations/replay-in-steps.ts'
+import type { Replayer } from '../operations/replay-all.ts'
 import type { DeadLetter } from '../reading.ts'
 
 /** The dead letters of a file. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
-import { replayInSteps } from '../operations/replay-in-steps.ts'
+import { replayInSteps } from '../operations/replay-all.ts'
 import type {
   ActivityMinute,
   DeadLetter,
