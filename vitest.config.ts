@@ -10,6 +10,8 @@ const slow = [
   // Redis and Postgres, beyond the contracts and the kills.
   'test/inbox/{bullmq,postgres}/**/!(kills|transactions).test.ts',
   'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,opentelemetry/crash}.test.ts',
+  // A Postgres inside the process, which takes seconds to start.
+  'test/inbox/guide/*.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/objects.test.ts',
