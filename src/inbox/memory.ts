@@ -9,7 +9,7 @@ import { within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
 import { Engine } from './engine/engine.ts'
-import { type EarlierAttempts, Job, type JobEnd } from './engine/job.ts'
+import { type EarlierAttempts, Job } from './engine/job.ts'
 import { Jobs } from './engine/jobs.ts'
 import type {
   Acceptance,
@@ -153,7 +153,7 @@ class MemoryInbox implements Inbox {
     const held = this.#jobs.get(accepted.event.key)
     const job = held ?? this.#admit(accepted, true, this.#settling.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
-    const result = job.ended().then(immediateResult)
+    const result = job.result()
     // Rejects when the claim fails. Any other answer than `claimed` ends the job, with the result for it.
     await (held === undefined ? this.#claim(job) : held.claim)
     return result
@@ -178,7 +178,7 @@ class MemoryInbox implements Inbox {
       // Called before the claim: the promise resolves when the job ends, even if the claim fails.
       if (waitUntil !== undefined) {
         this.#engine.requests?.begin(job, this.#leaseMs, true)
-        waitUntil(job.ended())
+        waitUntil(job.result())
       }
       const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
       if (!isPromise(claim)) return this.#claimed(job, claim)
@@ -278,10 +278,6 @@ class MemoryInbox implements Inbox {
     return { unfinished: [...unfinished, ...unrecorded] }
   }
 }
-
-/** What a caller of `handleNow` learns of an end. */
-const immediateResult = (end: JobEnd): ImmediateResult =>
-  end === 'dead-lettered' || end === 'retried' || end === 'lost' ? 'failed' : end
 
 const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')
 

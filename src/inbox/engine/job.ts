@@ -129,6 +129,11 @@ export class Job implements LaneJob {
     })
   }
 
+  /** Resolves when the job ends, with what `handleNow` and `waitUntil` learn of it. */
+  result(): Promise<ImmediateResult> {
+    return this.ended().then((end) => (end === 'dead-lettered' || end === 'retried' || end === 'lost' ? 'failed' : end))
+  }
+
   end(end: JobEnd): void {
     this.hasEnded = true
     for (const resolve of this.#onEnd ?? []) resolve(end)

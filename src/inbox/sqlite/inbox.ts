@@ -172,7 +172,7 @@ export class SqliteInbox implements Inbox {
     if (row === undefined) return 'duplicate'
     const job = new SqliteJob(accepted, row, this.#transactions)
     // The file keeps the event in any case. A server that waits, such as that of Next.js, does not cut its handlers off.
-    waitUntil?.(job.ended())
+    waitUntil?.(job.result())
     this.#jobs.add(job)
     this.#loader.add(job)
     return 'accepted'
