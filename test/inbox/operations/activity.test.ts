@@ -5,7 +5,8 @@ const pauseMs = 5_000
 
 /** Makes the activity of a process. Its storage notes the number of accepted deliveries in each write, and then answers. */
 function recorded(answer: () => Promise<unknown>) {
-  vi.useFakeTimers()
+  // The beginning of a minute, so that all is in one.
+  vi.useFakeTimers({ now: new Date('2026-03-01T12:00:00Z') })
   onTestFinished(() => void vi.useRealTimers())
   const written: number[] = []
   const failures: number[] = []
