@@ -1,0 +1,52 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Job, JobEnd } from '../../src/inbox/engine/job.ts'
+import { pageOf } from './pages.ts'
+
+const { text } = pageOf('architecture')
+
+const foldersOf = (path: string): readonly string[] =>
+  readdirSync(new URL(`../../${path}`, import.meta.url), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+
+const sorted = (words: Iterable<string | undefined>) => [...words].sort()
+
+// The compiler keeps these equal to the types.
+const states = { claiming: 0, waiting: 0, running: 0, retrying: 0, recording: 0 } satisfies Record<Job['state'], 0>
+const ends = {
+  handled: 0,
+  'dead-lettered': 0,
+  retried: 0,
+  released: 0,
+  failed: 0,
+  duplicate: 0,
+  'in-progress': 0,
+  lost: 0,
+  closing: 0,
+} satisfies Record<JobEnd, 0>
+
+test('the diagram of a job has each of its states', () => {
+  const diagram = text.match(/stateDiagram-v2\n(.*?)```/s)?.[1] ?? ''
+  const named = Array.from(diagram.matchAll(/^ {2}(\S+) --> (\S+):/gm), ([, from, to]) => [from, to]).flat()
+  expect(sorted(new Set(named))).toEqual(sorted([...Object.keys(states), '[*]']))
+})
+
+test('the table of the ends of a job has each of them', () => {
+  const table = text.match(/\| End \| Means \|\n\|---\|---\|\n((?:\|.*\n)+)/)?.[1] ?? ''
+  expect(sorted(Array.from(table.matchAll(/^\| `(.*?)`/gm), ([, end]) => end))).toEqual(sorted(Object.keys(ends)))
+})
+
+test('the list of folders has each folder of src/, of src/inbox/ and of the emulator', () => {
+  const list = text.match(/```\nsrc\/\n(.*?)^adapters\//ms)?.[1] ?? ''
+  const indented = (spaces: number) =>
+    Array.from(list.matchAll(new RegExp(`^ {${spaces}}((?:[\\w-]+\\/ ?)+)`, 'gm')), ([, names = '']) =>
+      names.trim().replaceAll('/', '').split(' '),
+    ).flat()
+  expect(sorted(indented(2))).toEqual(sorted(foldersOf('src')))
+  expect(sorted(indented(4))).toEqual(sorted(foldersOf('src/inbox')))
+  const sentence = text.match(/^The emulator has a folder each for .*?\n\n/ms)?.[0] ?? ''
+  expect(sorted(Array.from(sentence.matchAll(/`(.*?)`/g), ([, name]) => name))).toEqual(
+    sorted(foldersOf('src/emulator')),
+  )
+})
