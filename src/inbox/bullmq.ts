@@ -27,6 +27,7 @@ import type {
   InboxHost,
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
+import { historyOf } from './operations/event-query.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 
 export {
@@ -155,7 +156,7 @@ class BullmqInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return this.events.history(mediaId)
+    return historyOf(this.events, mediaId)
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {

@@ -25,6 +25,7 @@ import type {
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
 import { MemorySettling } from './memory/settle.ts'
+import { historyOf } from './operations/event-query.ts'
 import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
 
 /** The options of `memoryInbox`. */
@@ -253,8 +254,8 @@ class MemoryInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
   }
 
-  history(mediaId: string): readonly EventRecord[] {
-    return this.events.history(mediaId)
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return historyOf(this.events, mediaId)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {

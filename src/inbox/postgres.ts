@@ -18,6 +18,7 @@ import type {
   Transactional,
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
+import { historyOf } from './operations/event-query.ts'
 import { activityTable } from './postgres/activity.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
@@ -217,7 +218,7 @@ class PostgresInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return this.events.history(mediaId)
+    return historyOf(this.events, mediaId)
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {

@@ -1,4 +1,4 @@
-import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../operations/event-query.ts'
+import { type CheckedQuery, checkQuery, matchesQuery, type Place, readPlace } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type JobRow, toRecord } from './job-record.ts'
 import type { EventQueue } from './queue.ts'
@@ -11,9 +11,6 @@ const batchSize = 1_000
 const sets = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'failed' } as const
 
 const states = Object.keys(sets) as (keyof typeof sets)[]
-
-/** A job, and when it was accepted, in ms since the epoch. */
-type Place = readonly [acceptedAt: number, id: string]
 
 /**
  * The events of the queue. BullMQ has no order by acceptance, nor an index by media. So for each page Redis goes through
@@ -51,14 +48,9 @@ export class BullmqEvents implements InboxEvents {
     return job !== undefined && (await this.#queue.promote(job))
   }
 
-  /** Returns the newest events of a media item, oldest first. */
-  async history(mediaId: string): Promise<readonly EventRecord[]> {
-    return (await this.list({ mediaId, limit: historyLimit })).events.toReversed()
-  }
-
-  /** Finds the jobs of a page, and the first one after it. */
+  /** Finds the jobs of a page, and the first one after it. Their place is the time of their acceptance, and their id. */
   async #find({ state, type = '', mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly Place[]> {
-    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const after = cursor === undefined ? undefined : readPlace(cursor)
     const sign = order === 'oldest' ? 1 : -1
     const byOrder = (a: Place, b: Place) => sign * compare(a, b)
     const part = mediaId === undefined ? '' : `"mediaId":${JSON.stringify(mediaId)}`
@@ -112,10 +104,4 @@ function placesOf(selected: readonly string[]): Place[] {
   const places: Place[] = []
   for (let i = 0; i < selected.length; i += 2) places.push([Number(selected[i + 1]), selected[i] as string])
   return places
-}
-
-function readCursor(cursor: string): Place {
-  const [, at, id] = /^(\d+) (.+)$/s.exec(cursor) ?? []
-  if (at === undefined || id === undefined) throw wrongCursor()
-  return [Number(at), id]
 }

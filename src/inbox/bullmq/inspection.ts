@@ -4,6 +4,7 @@ import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
+import { historyOf } from '../operations/event-query.ts'
 import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
 import { readMinutes } from './activity.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
@@ -96,7 +97,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
     stats: () => readStats(queue),
     deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
     events,
-    history: (mediaId) => events.history(mediaId),
+    history: (mediaId) => historyOf(events, mediaId),
     activity: async (since) => toActivity(await readMinutes(queue, minuteOf(since.getTime()))),
     close,
   }

@@ -14,6 +14,7 @@ import type {
   InboxHost,
   UnfinishedEvent,
 } from '../inbox.ts'
+import { historyOf } from '../operations/event-query.ts'
 import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
 import { Loader } from '../sqlite-tables/load.ts'
@@ -141,7 +142,7 @@ export class ObjectInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return this.events.history(mediaId)
+    return historyOf(this.events, mediaId)
   }
 
   #retryNow(job: SqliteJob): boolean {

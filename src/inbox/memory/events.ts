@@ -1,8 +1,8 @@
 import type { Engine } from '../engine/engine.ts'
 import type { Job } from '../engine/job.ts'
 import type { Jobs } from '../engine/jobs.ts'
-import { deadRecord } from '../operations/dead-record.ts'
-import { historyLimit, pageOf } from '../operations/event-query.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
+import { pageOf } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
@@ -32,11 +32,6 @@ export class MemoryEvents implements InboxEvents {
 
   retryNow(key: string): boolean {
     return this.#engine.retryNow(this.#jobs.get(key))
-  }
-
-  /** Returns the newest events of a media item, oldest first. */
-  history(mediaId: string): readonly EventRecord[] {
-    return pageOf(this.#all(), { mediaId, limit: historyLimit }).events.toReversed()
   }
 
   *#all(): IterableIterator<EventRecord> {

@@ -1,9 +1,9 @@
 import { checkChoice, checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import type { EventPage, EventQuery, EventRecord, EventState } from '../reading.ts'
+import type { EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 
-/** The number of events of `history`. */
-export const historyLimit = 1_000
+/** The number of events of a history. */
+const historyLimit = 1_000
 
 /** Every state of an event. */
 export const eventStates = ['waiting', 'running', 'retrying', 'dead', 'handled'] as const satisfies EventState[]
@@ -32,12 +32,17 @@ export const matchesQuery = (record: EventRecord, query: EventQuery): boolean =>
 export const wrongCursor = (): WebhookError =>
   new WebhookError('invalid_option', 'events.list: cursor has to come from the page before')
 
+/** Lists the newest 1,000 events of a media item, in order of acceptance. */
+export async function historyOf(events: Pick<InboxEvents, 'list'>, mediaId: string): Promise<readonly EventRecord[]> {
+  return (await events.list({ mediaId, limit: historyLimit })).events.toReversed()
+}
+
 /** Makes a page of events that are all at hand, by the time of their receipt. */
 export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
   const checked = checkQuery(query)
   const { order, limit, cursor } = checked
   const sign = order === 'oldest' ? 1 : -1
-  const after = cursor === undefined ? undefined : readCursor(cursor)
+  const after = cursor === undefined ? undefined : readPlace(cursor)
   const found = [...records]
     .filter((each) => matchesQuery(each, checked) && (after === undefined || sign * compare(placeOf(each), after) > 0))
     .sort((a, b) => sign * compare(placeOf(a), placeOf(b)))
@@ -46,15 +51,20 @@ export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undef
   return { events, cursor: placeOf(events.at(-1) as EventRecord).join(' ') }
 }
 
-type Place = readonly [receivedAt: number, key: string]
+/** The place of an event in the order of a list: a time in ms since the epoch, and a text that tells events of one time apart. */
+export type Place = readonly [at: number, text: string]
 
 const placeOf = ({ receivedAt, key }: EventRecord): Place => [receivedAt.getTime(), key]
 
 const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
   at - otherAt || (key < otherKey ? -1 : key > otherKey ? 1 : 0)
 
-function readCursor(cursor: string): Place {
-  const [, at, key] = /^(\d+) (.+)$/s.exec(cursor) ?? []
-  if (key === undefined) throw wrongCursor()
-  return [Number(at), key]
+/**
+ * Reads a cursor that is the place of the last event of a page, joined with a space.
+ * @throws WebhookError `invalid_option`
+ */
+export function readPlace(cursor: string): Place {
+  const [, at, text] = /^(\d+) (.+)$/s.exec(cursor) ?? []
+  if (text === undefined) throw wrongCursor()
+  return [Number(at), text]
 }

@@ -1,4 +1,4 @@
-import { checkQuery, eventStates, historyLimit, wrongCursor } from '../operations/event-query.ts'
+import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { OwnClaims } from './claims.ts'
 import type { Tables } from './database.ts'
@@ -80,11 +80,6 @@ export class PostgresEvents implements InboxEvents {
       values: [hashKey(key), this.#channel],
     })
     return rows.length > 0
-  }
-
-  async history(mediaId: string): Promise<readonly EventRecord[]> {
-    const { events } = await this.list({ mediaId, limit: historyLimit })
-    return events.toReversed()
   }
 }
 

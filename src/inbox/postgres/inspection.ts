@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
+import { historyOf } from '../operations/event-query.ts'
 import type {
   ActivityMinute,
   DeadLetters,
@@ -108,7 +109,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     stats: () => readStats(tables),
     deadLetters: new PostgresDeadLetters(tables, schema),
     events,
-    history: (mediaId) => events.history(mediaId),
+    history: (mediaId) => historyOf(events, mediaId),
     activity: async (since) => toActivity(await tables.reach(() => readMinutes(tables, minuteOf(since.getTime())))),
     close,
   }

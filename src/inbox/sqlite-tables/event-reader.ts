@@ -1,5 +1,5 @@
 import { nextTurn } from '../../internal/timers.ts'
-import { type CheckedQuery, checkQuery, historyLimit, matchesQuery, wrongCursor } from '../operations/event-query.ts'
+import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
 import { EventSlices, ofKey } from './event-slices.ts'
@@ -52,12 +52,6 @@ export class SqliteEventReader {
 
   async list(query?: EventQuery): Promise<EventPage> {
     return toPage(await this.page(checkQuery(query)))
-  }
-
-  /** Lists the newest 1,000 events of a media item, in order of acceptance. */
-  async history(mediaId: string): Promise<readonly EventRecord[]> {
-    const { events } = await this.list({ mediaId, limit: historyLimit })
-    return events.toReversed()
   }
 
   async page(query: CheckedQuery): Promise<PlacedPage> {

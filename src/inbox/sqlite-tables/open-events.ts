@@ -80,10 +80,6 @@ export class OpenEvents implements InboxEvents {
     return job !== undefined && this.#options.retryNow(job)
   }
 
-  history(mediaId: string): Promise<readonly EventRecord[]> {
-    return this.#reader.history(mediaId)
-  }
-
   close(): void {
     this.#isClosed = true
   }

@@ -16,6 +16,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
+import { historyOf } from '../operations/event-query.ts'
 import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
 import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
@@ -196,7 +197,7 @@ export class SqliteInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return this.events.history(mediaId)
+    return historyOf(this.events, mediaId)
   }
 
   async activity(since: Date): Promise<readonly ActivityMinute[]> {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
+import { historyOf } from '../operations/event-query.ts'
 import { replayInSteps } from '../operations/replay-all.ts'
 import type {
   ActivityMinute,
@@ -136,7 +137,7 @@ export function openInboxFile(path: string): InboxFile {
       get: (key) => reader.get(key),
       retryNow: (key) => inOneCommit(() => retries.ask(key)),
     },
-    history: (mediaId) => reader.history(mediaId),
+    history: (mediaId) => historyOf(reader, mediaId),
     activity(since) {
       checkOpen()
       return toActivity(readMinutes(minuteOf(since.getTime())))
