@@ -129,7 +129,10 @@ export function openInboxFile(path: string): InboxFile {
       replay,
       discard: (key) => inOneCommit(() => deadLetters.discard(key)),
       replayAll: (options) =>
-        replayInSteps(fileReplayer({ slice: (after) => deadLetters.slice(after), replay, inOneCommit }), options),
+        replayInSteps(
+          fileReplayer(deadLetters, (keys) => inOneCommit(() => keys.filter(replay))),
+          options,
+        ),
     },
     events: {
       states: ['waiting', 'retrying', 'dead', 'handled'],
