@@ -1,4 +1,4 @@
-import { deadRecord } from '../../inbox/operations/dead-record.ts'
+import { deadRecord } from '../../inbox/operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { type CauseReport, eachDeadLetter, groupedLimit } from './causes.ts'
 

@@ -1,4 +1,4 @@
-import type { InboxHost } from '../inbox.ts'
+import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
@@ -6,8 +6,6 @@ import type { EventJob, EventQueue } from './queue.ts'
 
 /** The number of steps that are sent to Redis at a time. */
 const batchSize = 100
-
-type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
 
 /** Dead letters: the failed jobs of the queue. */
 export class BullmqDeadLetters implements DeadLetters {
@@ -70,10 +68,8 @@ export class BullmqDeadLetters implements DeadLetters {
 
   /** Turns the job into the event's, in one step. It stays a dead letter until the next step revives it. */
   async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: ReplayingReceiver): Promise<boolean> {
-    const unreadable = toUnreadable(data)
-    const event = await receiver.parse(unreadable)
-    const accepted = { event, receivedAt: unreadable.receivedAt, owed: receiver.handlersOf(event), since: new Date() }
-    const conversion = await this.#queue.convert(job, accepted)
+    const parsed = await parseAgain(receiver, toUnreadable(data))
+    const conversion = await this.#queue.convert(job, { ...parsed, since: new Date() })
     if (conversion === 'known') return this.#queue.discard(job, 0)
     return conversion === 'converted' && (await this.#queue.revive(job))
   }

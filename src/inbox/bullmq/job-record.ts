@@ -1,5 +1,5 @@
 import { reviveAccepted } from '../engine/stored.ts'
-import { deadRecord } from '../operations/dead-record.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
 import type { EventRecord } from '../reading.ts'
 import { isEvent, progressOf, toDeadLetter } from './job-data.ts'
 

@@ -3,7 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { maxUnreadable, unreadableKey } from '../engine/stored.ts'
-import type { InboxHost } from '../inbox.ts'
+import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
 import { replayInSteps } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { isUnreachable, type Tables } from './database.ts'
@@ -19,8 +19,6 @@ const largestCommit = 500
 
 /** The number of old dead letters whose media items are written at a time. */
 const oldPageSize = 500
-
-type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
 
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
@@ -99,8 +97,7 @@ export class PostgresDeadLetters implements DeadLetters {
     const rows = await this.#rows([key])
     const unreadable = this.#receiver && rows.map(toDeadLetter)[0]?.unreadable
     if (this.#receiver === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
-    const event = await this.#receiver.parse(unreadable)
-    return replaceUnreadable(this.#tables, key, unreadable, event, this.#receiver.handlersOf(event))
+    return replaceUnreadable(this.#tables, key, await parseAgain(this.#receiver, unreadable))
   }
 
   /**

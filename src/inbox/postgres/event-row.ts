@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import { reviveEvent } from '../engine/stored.ts'
-import { deadRecord } from '../operations/dead-record.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import type { OwnClaims } from './claims.ts'
 import { toDeadLetter } from './dead-letter-row.ts'

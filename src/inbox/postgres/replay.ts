@@ -1,6 +1,5 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
-import { deadRecord } from '../operations/dead-record.ts'
-import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
+import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
+import type { DeadLetter } from '../reading.ts'
 import type { DeadEventRow } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
@@ -79,9 +78,7 @@ export async function mark({ query, channel }: ReplayTables, rows: readonly Row[
 export async function replaceUnreadable(
   { query, schema, channel }: ReplayTables,
   key: string,
-  { receivedAt }: UnreadableDelivery,
-  event: MediaEvent,
-  owed: readonly string[],
+  { event, receivedAt, owed }: ParsedEvent,
 ): Promise<boolean> {
   const rows = await query(
     `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),

@@ -1,6 +1,6 @@
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import type { Job } from '../engine/job.ts'
-import { deadRecord } from '../operations/dead-record.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import { type EventRow, type StoredEvent, toStoredEvent } from './event-row.ts'

@@ -1,0 +1,26 @@
+import type { AcceptedEvent, InboxHost } from '../inbox.ts'
+import type { DeadEvent, EventRecord, UnreadableDelivery } from '../reading.ts'
+
+/** The part of a receiver that replays unreadable deliveries. */
+export type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
+
+/** The event that was parsed of an unreadable delivery. */
+export interface ParsedEvent extends AcceptedEvent {
+  /** The names of the handlers that it owes. */
+  readonly owed: readonly string[]
+}
+
+/** Parses an unreadable delivery again. Rejects, with a WebhookError `malformed`, if it still cannot be parsed. */
+export async function parseAgain(
+  { parse, handlersOf }: ReplayingReceiver,
+  unreadable: UnreadableDelivery,
+): Promise<ParsedEvent> {
+  const event = await parse(unreadable)
+  return { event, receivedAt: unreadable.receivedAt, owed: handlersOf(event) }
+}
+
+/** Shows a dead letter as an event of its inbox. */
+export function deadRecord({ failures, diedAt, ...deadLetter }: DeadEvent): EventRecord {
+  const { event, attempts, failedAttempts = [{ number: attempts, failures, failedAt: diedAt }] } = deadLetter
+  return { ...deadLetter, type: event.type, mediaId: event.mediaId, state: 'dead', failedAttempts, endedAt: diedAt }
+}
