@@ -18,7 +18,6 @@ const ends = {
   handled: 0,
   'dead-lettered': 0,
   retried: 0,
-  released: 0,
   failed: 0,
   duplicate: 0,
   'in-progress': 0,
