@@ -11,9 +11,12 @@ const prelude = `${root}docs/prelude.d.ts`
 /** The file of an example that a block shows: its first line is a comment with the path. */
 const shownFile = ({ code }: Block): string | undefined => /^\/\/ ([\w-]+\/[\w/.[\]+-]+)\n/.exec(code)?.[1]
 
+/** The file that a block shows parts of: its first line names it. A line with `// …` stands between two parts. */
+const excerptOf = ({ code }: Block): string | undefined => /^\/\/ from ([\w/.-]+)\n/.exec(code)?.[1]
+
 const all = pages.flatMap(blocksOf)
 // `npm run test:examples` checks the files of examples, with the packages that they need.
-const blocks = all.filter((block) => block.language === 'ts' && shownFile(block) === undefined)
+const blocks = all.filter((block) => block.language === 'ts' && !shownFile(block) && !excerptOf(block))
 
 /** A block may import another one that begins with the comment `// <its name>.ts`. */
 const fileOf = ({ name, code }: Block): string => {
@@ -43,6 +46,18 @@ test.each(all.filter(shownFile).map((block) => [block.name, block] as const))(
     expect(paths.map((path) => readFileSync(path, 'utf8'))).toContain(block.code.slice(block.code.indexOf('\n') + 1))
   },
 )
+
+test.each(all.filter(excerptOf).map((block) => [block.name, block] as const))(
+  '%s shows parts of a file as they are',
+  (_, block) => {
+    const file = withoutIndentation(readFileSync(`${root}${excerptOf(block)}`, 'utf8'))
+    const [, ...lines] = withoutIndentation(block.code).split('\n')
+    for (const part of lines.join('\n').split('// …\n')) expect(file).toContain(part)
+  },
+)
+
+/** A method is shown without the indentation of its class. */
+const withoutIndentation = (code: string): string => code.replace(/^ +/gm, '')
 
 const faultsIn = (program: ts.Program) => (path: string) => {
   const file = program.getSourceFile(path)
