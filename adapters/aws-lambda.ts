@@ -16,7 +16,7 @@ export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from
  * `createReceiver` throws if its inbox would lose events, and warns if it can lose them or handle them twice.
  * @param receiver the receiver, or a function that makes it at the first delivery, and may return a promise. If it fails,
  * deliveries are answered 500 `internal`, the reason is written to the console, and the next delivery calls it again.
- * @returns a function that rejects only for an event that is no HTTP request
+ * @returns a function that rejects only for an event that is not an HTTP request
  * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function
  */
 export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpEvent) => Promise<LambdaHttpResponse> {

@@ -15,7 +15,7 @@ export interface FastifyReceiverOptions {
   /** The path of the webhook, under the prefix of the plugin if it is registered with one. */
   readonly url: string
   /**
-   * The longest wait for handlers when the server closes, in ms. It begins once the requests in flight are answered.
+   * Maximum wait for handlers when the server closes, in ms. It begins once the requests in flight are answered.
    * @defaultValue 10_000
    */
   readonly closeTimeoutMs?: number
@@ -33,10 +33,11 @@ const onClosing =
  * app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
  * ```
  *
- * The receiver reads the body itself, in a scope of its own: the content type parsers and `bodyLimit` of the application
- * stay as they are, and do not apply to it. `app.close()` stops listening, lets the requests in flight be answered, and
- * then closes the receiver. Without `return503OnClosing: false`, Fastify itself answers 503 to deliveries that arrive over
- * open connections meanwhile, and some senders never send those again; the receiver's log says so at the start.
+ * The receiver reads the body itself, in a scope of its own. The content type parsers and `bodyLimit` of the
+ * application stay as they are, and do not apply to it. `app.close()` stops listening, lets the requests in flight be
+ * answered, and then closes the receiver. Without `return503OnClosing: false`, Fastify itself answers 503 to deliveries
+ * that arrive over open connections meanwhile. Some senders never send those again. The receiver's log says so at the
+ * start.
  * @throws WebhookError `invalid_option`; `app.ready()` rejects with it
  */
 export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
@@ -49,7 +50,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', ({ raw }, payload, done) => {
     if (payload === raw && payload.readableFlowing === null) return done(null)
-    // A hook of another plugin reads it. What that plugin keeps is there after the end.
+    // A hook of another plugin reads it. The bytes that the plugin keeps are there after the end.
     finished(payload.resume(), () => done(null))
   })
 
@@ -76,7 +77,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   })
 }
 
-// What fastify-plugin would add. Fastify checks the version when it registers the plugin.
+// The symbols that fastify-plugin would add. Fastify checks the version when it registers the plugin.
 Object.assign(fastifyReceiver, {
   [Symbol.for('fastify.display-name')]: 'media-webhooks',
   [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
@@ -84,7 +85,7 @@ Object.assign(fastifyReceiver, {
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `fastifyReceiver: ${message}`)
 
-/** Says whether Fastify rejects requests while it closes: its default, which only its private options tell. */
+/** Returns true if Fastify rejects requests while it closes. This is its default, and only its private options tell. */
 function answers503OnClosing(scope: FastifyInstance): boolean {
   for (let each: object = scope; each !== Object.prototype; each = Object.getPrototypeOf(each)) {
     const symbol = Object.getOwnPropertySymbols(each).find(({ description }) => description === 'fastify.options')

@@ -13,7 +13,7 @@ export interface FetchHandlerOptions {
 }
 
 /**
- * Mounts a receiver wherever a handler takes a `Request` and returns a `Response`: Next.js, Workers, Bun, Deno.
+ * Mounts a receiver in platforms whose handlers take a `Request` and return a `Response`: Next.js, Workers, Bun, Deno.
  *
  * ```ts
  * export const POST = fetchHandler(() => makeReceiver(), { waitUntil: after }) // Next.js
@@ -21,9 +21,9 @@ export interface FetchHandlerOptions {
  * export default { fetch: fetchHandler(receiver) } // Bun, Deno
  * ```
  * @param receiver the receiver, or a function that makes it at the first delivery, so that a build needs no secrets and
- * opens no file. It gets what the platform passes after the request (on Workers `env` and the context), and may return a
- * promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console, and the next
- * delivery calls it again.
+ * opens no file. It gets the arguments that the platform passes after the request (on Workers `env` and the context),
+ * and may return a promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console,
+ * and the next delivery calls it again.
  * @returns a function that never rejects
  * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function, or a wrong option
  */

@@ -31,14 +31,14 @@ export function honoHandler<Env extends HonoEnv = any>(
     const delivery = await readDelivery(context)
     const found = mounted.ready ?? (await mounted.get([context]))
     const { status, headers, body } = found === undefined ? noReceiver : await found.receive(delivery)
-    // Every server adds the length of a text itself. Hono takes a single field as it is, and makes a `Headers` of several,
-    // which is a tenth of the CPU of a delivery.
+    // Every server adds the length of a text itself. Hono takes a single field as it is. Of several it makes a
+    // `Headers`, at a tenth of the CPU of a delivery.
     const { 'content-length': _, ...fields } = headers
     return context.body(body, status as ContentfulStatusCode, fields)
   }
 }
 
-// Hono throws when a context is read that the platform has not passed.
+// Hono throws when the context is read and the platform has passed none.
 const findWait = (context: Context) => findWaitUntil(() => [context.executionCtx])
 
 async function readDelivery(context: Context): Promise<Delivery> {
@@ -52,7 +52,7 @@ async function readDelivery(context: Context): Promise<Delivery> {
 }
 
 /**
- * Says whether this is a Node request that nothing has begun to read. Even a middleware that only looked at
+ * Returns true if this is a Node request that nothing has begun to read. Even a middleware that only looked at
  * `c.req.raw.body` has created a stream, which has begun to take the data.
  */
 function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
@@ -69,7 +69,7 @@ async function cachedBody({ bodyCache, raw }: Context['req']): Promise<Delivery[
     if (body === undefined) return undefined
     return async () => withMark(new Uint8Array(await new Response(body).arrayBuffer()), raw.headers)
   } catch {
-    // The middleware could not read it either.
+    // The middleware also failed to read it.
     return () => 'incomplete'
   }
 }

@@ -10,7 +10,7 @@ import { fixInKoa } from './shared/consumed-body.ts'
 export interface KoaContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** Koa's own request, on which body parsers leave what they have read. */
+  /** Koa's own request, on which body parsers leave the body. */
   readonly request: object
   respond?: boolean | undefined
   status: number

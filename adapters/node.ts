@@ -11,7 +11,7 @@ import { rememberSession } from './shared/http2-sessions.ts'
 export { type CloseServerOptions, closeServer } from './node/close-server.ts'
 
 /**
- * Mounts a receiver in a `node:http` or `node:http2` server, or in anything that passes on their requests and
+ * Mounts a receiver in a `node:http` or `node:http2` server, or in a framework that passes on their requests and
  * responses.
  *
  * ```ts
@@ -28,8 +28,8 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
   ): Promise<void> => {
     // HTTP/2's requests and responses have the same members, as far as they are used here.
     const [http1Request, http1Response] = [request as IncomingMessage, response as ServerResponse]
-    // For a body that came with the head: it can be read without waiting, which costs 7 % less CPU. A stream that flows
-    // would give it to others meanwhile.
+    // For a body that came with the head: it is read without waiting, at 7 % less CPU. A flowing stream would give it
+    // to other readers in the meantime.
     if (request.readableFlowing !== true) await undefined
     acknowledge(await receiver.receive(deliveryOf(http1Request, 'if-heard')), http1Request, http1Response)
   }

@@ -54,7 +54,7 @@ export function toDelivery(event: LambdaHttpEvent): Delivery {
     const { httpMethod, path, headers, multiValueHeaders } = event
     return delivery(event, httpMethod, withQuery(path, queryOf(event)), multiValueHeaders ?? multi(headers))
   }
-  const message = 'lambdaHandler: the event is no HTTP request of API Gateway, a function URL or a load balancer'
+  const message = 'lambdaHandler: the event is not an HTTP request of API Gateway, a function URL or a load balancer'
   const isOfSqs = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
   throw new WebhookError('invalid_option', isOfSqs ? `${message}; messages of SQS go to sqsHandler` : message)
 }
@@ -105,7 +105,7 @@ class EventHeaders {
   }
 }
 
-/** Makes the answer to an event. Its length is counted by whoever sends it on. */
+/** Makes the answer to an event. The server that sends it on counts its length. */
 export function toResponse(
   event: LambdaHttpEvent,
   { status, headers, body }: Pick<Acknowledgement, 'status' | 'headers' | 'body'>,

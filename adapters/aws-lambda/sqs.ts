@@ -21,20 +21,20 @@ export interface SqsBatchResponse {
 type Consumes = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' | 'setup'>>
 
 /**
- * Consumes the messages that `queueInbox` has sent to SQS. Each message that is not done is reported as a failure, so that
- * SQS delivers it again, and moves it to the dead-letter queue after `maxReceiveCount` deliveries: set that to
- * `retry.attempts`. Set `ReportBatchItemFailures` in the event source mapping, since without it Lambda ignores the report
+ * Consumes the messages that `queueInbox` has sent to SQS. Each message that is not done is reported as a failure. SQS
+ * delivers it again, and moves it to the dead-letter queue after `maxReceiveCount` deliveries: set that to
+ * `retry.attempts`. Set `ReportBatchItemFailures` in the event source mapping. Without it, Lambda ignores the report
  * and deletes every message of the batch.
  *
  * ```ts
  * export const consume = sqsHandler(receiver)
  * ```
  *
- * Messages are handled at the same time, those of a group of a FIFO queue one after another. After a failure the rest of
- * its group is not handled and is reported too, so that the order holds.
+ * Messages are handled at the same time, those of a group of a FIFO queue one after another. After a failure, the rest
+ * of its group is not handled and is also reported, so that the order holds.
  * @param receiver the receiver, or a function that makes it at the first batch, and may return a promise
- * @returns a function that rejects when the receiver cannot be made or the event is not of SQS; SQS delivers the whole
- * batch again then
+ * @returns a function that rejects when the receiver cannot be made or the event is not of SQS. SQS then delivers the
+ * whole batch again.
  * @throws WebhookError `invalid_option` when it is given no receiver, or one whose inbox has no queue
  */
 export function sqsHandler(

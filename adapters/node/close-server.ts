@@ -9,7 +9,7 @@ const longestWaitMs = 2_147_483_647
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
   /**
-   * The longest wait for requests and handlers together, in ms. Requests get at most half of it. `Infinity` waits as long
+   * Maximum wait for requests and handlers together, in ms. Requests get at most half of it. `Infinity` waits as long
    * as they take.
    * @defaultValue 10_000
    */
@@ -22,7 +22,7 @@ type ClosableServer = { close(callback: () => void): unknown } & Partial<
 >
 
 /**
- * Closes a server and its receiver without losing a delivery: it stops listening, lets the requests in flight be
+ * Closes a server and its receiver without losing a delivery. It stops listening, lets the requests in flight be
  * answered, closes connections that are kept alive, and then closes the receiver.
  *
  * ```ts

@@ -8,25 +8,25 @@ export type RequestEnd = 'always' | 'if-heard'
 type ReadBody = Awaited<ReturnType<BodyReader>>
 
 /**
- * Says whether Node has the whole body, and nobody has read any of it. A body that came together with its head is there
- * one microtask after the request. It reads as few properties as possible: with Express on Node 20, each one takes V8 up
- * to half a microsecond.
+ * Returns true if Node has the whole body, and no reader has taken any of it. A body that came together with its head
+ * is there one microtask after the request. It reads as few properties as possible: with Express on Node 20, each one
+ * takes V8 up to half a microsecond.
  */
 export function isBuffered(request: IncomingMessage, headers: DeliveryHeaders): boolean {
   const { readableLength: length } = request
   if (length === 0 || length !== Number(headers.get('content-length'))) return false
-  // A stream that flows gives its chunks to another reader, one with an encoding counts characters, and what HTTP/2
-  // declares need not be what it sends.
+  // A stream that flows gives its chunks to another reader. One with an encoding counts characters. HTTP/2 may send
+  // another length than it declares.
   return request.readableFlowing !== true && request.readableEncoding === null && request.httpVersionMajor === 1
 }
 
 /** Reads a body that is buffered, without a listener and a promise. */
 export function takeBuffered(request: IncomingMessage, limit: number, end: RequestEnd): ReturnType<BodyReader> {
   const bytes: Buffer | null = request.read()
-  // Somebody else has read it since.
+  // Another reader has read it since.
   if (bytes === null) return 'incomplete'
-  // A request ends only while something reads it. Its `end` and `close`, which hardly anybody waits for, are a seventh of
-  // the CPU of a delivery.
+  // A request ends only while something reads it. Its `end` and `close` are a seventh of the CPU of a delivery, and few
+  // listeners wait for them.
   if (end === 'always' || request.listenerCount('end') + request.listenerCount('close') > 0) request.resume()
   return bytes.byteLength > limit ? 'too_large' : bytes
 }

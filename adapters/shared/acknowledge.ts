@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Acknowledgement } from '../../src/index.ts'
 
-/** The time that a sender may go on sending a body that was rejected, in ms. After that, the connection ends. */
+/** The time for which a sender may continue to send a rejected body, in ms. After that, the connection ends. */
 const lingerMs = 500
 
 /** Writes the acknowledgement of a delivery, unless something else has answered it. */
@@ -26,8 +26,8 @@ export function acknowledge(
 }
 
 /**
- * Says whether the sender may still be sending a body that was rejected. If the connection ended then, it would be
- * reset, and the sender might never see the answer.
+ * Returns true if the sender may still be sending a body that was rejected. If the connection ended before that, it
+ * would be reset, and the sender might never see the answer.
  */
 export function isStillSending({ outcome }: Acknowledgement, request: IncomingMessage): boolean {
   // Node discards the unread part of any other body, and the connection stays usable. HTTP/2 has a stream for each

@@ -7,8 +7,8 @@ export interface ParsedRequest {
 }
 
 /**
- * Completes a delivery whose stream another reader has consumed, with what the parsers of a framework have left: the bytes
- * if they kept them, otherwise the parsed body.
+ * Completes a delivery whose stream another reader has consumed. It uses the bytes if the parsers of a framework have
+ * kept them, otherwise the parsed body.
  * @param fix how to leave the body unread in that framework, for the log
  */
 export function afterParsers(delivery: Delivery, request: ParsedRequest, fix: string): Delivery {

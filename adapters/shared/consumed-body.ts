@@ -22,7 +22,7 @@ export function fixInNode(request: IncomingMessage): string {
 
 /** For a request that a hook of another plugin of Fastify has read. */
 export const fixInFastify =
-  'in Fastify, register the plugin that reads it where it does not reach the receiver, or let it keep request.rawBody, ' +
+  'in Fastify, register the plugin that reads it in a scope without the receiver, or let it keep request.rawBody, ' +
   'as fastify-raw-body does'
 
 /** For a request that a body parser of Koa has read. */

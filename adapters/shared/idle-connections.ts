@@ -5,8 +5,8 @@ import { closeSessions } from './http2-sessions.ts'
 const intervalMs = 20
 
 /**
- * Closes the connections of a closing server as soon as they are idle: one that is kept alive becomes idle when its last
- * request has been answered, and would hold up the server for as long as the sender keeps it.
+ * Closes the connections of a closing server as soon as they are idle. A connection that is kept alive becomes idle
+ * after its last answer. It would hold up the server for as long as the sender keeps it.
  * @returns stops it
  */
 export function closeIdleConnections(server: Partial<Pick<Server, 'closeIdleConnections'>>): () => void {

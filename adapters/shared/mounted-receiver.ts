@@ -35,14 +35,14 @@ export class MountedReceiver<Context extends readonly unknown[]> {
   }
 
   /**
-   * Makes the receiver. A failure is logged, and the next delivery tries again. So does a delivery after one whose time was
-   * up; a receiver that is made late is still used.
+   * Makes the receiver. A failure is logged, and the next delivery tries again. If making it took too long, the next
+   * delivery also tries again. A receiver that is made late is still used.
    */
   async get(context: Context): Promise<Receives | undefined> {
     try {
       return await (this.#making ?? this.#makeOnce(context))
     } catch (err) {
-      // There is no receiver, and so no logger of the user's.
+      // Without a receiver, there is no logger of the user's.
       console.error(`media-webhooks: ${this.#adapter} has no receiver, and answers 500:`, err)
       return undefined
     }

@@ -118,9 +118,9 @@ describe('a failure of the whole batch', () => {
 describe('the receiver', () => {
   const withQueue = (store = lruStore()) => watchedReceiver({ ...url, inbox: queueInbox({ send() {}, store }) })
 
-  test('handles a message that is none as a failure, so that it ends in the dead-letter queue', async () => {
+  test('handles an invalid message as a failure, so that it ends in the dead-letter queue', async () => {
     const { receiver } = withQueue()
-    expect(await sqsHandler(receiver)(batch(standard, 'a message of somebody else'))).toEqual(failed('0'))
+    expect(await sqsHandler(receiver)(batch(standard, 'a message of another sender'))).toEqual(failed('0'))
   })
 
   test('can be made by a function, once, at the first batch', async () => {

@@ -26,7 +26,7 @@ function queueing(verifier: Parameters<typeof watchedReceiver>[0] = url) {
   const inbox = queueInbox({ send: (message) => void sent.push(message), store: { ...lruStore(), ...sharedStore } })
   return { sent, ...watchedReceiver({ ...verifier, inbox }) }
 }
-// As a store on another machine: nothing to warn of.
+// Acts as a store on another machine, so that there is nothing to warn of.
 const sharedStore = { isLocal: false, claims: lruStore().claims }
 
 /** Accepts every delivery, and keeps it. */
@@ -53,7 +53,7 @@ describe.each(Object.entries(gateways))('behind %s', (_, toEvent) => {
     expect(sent).toMatchObject([{ mediaId: 'a', event: { title: '映画 🎬' } }])
   })
 
-  test('a token in the query is verified, whatever characters it has', async () => {
+  test('a token in the query is verified, with any characters', async () => {
     const { receiver, sent } = queueing(url)
     const handler = lambdaHandler(receiver)
     const { query, ...request } = await requestOf(url.sign)
@@ -150,7 +150,7 @@ test.each<[string, unknown, string]>([
 ])('An event that is %s rejects with a clear error', async (_, event, more) => {
   await expect(lambdaHandler(queueing().receiver)(untyped(event))).rejects.toMatchObject({
     code: 'invalid_option',
-    message: `lambdaHandler: the event is no HTTP request of API Gateway, a function URL or a load balancer${more}`,
+    message: `lambdaHandler: the event is not an HTTP request of API Gateway, a function URL or a load balancer${more}`,
   })
 })
 

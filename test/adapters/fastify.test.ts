@@ -253,7 +253,7 @@ describe('when the server closes', () => {
     expect(await receiver.close()).toEqual({ unfinished: [] })
   })
 
-  test('it gives up handlers after closeTimeoutMs', async () => {
+  test('it aborts handlers after closeTimeoutMs', async () => {
     const { receiver } = watchedReceiver({ ...bytes, handlers: { 'encoding.finished': () => new Promise(() => {}) } })
     const close = vi.fn(receiver.close)
     const app = closedWithTest(fastify())

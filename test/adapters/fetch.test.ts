@@ -67,7 +67,7 @@ test.each([
   expect([handled.length, lines.length]).toEqual([0, 1])
 })
 
-test('answers 500 while something else reads the body', async () => {
+test('answers 500 while another reader reads the body', async () => {
   const { receiver } = watchedReceiver(bytes)
   const request = await signed()
   request.body?.getReader()

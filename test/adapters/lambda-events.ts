@@ -4,7 +4,7 @@ import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from 'aws
 export interface Request {
   readonly method?: string
   readonly path?: string
-  /** As the client wrote it, without the question mark. */
+  /** The query as the client wrote it, without the question mark. */
   readonly query?: string
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: Uint8Array | string

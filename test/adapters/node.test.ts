@@ -54,7 +54,7 @@ test.each<[string, (request: IncomingMessage) => unknown]>([
 
 test.each([
   ['the end of the request', ['end', 'close']],
-  ['its bytes too', ['data', 'end', 'close']],
+  ['also its bytes', ['data', 'end', 'close']],
 ])('lets a middleware listen for %s', async (_, names) => {
   const { receiver, handled } = watchedReceiver(bytes)
   const webhooks = nodeHandler(receiver)
@@ -70,7 +70,7 @@ test.each([
 
 test.each<[string, string, number, (request: IncomingMessage) => unknown]>([
   ['longer than the limit', 'too_large', 10, () => {}],
-  ['read by something else meanwhile', 'incomplete', 65_536, (request) => request.read()],
+  ['read by another reader in the meantime', 'incomplete', 65_536, (request) => request.read()],
 ])('a body that has arrived and is %s is %s', async (_, result, limit, meanwhile) => {
   const { receiver } = watchedReceiver(bytes)
   const read: unknown[] = []

@@ -13,7 +13,7 @@ test.each<[string, object, unknown]>([
     bytes,
   ],
   ['the text that a parser made, if it kept nothing', { body: String(bytes) }, bytes],
-  ['the bytes that a parser made, if it kept something else', { rawBody: true, body: bytes }, bytes],
+  ['the bytes that a parser made, if it kept no original bytes', { rawBody: true, body: bytes }, bytes],
   ['the parsed body, if there is nothing else', { body: { a: 1 } }, { parsed: { a: 1 }, fix: 'do this' }],
 ])('a body that was consumed becomes %s', (_, request, body) => {
   expect(afterParsers(consumed, request, 'do this')).toEqual({ ...consumed, body })

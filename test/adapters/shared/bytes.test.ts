@@ -46,7 +46,7 @@ test.each(Object.entries(readers))(
     const read = of() as (limit: number) => Promise<Uint8Array>
     const { copied, result } = await countCopies(async () => read(limit))
     expect(Buffer.compare(result, body)).toBe(0)
-    // Each byte is copied where it arrives, and again each time the buffer grows.
+    // Each byte is copied when it arrives, and again each time the buffer grows.
     expect(copied).toBeGreaterThanOrEqual(limit - 1)
     expect(copied).toBeLessThanOrEqual(3 * limit)
   },

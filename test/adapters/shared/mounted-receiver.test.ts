@@ -157,7 +157,7 @@ describe('on Workers', () => {
     expect(lines.filter((line) => 'platform' in line.details)).toMatchObject([{ level: 'warn', message }])
   })
 
-  test('a memory inbox is an error where an application does not pass the context on', async () => {
+  test('a memory inbox is an error if an application does not pass the context on', async () => {
     const { fetchHandler, make, lines } = await onWorkers()
     const handler = fetchHandler(make())
     expect((await handler(await signed(), env)).status).toBe(500)
