@@ -73,7 +73,7 @@ async function runOneOf(
   }
 }
 
-/** The width of a help text: that of the terminal, within the limits of what reads well. */
+/** The width of a help text: that of the terminal, within readable limits. */
 const widthOf = ({ stdout: { columns = 100 } }: ProgramContext): number => Math.min(Math.max(columns, 60), 100)
 
 /** Makes a screen whose signal also aborts when the reader of the output has closed it. */

@@ -44,7 +44,7 @@ describe('doctor, given credentials in the URL', () => {
     ])
   })
 
-  test('finds nothing wrong with a token beside a parameter that is no secret', async () => {
+  test('finds nothing wrong with a token beside a parameter that is not secret', async () => {
     const isAuthorized = (request: Request) => query(request).get('token') === 's3cret'
     for (const target of [
       '?tenant=acme&token=s3cret',
@@ -141,7 +141,7 @@ describe('doctor, given signed deliveries', () => {
     expect(findings.find(({ verdict }) => verdict === 'failed')?.fix).toContain('before any JSON parser')
   })
 
-  test('warns where another status than 401 or 403 rejects a wrong signature', async () => {
+  test('warns if a status other than 401 or 403 rejects a wrong signature', async () => {
     const listener = handWritten(
       (_, rejection = 200) => (rejection === 401 ? 400 : rejection),
       ({ headers, text }) => headers['x-signature'] === hmac(text),
@@ -158,7 +158,7 @@ describe('doctor, given signed deliveries', () => {
     expect(warned.at(-1)?.reason).toMatch(/^400 in \d+ ms: only 401 and 403 show that credentials are checked$/)
   })
 
-  test('finds nothing wrong with a secret path, where every other path is 404', async () => {
+  test('finds nothing wrong with a secret path if every other path is 404', async () => {
     const listener = handWritten(
       (_, rejection = 200) => (rejection === 401 ? 404 : rejection),
       ({ url }) => url.endsWith('/s3cret'),

@@ -89,7 +89,8 @@ describe('doctor, given a receiver of this package', () => {
   })
 
   test('makes at most as many requests as it says', async () => {
-    // The most requests: four types are ignored, three credentials are checked, and duplicates are handled again.
+    // Maximum number of requests: four types are ignored, three credentials are checked, and duplicates are handled
+    // again.
     const credentials = ['media:s3cret@', '&a=s3cret', '&b=s3cret']
     const isAuthorized = ({ url, headers }: Request) =>
       [`Basic ${btoa('media:s3cret')}`, 'a=s3cret', 'b=s3cret'].every((each) =>
@@ -260,7 +261,7 @@ describe('doctor, given a hand-written receiver', () => {
         check: 'handles an event once',
         verdict: 'warning',
         reason: 'not known: the answers do not show it',
-        fix: expect.stringContaining('what your handlers did'),
+        fix: expect.stringContaining('that your handlers ran once'),
       },
     ])
     const duplicates = findings.filter(({ check }) => check.includes('duplicate'))
@@ -399,7 +400,7 @@ describe('doctor, given a hand-written receiver', () => {
     const { output } = await examine(`${url}/s3cret`, ...flags)
     expect(output).toContain('301 to /moved/…/…')
     expect(output).not.toContain('s3cret')
-    // A secret other than the given one is masked too.
+    // A secret other than the given one is also masked.
     expect((await examine(`${url}/old-one`, ...flags)).output).not.toContain('old-one')
   })
 
@@ -446,7 +447,7 @@ describe('doctor on the command line', () => {
     expect(output).not.toContain('shared')
   })
 
-  test('takes the URL from the environment or from standard input too, and says so in its help', async () => {
+  test('also takes the URL from the environment or from standard input, and says so in its help', async () => {
     const { receiver } = testedReceiver({ verify: urlToken({ secret: 's3cret' }) })
     const url = `${await serveWebhook(nodeHandler(receiver))}?token=s3cret`
     const results = [

@@ -18,7 +18,7 @@ export async function examine(url: string, ...flags: string[]) {
   return { code, errors, output, ...report, failed: failed.map(({ check }) => check) }
 }
 
-/** The parts of a request that a hand-written receiver looks at. */
+/** The parts of a request that a hand-written receiver reads. */
 export interface Request {
   readonly method: string
   readonly type: string | undefined
@@ -30,7 +30,7 @@ export interface Request {
 /** An answer: its status, or its status and its body. */
 type Answer = number | readonly [status: number, body: string]
 
-/** A receiver that rejects what it should and accepts the rest, except where `answer` differs. */
+/** A receiver that rejects what it should and accepts the rest, unless `answer` differs. */
 export function handWritten(
   answer: (request: Request, rejection: number | undefined) => Promise<Answer> | Answer,
   isAuthorized: (request: Request) => boolean = ({ url }) => url.includes('token=s3cret'),

@@ -32,7 +32,7 @@ async function eventsOf(pages: readonly (readonly string[])[]) {
   return { code, output, asked }
 }
 
-test('goes on to search while pages are empty', async () => {
+test('continues the search while pages are empty', async () => {
   const { code, output, asked } = await eventsOf([[], [], ['one'], ['two']])
   expect(code).toBe(0)
   expect(output).toMatch(/ one\n1 event\nThere can be more\. Repeat the command with --cursor=3\n$/)
@@ -41,7 +41,7 @@ test('goes on to search while pages are empty', async () => {
   )
 })
 
-test('says that there is none after the last page', async () => {
+test('says that the last page is the last', async () => {
   const { output } = await eventsOf([[], []])
   expect(output).toBe('0 events\n')
 })

@@ -57,7 +57,7 @@ export async function serve({ url: target, flags, inbox: definition }: InboxPlac
         await until(async () => (await deadLetters()) === before + 1)
       }
     },
-    /** Sends events all at once, and waits until all are dead letters. */
+    /** Sends all events together, and waits until all are dead letters. */
     async buryMany(keys: readonly string[]) {
       await Promise.all(keys.map((key) => deliver(receiver, payload(key), { url })))
       await vi.waitUntil(async () => (await deadLetters()) === keys.length)
@@ -177,7 +177,7 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
     expect((await inbox('replay', '--all')).output).toBe('0 dead letters replayed\n')
   })
 
-  test('replay --all misses none although others vanish meanwhile, and is no error then', async () => {
+  test('replay --all misses none although others vanish in the meantime, and that is not an error', async () => {
     const { buryMany, receiver, deadLetters, fix, handled, inbox } = await served()
     const keys = Array.from({ length: 400 }, (_, i) => `m${i}`)
     await buryMany(keys)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const dataUrl = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`
 
-/** Makes Node look for the packages of the inboxes where there are none. */
+/** Makes Node search a folder without the packages of the inboxes. */
 const hooks = dataUrl(`
   export const resolve = (name, context, next) =>
     next(name, /^(pg|bullmq|ioredis)$/.test(name) ? { ...context, parentURL: 'file:///nowhere/app.js' } : context)`)

@@ -73,7 +73,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
       expect(migrationSql()).toContain('CREATE TABLE IF NOT EXISTS "media_webhooks".event')
     })
 
-    test('says how to get the tables where the user may not make them', async () => {
+    test('says how to get the tables if the user may not make them', async () => {
       const { flags } = await freshPlace()
       const url = await createUser('unprivileged')
       await expectFailure(

@@ -14,7 +14,7 @@ const never = { attempts: 5, baseMs: 3_600_000, maxMs: 3_600_000 }
 const red = '\u001b[31mred'
 const safeRed = '\\u{1b}[31mred'
 
-/** What an inbox can tell. */
+/** The features of an inbox that can be read. */
 interface Knowledge {
   /** `true` if it remembers events that were handled. */
   readonly handled: boolean
@@ -127,7 +127,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       await sendUnreadable(new Uint8Array([0x7b, 0xff]))
       const [binary] = await receiver.inbox.deadLetters.list()
       expect((await inbox('show', binary?.key ?? '')).output).toContain(
-        '\nbody, 2 bytes that are no UTF-8, in base64:\ne/8=\n',
+        '\nbody, 2 bytes that are not UTF-8, in base64:\ne/8=\n',
       )
       const { state, unreadable } = JSON.parse((await inbox('show', binary?.key ?? '', '--json')).output)
       expect({ state, bodyBase64: unreadable.bodyBase64 }).toEqual({ state: 'dead', bodyBase64: 'e/8=' })
@@ -226,7 +226,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       fix()
       const startedAt = performance.now()
       expect(await inbox('replay', '--all', '--per-second', '2')).toMatchObject({ code: 0 })
-      // Two at once, and the third a second later.
+      // Two immediately, and the third a second later.
       expect(performance.now() - startedAt).toBeGreaterThan(950)
       await until(async () => handled.length === 3)
     })
@@ -295,7 +295,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
   test.each([
     [['show'], /show takes one key/],
     [['show', 'a', 'b'], /show takes one key/],
-    [['media'], /media takes one id of a media/],
+    [['media'], /media takes one media id/],
     [['retry', 'a', '--all'], /retry does not take --all/],
     [['watch', 'a'], /watch takes no keys/],
     [['events', '--state', 'gone'], /--state takes one of waiting, running, retrying, dead, handled/],

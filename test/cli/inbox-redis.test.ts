@@ -62,7 +62,7 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
       /redis:\/\/…@127\.0\.0\.1:1: .*ECONNREFUSED.* \(is the server running/,
     ],
     ['has a wrong name', 'rediss://:pa-ss-w0rd-9@no-such-host.invalid', /\(is the host name right\?\)/],
-  ])('says so in one line where the server %s', (_, url, why) => expectFailure([url, 'stats'], why, 'pa-ss'))
+  ])('says so in one line if the server %s', (_, url, why) => expectFailure([url, 'stats'], why, 'pa-ss'))
 
   test('says that the password is wrong or missing, and does not print it', async () => {
     const guarded = await RedisServer.start({ settings: { requirepass: password } })

@@ -57,7 +57,7 @@ test('inbox serve shows the inbox of a running server, and replays its dead lett
   expect([await program.code, program.errors()]).toEqual([0, ''])
 })
 
-test('inbox serve --redact hides payloads, and answers nobody without the token', async () => {
+test('inbox serve --redact hides payloads, and answers no request without the token', async () => {
   const { path } = await openShop()
   const program = start(['inbox', path, 'serve', '--port', '0', '--redact', '--json'])
   const { url, cookie } = await signIn(JSON.parse(await program.line(/^\{/)).url)

@@ -68,7 +68,7 @@ async function print(args: readonly string[]): Promise<string> {
 }
 
 function checkStory(makePlace: () => Promise<Place>): void {
-  test('tells why an event of a media was not handled, and replays it once the handler is fixed', async () => {
+  test('tells why an event of a media item was not handled, and replays it once the handler is fixed', async () => {
     const place = await makePlace()
     const { receiver, published, fix } = await openShop(place)
     for (const type of ['file.received', 'encoding.finished'] as const)
@@ -99,11 +99,12 @@ function checkStory(makePlace: () => Promise<Place>): void {
     const after = await finish(['inbox', place.target, 'media', 'a film', ...place.flags])
     if (place.remembers)
       expect(after).toMatchObject({ code: 0, output: expect.stringMatching(/\n2 events, handled\n$/) })
-    else expect(after.errors).toMatch(/^no event of the media 'a film' is known: .*\(this inbox forgets those\)\n$/)
+    else
+      expect(after.errors).toMatch(/^no event of the media item 'a film' is known: .*\(this inbox forgets those\)\n$/)
     expect(published).toEqual(['a film'])
   })
 
-  test('finds the unreadable delivery of a media, and replays it once the version that can parse it is deployed', async () => {
+  test('finds the unreadable delivery of a media item, and replays it once the version that can parse it is deployed', async () => {
     const place = await makePlace()
     const { receiver, published, fix } = await openShop(place)
     fix()

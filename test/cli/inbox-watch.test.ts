@@ -47,7 +47,7 @@ function fakeInbox() {
 }
 
 describe('the news of an inbox', () => {
-  test('are none at first, and then what has failed or died since', async () => {
+  test('are empty at first, and then have what has failed or died since', async () => {
     const { has, inbox } = fakeInbox()
     has.events = [failed('one', 'retrying', 1)]
     has.deadLetters = [died('old', 0)]
@@ -99,7 +99,7 @@ describe('watch', () => {
     return { written, code, interrupt: () => ended.abort() }
   }
 
-  test('goes on after an outage, and says once that there is one', async () => {
+  test('continues after an outage, and reports it once', async () => {
     const { has, inbox } = fakeInbox()
     const { written, code, interrupt } = watching(inbox)
     await vi.waitUntil(() => written.output.includes('retrying 0'))

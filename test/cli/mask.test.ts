@@ -26,7 +26,7 @@ test.each([
   expect(maskedUrl(url)).toBe(shown)
 })
 
-test('The end of the path is masked if it is known to be a token, whatever it looks like', () => {
+test('The end of the path is masked if it is known to be a token, even if it looks like a word', () => {
   expect(maskedUrl('https://example.com/webhooks/s3cret?a=b', true)).toBe('https://example.com/webhooks/…?a=…')
   expect(maskedUrl('https://example.com/', true)).toBe('https://example.com/')
 })
@@ -41,7 +41,7 @@ test('A receiver that repeats parts of its URL reveals none of them', () => {
   expect(withoutSecret('answer 1', ...secretsIn(url))).toBe('answer 1')
 })
 
-test('A secret that contains another one is masked as a whole, in whatever order they come', () => {
+test('A secret that contains another one is masked as a whole, in any order', () => {
   const url = 'https://media:media-s3cret@example.com/webhooks?token=s3cret&old=s3cret-2025'
   for (const secrets of [secretsIn(url), secretsIn(url).toReversed()])
     expect(withoutSecret('media-s3cret and s3cret-2025 are wrong', ...secrets)).toBe('… and … are wrong')

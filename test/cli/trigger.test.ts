@@ -45,7 +45,7 @@ describe('trigger', () => {
     ])
   })
 
-  test('sends the events in the life of a media one after another', async () => {
+  test('sends the events in the life of a media item one after another', async () => {
     const { url, events } = await receive()
     const { code } = await trigger('lifecycle', url, '--time-scale', '0.01', '--fails', '--format', 'envelope')
     expect(code).toBe(0)
@@ -97,7 +97,7 @@ describe('trigger', () => {
     expect(deliveries).toHaveLength(printed)
   })
 
-  test('reorders the events of a media, and says that a single event has no order', async () => {
+  test('reorders the events of a media item, and says that a single event has no order', async () => {
     const { url, events } = await receive()
     const { code } = await trigger('lifecycle', url, '--fault', 'reorder', '--time-scale', '0.01')
     expect(code).toBe(0)

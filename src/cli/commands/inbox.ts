@@ -8,10 +8,10 @@ import { openTarget, readTarget } from './inbox/target.ts'
 
 export const inbox = defineCommand({
   name: 'inbox',
-  summary: 'tells what became of the events of an inbox in SQLite, Postgres or Redis, and replays its dead letters',
+  summary: 'shows the events of an inbox in SQLite, Postgres or Redis, and replays its dead letters',
   details:
     `\nActions:\n${actionsHelp}\n\n` +
-    'It also works while servers handle the events. Unreadable deliveries are dead letters too: they passed\n' +
+    'It also works while servers handle the events. Unreadable deliveries are also dead letters: they passed\n' +
     'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
     'a dash after --.\n' +
     'Other users of this machine can see the command line. If the URL contains a password, give a dash (-) in its place\n' +
@@ -22,7 +22,7 @@ export const inbox = defineCommand({
   json:
     'print one JSON object: the counts, complete events or dead letters, the keys done and missing, or what was ' +
     'migrated; watch prints one for each change',
-  exitCodes: { 1: 'no event or dead letter has the key, or is of the media, or the inbox cannot be used' },
+  exitCodes: { 1: 'no event or dead letter has the key, or is of the media item, or the inbox cannot be used' },
   serves: (input) => findAction(input)?.serves === true,
   examples: [
     'inbox ./inbox.db media 7c9e6679-7425-40de-944b-e07fc1f90ae7',

@@ -47,7 +47,7 @@ const rename = apiCommand({
 
 const remove = apiCommand({
   name: 'delete',
-  summary: 'deletes an API key for good',
+  summary: 'deletes an API key permanently',
   positionals: ['<id>'],
   flags: {},
   examples: ['keys delete 7c9e6679-7425-40de-944b-e07fc1f90ae7'],

@@ -20,7 +20,7 @@ const flags = {
   fault: choice(faults, 'a fault that happens to each event once'),
   profile: choice(profiles, 'how events are retried (default: documented)'),
   timeScale,
-  title: text('<text>', "the media's title (default: Untitled.mp4)"),
+  title: text('<text>', 'the title of the media item (default: Untitled.mp4)'),
   qualities: list('<names>', 'its qualities, in the order of their encoding (default: 360p,720p)'),
   fails: toggle('lifecycle: the encoding fails at the last quality'),
   sign: schemeChoice('sign deliveries for this verifier'),
@@ -34,7 +34,7 @@ const stepMs = Number(eventIntervalNs) / 1e6
 
 export const trigger = defineCommand({
   name: 'trigger',
-  summary: 'sends an event, or all events in the life of a media, to a receiver',
+  summary: 'sends an event, or all events in the life of a media item, to a receiver',
   details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
   positionals: ['<type|lifecycle>'],
   flags,

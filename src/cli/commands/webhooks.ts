@@ -88,7 +88,7 @@ const update = apiCommand({
   name: 'update',
   summary: 'changes the URL, the name or the event types of a webhook',
   positionals: ['<id>'],
-  // The environment is not read here: a URL in it would move the webhook although only its name is to change.
+  // The environment is not read here: a URL in it would change the webhook's URL when only the name should change.
   flags: { url: secretUrl(targetHelp), events: events('the event types to send from now on'), name },
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
   async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
@@ -100,7 +100,7 @@ const update = apiCommand({
 
 const remove = apiCommand({
   name: 'delete',
-  summary: 'deletes a webhook for good',
+  summary: 'deletes a webhook permanently',
   positionals: ['<id>'],
   flags: {},
   examples: ['webhooks delete 0f8fad5b-d9cb-469f-a165-70867728950e'],

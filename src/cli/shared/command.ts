@@ -28,11 +28,11 @@ export interface Command<Of extends Flags = Flags> {
   readonly flags: Of
   /** The help of `--json`. */
   readonly json: string
-  /** The meaning of exit codes where it differs from the program's. `undefined` removes a code from the help. */
+  /** The meaning of exit codes if it differs from the program's. `undefined` removes a code from the help. */
   readonly exitCodes?: Readonly<Record<number, string | undefined>>
   /**
-   * `true` if the command runs until it is interrupted, or does so with some arguments. It then also ends when nobody reads
-   * its output any more.
+   * `true` if the command runs until it is interrupted, or does so with some arguments. It then also ends when the
+   * reader of its output has closed it.
    */
   readonly serves?: true | ((input: CommandInput<Of>) => boolean)
   /** Whole command lines, without the name of the program. */

@@ -1,5 +1,5 @@
 /**
- * Fits a help text into a width. The lines of a paragraph are joined first. What is beside a column stays beside it. Lines
+ * Fits a help text into a width. The lines of a paragraph are joined first. Text beside a column stays beside it. Lines
  * to copy stay whole: the usage, and everything below the examples.
  */
 export function fit(text: string, width: number): string {

@@ -8,7 +8,7 @@ export interface Output {
 
 const standardColumns = 80
 
-/** The last lines of a terminal, which are drawn again and again. A stream that is no terminal shows none. */
+/** The last lines of a terminal, which are redrawn. A stream that is not a terminal shows none. */
 export class LiveLines {
   readonly #output: Output
   #lines: readonly string[] = []

@@ -1,8 +1,8 @@
 /**
- * Masks the parts of a URL that may be secret: credentials, tokens in the path, the values of the query, and whatever in
- * the query has no name.
+ * Masks the parts of a URL that may be secret: credentials, tokens in the path, the values of the query, and entries of
+ * the query without a name.
  * @param url a whole URL, or only its path and query
- * @param tokenInPath `true` masks the last segment of the path, whatever it looks like
+ * @param tokenInPath `true` masks the last segment of the path in any case
  */
 export function maskedUrl(url: string, tokenInPath = false): string {
   const { origin, segments, query } = partsOf(url)
@@ -27,7 +27,7 @@ export function secretsIn(url: string): string[] {
     ...segments.filter(looksSecret).flatMap((segment) => [segment, decoded(segment)]),
     ...queryEntries(query).flatMap(({ value, raw }) => [value, raw]),
   ]
-  // A shorter text is no secret, and masking it would garble the output.
+  // A shorter text is not a secret, and masking it would garble the output.
   return secrets.filter((each) => each.length >= 4)
 }
 
@@ -44,7 +44,7 @@ interface QueryEntry {
   readonly raw: string
 }
 
-/** Reads the entries of a query. An equals sign at the end is no separator: secrets in base64 end with it. */
+/** Reads the entries of a query. An equals sign at the end is not a separator: secrets in base64 end with it. */
 export const queryEntries = (query: string): QueryEntry[] =>
   query.split('&').flatMap((entry) => {
     const [, name = '', raw = ''] = /^([^=]+)=(.*[^=].*)$/s.exec(entry) ?? []
@@ -57,13 +57,13 @@ const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
 /** `true` if a segment of a path may be a secret: it is long, and not just words in lower case. */
 export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
-/** The length from which on a secret is masked inside words too. A shorter one may be a part of a word by chance. */
+/** The minimum length of a secret that is also masked inside words. A shorter one may be a part of a word by chance. */
 const longSecret = 8
 
 /** Masks secrets in a text, plain or URL-encoded. */
 export function withoutSecret(text: string, ...secrets: readonly (string | undefined)[]): string {
   const forms = secrets.flatMap((secret) => (secret === undefined ? [] : [secret, encodeURIComponent(secret)]))
-  // The longest first, because one can contain another.
+  // The longest secret comes first, because one can contain another.
   return forms
     .sort((a, b) => b.length - a.length)
     .reduce((rest, form) => rest.replaceAll(occurrencesOf(form), '…'), text)

@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import type { ProgramContext } from './screen.ts'
 
-/** The most characters that are read. A longer line is no URL. */
+/** Maximum number of characters that are read. A longer line is not a URL. */
 const longest = 65_536
 
 /** Reads the first line of standard input, without the white space around it. */

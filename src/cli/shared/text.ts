@@ -8,7 +8,7 @@ export type Paint = (style: Style, text: string) => string
 export const paintIf =
   (colour: boolean): Paint =>
   (style, text) =>
-    // The validation would look at the output of the process, which may not be this one.
+    // The validation would check the output of the process, which may not be this one.
     colour ? styleText(style, text, { validateStream: false }) : text
 
 /** Pads each cell to the width of its column, in characters. A negative width aligns to the right. */
@@ -19,7 +19,7 @@ export function align(cells: readonly string[], widths: readonly number[]): stri
   })
 }
 
-/** The widest cell that the other cells of its column are padded to, in characters. */
+/** Maximum width that cells are padded to, in characters. */
 const widest = 48
 
 /** Aligns the columns of rows. The last column is not padded, and a very long cell moves only the rest of its own row. */

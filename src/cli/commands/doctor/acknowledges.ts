@@ -4,7 +4,9 @@ import type { Endpoint } from './endpoint.ts'
 import { type Finding, failed, inWords, isUnauthorized, ok, wasAccepted } from './finding.ts'
 import { noTls, type Reply } from './probe.ts'
 
-/** Judges a reply that has to acknowledge an event, with any 2xx. One that takes longer than 1 s does, with a warning. */
+/**
+ * Judges a reply that has to acknowledge an event, with any 2xx. If it takes longer than 1 s, the finding is a warning.
+ */
 export function judgeAcknowledgement(check: string, reply: Reply, fix: string): Finding {
   if (!wasAccepted(reply)) return failed(check, inWords(reply), fix)
   return isSlow(reply) ? slow(check, inWords(reply)) : ok(check, inWords(reply))
@@ -69,7 +71,10 @@ function questionAboutUrl({ username, search, pathname }: URL): string | undefin
 const signsOwnBytes =
   'compute the signature over the bytes as they arrive, before any JSON parser: JSON that is parsed and written again has other bytes'
 
-/** Checks that a genuine delivery is verified by the bytes that the service writes: it escapes more than others do. */
+/**
+ * Checks that a genuine delivery is verified by the bytes that the service writes. The service escapes more characters
+ * than other senders do.
+ */
 export async function* acknowledgesEscapes(endpoint: Endpoint): AsyncIterable<Finding> {
   const check = 'acknowledges a title with &, < and >, which the service writes as \\u0026, \\u003c and \\u003e'
   const reply = await endpoint.deliver(endpoint.newEvent('encoding.started', 'Q&A <Test>.mp4'))

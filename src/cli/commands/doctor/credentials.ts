@@ -4,7 +4,7 @@ import { plain } from '../../shared/text.ts'
 
 /** A part of the endpoint's URL that may be a credential. */
 export interface UrlCredential {
-  /** Its name in findings, such as `'token'` or `password`. It is no secret. */
+  /** Its name in findings, such as `'token'` or `password`. It is not a secret. */
   readonly what: string
   /** The URL with a wrong value of the same form in its place. */
   readonly wrong: string
@@ -12,7 +12,7 @@ export interface UrlCredential {
   readonly without: string
 }
 
-/** The most credentials that are tried. */
+/** Maximum number of credentials that are tried. */
 const tried = 3
 
 /** Matches names that parameters with a secret have. */
@@ -30,7 +30,7 @@ export function credentialsIn(url: string): UrlCredential[] {
   return [...basic, ...credentialsInQuery(url)].slice(0, tried)
 }
 
-/** Lists the entries of the query, those first whose name or length is that of a secret. */
+/** Lists the entries of the query. Those with the name or length of a secret come first. */
 function credentialsInQuery(url: string): UrlCredential[] {
   const all = entriesOf(url)
   const replaced = (index: number, ...by: string[]) => withEntries(url, all.toSpliced(index, 1, ...by))

@@ -6,11 +6,11 @@ import type { Reply } from './probe.ts'
 
 const handledOnce = 'handles an event once'
 const atOnce = 5
-const acknowledgeFix = 'acknowledge a duplicate too: the service can send again what was not acknowledged'
-const lookFix = `see in what your handlers did that they had the event once which came twice, and once which came ${atOnce} times`
+const acknowledgeFix = 'also acknowledge a duplicate: the service can repeat an event until it is acknowledged'
+const lookFix = `check that your handlers ran once for the event that came twice, and once for the event that came ${atOnce} times`
 const claimFix = 'claim each event by its key before you handle it, as createReceiver() does'
 
-/** Checks that duplicates are acknowledged, and that their event is handled once, which only some answers show. */
+/** Checks that duplicates are acknowledged, and that their event is handled once. Only some answers show the latter. */
 export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Finding> {
   const delivered = await deliverHandled(endpoint)
   if (delivered === 'test') {

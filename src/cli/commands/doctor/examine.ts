@@ -5,7 +5,7 @@ import { type Check, type Finding, wasAccepted } from './finding.ts'
 import { rejectsForgeries } from './forgeries.ts'
 import { rejectsBadDeliveries } from './rejections.ts'
 
-/** The largest number of requests that an examination makes. */
+/** Maximum number of requests that an examination makes. */
 export const maxRequests = 52
 
 const checks: readonly Check[] = [

@@ -15,10 +15,10 @@ export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Findi
 const tokenFix =
   'anyone who knows the URL can forge events. Set verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
 
-// The end of the path may be a name and no secret: an open endpoint must not pass for one with a secret path.
+// The end of the path may be an ordinary name. An open endpoint must not pass for one with a secret path.
 const pathFix = '. If the end of the path is the secret, leave it out of the URL and give --verify url-token --in path'
 
-/** Replaces one credential of the URL at a time. A parameter that is no credential may have any value. */
+/** Replaces one credential of the URL at a time. A parameter that is not a credential may have any value. */
 async function* rejectsWrongUrls(endpoint: Endpoint): AsyncIterable<Finding> {
   const { url, open } = endpoint
   const send = (target: string) => endpoint.deliver(endpoint.newEvent(), { url: target })
@@ -84,8 +84,8 @@ function forgeries(scheme: SigningOptions): Forgery[] {
 }
 
 /**
- * Judges a 4xx that says nothing about credentials. A route that depends on the query can answer 404 without a look at
- * them. The path is different: a receiver whose whole path is the secret is served nowhere else.
+ * Judges a 4xx that says nothing about credentials. A route that depends on the query can answer 404 without checking
+ * them. The path is different: if the whole path of a receiver is the secret, no other path serves it.
  */
 function verdictOnOther(scheme: SigningOptions): Finding['verdict'] {
   if (scheme.scheme !== 'url-token') return 'warning'

@@ -40,7 +40,7 @@ const badDeliveries: readonly BadDelivery[] = [
     what: 'text/plain',
     variation: { contentType: 'text/plain' },
     fix: 'accept application/json only, and answer 415 to any other type',
-    // Only a warning: nobody gains anything by it.
+    // Only a warning: a forger gains nothing by it.
     accepted: 'warning',
   },
 ]

@@ -23,7 +23,7 @@ export interface Action {
   /** `true` if it runs until it is interrupted. */
   readonly serves?: true
   /**
-   * Absent for the one that opens no inbox: `migrate`.
+   * Absent for `migrate`, which opens no inbox.
    * @returns the exit code
    */
   readonly run?: (context: ActionContext) => Promise<number>

@@ -41,7 +41,7 @@ export const actionsHelp = table(
   '  ',
 )
 
-/** Finds the action that the command line asks for. `undefined`: there is none of that name. */
+/** Finds the action that the command line asks for. `undefined`: no action has that name. */
 export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): Action | undefined =>
   Object.hasOwn(actions, name) ? actions[name] : undefined
 
@@ -60,6 +60,6 @@ export function actionOf(input: InboxInput): Action {
   if (action.takes === 'keys') checkSettling(name, words, input.values)
   else if (action.takes === undefined && words.length > 0) throw new UsageError(`${name} takes no keys`)
   else if (action.takes !== undefined && words.length !== 1)
-    throw new UsageError(`${name} takes one ${action.takes === 'id' ? 'id of a media' : 'key'}`)
+    throw new UsageError(`${name} takes one ${action.takes === 'id' ? 'media id' : 'key'}`)
   return action
 }

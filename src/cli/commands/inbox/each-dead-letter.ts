@@ -9,7 +9,7 @@ interface Settling {
   readonly act: (keys: readonly string[]) => MaybePromise<readonly string[]>
   /** The participle of the action, for the messages. */
   readonly past: string
-  /** The most dead letters in a second. */
+  /** Maximum number of dead letters in a second. */
   readonly perSecond: number | undefined
 }
 
@@ -20,7 +20,7 @@ interface ActedOn {
   readonly missing: readonly string[]
 }
 
-/** The number of dead letters in a commit. A server that has the file of the inbox open waits for it. */
+/** The number of dead letters in a commit. A server that has the file of the inbox open waits for the commit. */
 const batchSize = 100
 
 /** The pause between two commits, in ms, in which that server can commit. */

@@ -30,7 +30,7 @@ async function nextPage({ events }: OpenedInbox, query: EventQuery, { signal, pr
   } catch (error) {
     if (!(error instanceof WebhookError && error.code === 'invalid_option')) throw error
     // The flags have checked the rest.
-    throw new UsageError('--cursor has to come from the page before, with the same flags', { cause: error })
+    throw new UsageError('--cursor has to come from the previous page, with the same flags', { cause: error })
   } finally {
     progress(undefined)
   }

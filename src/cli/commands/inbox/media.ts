@@ -6,11 +6,11 @@ import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, shellQu
 import { whyUnknown } from './show.ts'
 import type { OpenedInbox, Target } from './target.ts'
 
-/** The number of dead letters that are searched for unreadable deliveries: all that an inbox keeps, if no more than these. */
+/** Maximum number of dead letters that are searched for unreadable deliveries. */
 const searched = 1_000
 
 export const media: Action = {
-  help: ['media <id>', 'tells what became of the events of a media, in order of acceptance'],
+  help: ['media <id>', 'shows the outcome of each event of a media item, in order of acceptance'],
   flags: [],
   takes: 'id',
   async run({ inbox, target, words: [mediaId = ''], values, screen }) {
@@ -22,12 +22,12 @@ export const media: Action = {
       if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
     }
     if (events.length > 0 || unreadable.length > 0) return 0
-    screen.note(`no event of the media ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
+    screen.note(`no event of the media item ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
     return 1
   },
 }
 
-/** Finds the newest unreadable deliveries whose body mentions the media. */
+/** Finds the newest unreadable deliveries whose body mentions the media item. */
 async function unreadableWith({ deadLetters }: OpenedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
   const newest = await deadLetters.list({ limit: searched })
   const written = JSON.stringify(mediaId)
@@ -40,7 +40,7 @@ async function unreadableWith({ deadLetters }: OpenedInbox, mediaId: string): Pr
 function nextStep(events: readonly EventRecord[], target: Target): string {
   const open = events.filter(({ state }) => state !== 'handled')
   if (open.length === 0) return `${counted(events.length, 'event')}, handled`
-  // A dead letter is never handled unless somebody does something.
+  // A dead letter is never handled unless an operator replays it.
   const [worst] = [...open].sort((a, b) => urgency.indexOf(a.state) - urgency.indexOf(b.state))
   const are = `${open.length} of ${counted(events.length, 'event')} ${open.length === 1 ? 'is' : 'are'} not handled yet`
   return `${are}. All about ${open.length === 1 ? 'it' : 'one'}:\n  ${commandLine(target, 'show', worst?.key ?? '')}`

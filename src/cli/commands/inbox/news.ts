@@ -8,7 +8,7 @@ export interface Failure {
   readonly attempt: FailedAttempt
 }
 
-/** The counts of an inbox, and what has happened in it since it was last looked at. */
+/** The counts of an inbox, and what has happened in it since the last check. */
 export interface News {
   readonly counts: InboxCounts
   /** In order of time. */
@@ -17,13 +17,13 @@ export interface News {
   readonly deadLetters: readonly DeadLetter[]
 }
 
-/** The number of events of each state, and of dead letters, that are looked at: the newest. */
+/** The number of events of each state, and of dead letters, that are checked: the newest. */
 const lookedAt = 100
 
-/** The states in which an event can be that has just failed. A dead letter is found among the dead letters. */
+/** The states of an event that has just failed. A dead letter is found among the dead letters. */
 const failing: readonly EventState[] = ['retrying', 'waiting', 'running', 'handled']
 
-/** Finds what is new in an inbox each time it is looked at. The first time, nothing is. */
+/** Finds what is new in an inbox at each check. The first check finds nothing. */
 export class NewsReader {
   readonly #inbox: OpenedInbox
   #failures: Seen<Failure> | undefined
@@ -53,7 +53,7 @@ export class NewsReader {
   }
 }
 
-/** Remembers what was seen the last time. */
+/** Remembers what the last check found. */
 class Seen<Item> {
   readonly #idOf: (item: Item) => string
   #ids: ReadonlySet<string> = new Set()
@@ -73,7 +73,7 @@ class Seen<Item> {
     return found.sort((a, b) => timeOf(a).getTime() - timeOf(b).getTime())
   }
 
-  /** An old item that was not there comes back into sight when newer ones end. Clocks of servers differ by less than 10 s. */
+  /** An old item can appear when newer ones end. Clocks of servers differ by less than 10 s. */
   #isNew(id: string, at: Date): boolean {
     return !this.#ids.has(id) && at.getTime() > this.#newest - 10_000
   }

@@ -20,7 +20,7 @@ export const retry: Action = {
     const isRetried = await inbox.events.retryNow(key)
     if (values.json) screen.json({ retried: isRetried })
     if (isRetried) {
-      const next = `What becomes of it: ${commandLine(target, 'show', key)}`
+      const next = `To see its outcome: ${commandLine(target, 'show', key)}`
       if (!values.json) screen.print(`the next attempt starts within a second, if a server has the inbox open\n${next}`)
       return 0
     }

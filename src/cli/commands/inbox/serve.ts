@@ -10,7 +10,7 @@ import { explained } from './explain.ts'
 import { servePort } from './flags.ts'
 
 export const serve: Action = {
-  help: ['serve', 'serves a page to look into the inbox and to operate it, at a URL with a token, until Ctrl-C'],
+  help: ['serve', 'serves a page to inspect and operate the inbox, at a URL with a token, until Ctrl-C'],
   flags: ['port', 'redact'],
   serves: true,
   async run(context) {
@@ -36,7 +36,7 @@ export const serve: Action = {
   },
 }
 
-/** Notes what goes wrong, without the password of the target. */
+/** Prints warnings and errors, without the password of the target. */
 function loggerOf({ target, screen }: ActionContext): Logger {
   const note = (details: object, message: string): void => {
     const reason = explained((details as { err?: unknown }).err, target)

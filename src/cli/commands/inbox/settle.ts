@@ -15,7 +15,7 @@ const settle =
     const { all, json, perSecond } = values
     const keys = all ? await keysOf(inbox, values) : [...new Set(words)]
     const { done, missing } = await eachDeadLetter({ keys, act: inbox[act], past, perSecond }, screen)
-    // With --all, a missing key is not an error: someone else has just replayed or discarded it.
+    // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
     else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
@@ -42,7 +42,7 @@ export function checkSettling(name: string, keys: readonly string[], values: Inb
   if (keys.length > 0 === (all === true)) throw new UsageError(`${name} takes either keys or --all`)
   if (!all && (type !== undefined || since !== undefined)) throw new UsageError('--type and --since go with --all')
   if (name === 'discard' && all && !yes)
-    throw new UsageError('discard --all deletes all dead letters for good: add --yes to confirm')
+    throw new UsageError('discard --all deletes all dead letters permanently: add --yes to confirm')
 }
 
 const replayed =
@@ -57,7 +57,7 @@ export const replay: Action = {
 }
 
 export const discard: Action = {
-  help: ['discard <key…|--all>', 'deletes dead letters for good'],
+  help: ['discard <key…|--all>', 'deletes dead letters permanently'],
   flags: ['all', 'type', 'since', 'yes'],
   takes: 'keys',
   run: settle('discardMany', 'discarded'),

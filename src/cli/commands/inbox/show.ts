@@ -7,7 +7,7 @@ import type { Target } from './target.ts'
 import { time } from './times.ts'
 
 export const show: Action = {
-  help: ['show <key>', 'prints all about an event or an unreadable delivery: times, attempts, errors, payload'],
+  help: ['show <key>', 'prints everything about an event or an unreadable delivery: times, attempts, errors, payload'],
   flags: [],
   takes: 'key',
   async run({ inbox, target, words: [key = ''], values, screen }) {
@@ -91,7 +91,7 @@ function unreadableText({ key, receivedAt, diedAt, unreadable }: DeadLetter, tar
   const text =
     'body' in content
       ? `body, ${body.length} bytes:\n${content.body.split('\n').map(plain).join('\n')}`
-      : `body, ${body.length} bytes that are no UTF-8, in base64:\n${content.bodyBase64}`
+      : `body, ${body.length} bytes that are not UTF-8, in base64:\n${content.bodyBase64}`
   const next = `To parse and handle it, once a version that can is deployed:\n  ${commandLine(target, 'replay', key)}`
   return [factsText(facts), text, next].join('\n\n')
 }

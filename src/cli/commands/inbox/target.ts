@@ -2,7 +2,7 @@ import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, ReadableInb
 import type { MaybePromise } from '../../../internal/maybe-promise.ts'
 import { type Flag, flagName, required, text, UsageError } from '../../shared/flags.ts'
 
-/** The flag with the place of the inbox. A URL can contain a password, so a dash in its place reads it from standard input. */
+/** The flag with the place of the inbox. A URL can contain a password, so a dash reads it from standard input. */
 export const targetFlag: Flag<string> & { readonly required: true } = required({
   ...text('<target>', 'a SQLite file, a postgres:// or postgresql:// URL, or a redis:// or rediss:// URL'),
   stdin: true,
@@ -59,7 +59,7 @@ export interface OpenedInbox extends ReadableInbox {
 
 // The packages are loaded only here: other commands need none of them, and each target only its own.
 
-/** Opens an inbox to look into it. It makes no file, tables or queue. */
+/** Opens an inbox to read it. It makes no file, tables or queue. */
 export async function openTarget({ kind, address, name }: Target): Promise<OpenedInbox> {
   if (kind === 'file') return openFile(address)
   if (kind === 'postgres') {

@@ -8,13 +8,16 @@ import { deadLetterJson, errorLines, inOneLine, shellQuoted } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 import { duration } from './times.ts'
 
-/** The shortest pause between two looks, in ms. */
+/** Minimum pause between two checks, in ms. */
 const pauseMs = 1_000
 
-/** The pause after a look that took long, as a multiple of that time: looking must not slow the inbox down. */
+/** The pause after a check that took long, as a multiple of that time: checks must not slow the inbox down. */
 const pauseFactor = 4
 
-/** Without a terminal, how long nothing is printed if nothing changes, in ms. A reader that is gone is noticed then. */
+/**
+ * Without a terminal, the longest silence if nothing changes, in ms. The next line shows whether the reader is still
+ * there.
+ */
 const longestSilenceMs = 60_000
 
 export const watch: Action = {

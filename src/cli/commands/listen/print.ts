@@ -9,7 +9,7 @@ type Described = ReturnType<typeof describe>
 
 /** The secrets to mask. */
 interface MaskOptions {
-  /** The shared secret, masked wherever it appears. */
+  /** The shared secret, which is masked everywhere. */
   readonly secret: string | undefined
   /** `true` if the last segment of the path is the secret. */
   readonly tokenInPath: boolean
