@@ -67,7 +67,7 @@ export class ApiError extends Error implements ApiErrorDetails {
 recogniseAnyCopy(ApiError, 'ApiError')
 
 /**
- * Removes secrets and URLs from a text that someone else wrote, and cuts it to 500 characters. The path, the query and the
+ * Removes secrets and URLs from a text of another program, and cuts it to 500 characters. The path, the query and the
  * `user:password@` of a URL can all be secrets.
  */
 export function redacted(text: string, secrets: readonly string[]): string {

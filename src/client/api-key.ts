@@ -36,7 +36,7 @@ export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
 
-/** The parameters of `client.apiKey.create`. Their names on the wire are not documented: they are those observed. */
+/** The parameters of `client.apiKey.create`. Their names on the wire are not documented. They were observed. */
 export interface CreateApiKeyParams {
   /** Any text that is not blank. Observed: it may have 100 characters. */
   readonly apiKeyName: string

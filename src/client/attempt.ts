@@ -9,7 +9,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** The most that is read of an answer, in bytes. A page of 100 webhooks has a tenth of it. */
+/** Maximum size of an answer, in bytes. A page of 100 webhooks has a tenth of it. */
 const largestAnswer = 4 * 1_024 * 1_024
 
 /**

@@ -18,7 +18,7 @@ export type Call = <Schema extends z.ZodType>(
   input: CallInput & CallOptions,
 ) => Promise<z.output<Schema>>
 
-/** The call fails at once if the service asks for a longer pause. */
+/** The call fails immediately if the service asks for a longer pause. */
 const longestPauseMs = 60_000
 
 /** @param pause replaced by tests that do not want to wait, and by commands that say so when they wait */
@@ -27,7 +27,7 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
 
   return async (endpoint, { signal, ...input }) => {
     const request = makeRequest(endpoint, input)
-    // A failed attempt can have had its effect all the same.
+    // A failed attempt can have had its effect anyway.
     let mayBeDone = false
     for (let attemptNumber = 1; ; attemptNumber++) {
       try {

@@ -17,9 +17,10 @@ export interface ClientOptions {
    */
   readonly timeoutMs?: number
   /**
-   * The number of retries of a call, 0 to 10. A call is retried only when that is safe: always after 429; after no answer,
-   * 502, 503 or 504 unless the call creates something; `webhook.check` never. The pause is the one that the service asks for, or at
-   * most 0.5 s, 1 s, 2 s … If the service asks for more than 60 s, the call fails at once.
+   * The number of retries of a call, 0 to 10. A call is retried only when that is safe. After 429, it always is. After
+   * no answer, 502, 503 or 504, it is unless the call creates something. `webhook.check` is never retried. The pause is
+   * the one that the service asks for, or at most 0.5 s, 1 s, 2 s … If the service asks for more than 60 s, the call
+   * fails immediately.
    * @defaultValue 2
    */
   readonly retries?: number

@@ -1,4 +1,4 @@
-/** The largest page of webhooks. That of API keys is not documented, and was observed to be the same. */
+/** Maximum size of a page of webhooks. That of API keys is not documented, and was observed to be the same. */
 const pageSize = 100
 
 /** One page of a list. */
@@ -11,9 +11,9 @@ interface Page<Item> {
 /**
  * Yields every item of a list once, page by page.
  *
- * Each page begins with the last item of the page before. If it does not, the list has shifted, for example because the
- * caller deletes items while iterating: the list is then read again from the start, and items seen before are skipped.
- * The iteration ends when a pass yields nothing new, whatever totals and pages the service returns.
+ * Each page begins with the last item of the previous page. If it does not, the list has shifted, for example because
+ * the caller deletes items while iterating. The list is then read again from the start, and items seen before are
+ * skipped. The iteration ends when a pass yields nothing new, for any totals and pages that the service returns.
  */
 export async function* everyItem<Item extends { readonly id: string }>(
   read: (range: { offset: number; limit: number }) => Promise<Page<Item>>,
@@ -41,7 +41,7 @@ export async function* everyItem<Item extends { readonly id: string }>(
     const isLast = items.length < pageSize && end === total
     const isEmpty = items.length <= (last === undefined ? 0 : 1)
     if (isLast || isEmpty || end > seen.size) return
-    // A page of one item cannot repeat the one before: it would hold nothing else.
+    // A page of one item cannot repeat the previous item: it would hold nothing else.
     const repeats = items.length > 1
     offset = repeats ? end - 1 : end
     last = repeats ? items.at(-1) : undefined

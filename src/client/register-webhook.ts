@@ -13,8 +13,8 @@ export interface Registration {
   readonly url: string
   /**
    * The name of the webhook, which is not blank. With a name, the webhook is found again after its URL has changed. Two
-   * deployments in one workspace must not share a name: a webhook that is found by its URL is not renamed if another one
-   * has the name already. The service chooses a name if it is left out.
+   * deployments in one workspace must not share a name. A webhook that is found by its URL is not renamed if another
+   * one has the name already. The service chooses a name if it is left out.
    */
   readonly name?: string | undefined
 }
@@ -23,23 +23,23 @@ export interface Registration {
 export interface RegistrationReport {
   /** The action taken on the webhook. */
   readonly action: 'created' | 'updated' | 'unchanged'
-  /** The webhook as it is now, in the place where `webhook.create` returns it too. */
+  /** The webhook as it is now, in the same field as in the answer of `webhook.create`. */
   readonly data: { readonly webhook: Webhook }
   /**
-   * Other webhooks with the same URL or the same name. They are left as they are. Those with the same URL receive every
-   * event too: delete what is yours.
+   * Other webhooks with the same URL or the same name. They are left as they are. Those with the same URL also receive
+   * every event: delete what is yours.
    */
   readonly duplicates: readonly Webhook[]
 }
 
 /**
  * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all types. The webhook is found
- * by its URL, or else by its name; other matches are reported in `duplicates`. It is created if there is none, and updated only where it differs. Call this at every
- * start, after you have registered the handlers.
+ * by its URL, or else by its name; other matches are reported in `duplicates`. If there is none, it is created. Only
+ * the fields that differ are updated. Call this at every start, after you have registered the handlers.
  *
- * Several servers may call it at once. If two of them create a webhook, the receiver drops the duplicate events, and each
- * server deletes its own webhook if it is not the oldest. It never deletes another webhook. A server that crashes at that
- * moment can leave a second webhook behind. Later calls report it in `duplicates`.
+ * Several servers may call it at the same time. If two of them create a webhook, the receiver drops the duplicate
+ * events. Each server deletes its own webhook if it is not the oldest. It never deletes another webhook. A server that
+ * crashes at that moment can leave a second webhook behind. Later calls report it in `duplicates`.
  *
  * ```ts
  * await registerWebhook(client, receiver, { url: 'https://example.com/webhooks/media?token=…', name: 'production' })
@@ -60,7 +60,7 @@ export async function registerWebhook(
   }
   const { webhook, ...report } = await register(api, wanted, options).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-    // Someone else has deleted the webhook meanwhile: a human, or a server that had created a second one.
+    // A person, or a server that had created a second webhook, has deleted this one in the meantime.
     return register(api, wanted, options)
   })
   return { ...report, data: { webhook } }
@@ -147,7 +147,7 @@ async function adjust(
   { webhook, duplicates }: Omit<Registered, 'action'>,
   options?: CallOptions,
 ): Promise<Registered> {
-  // A second webhook of one name could not be told from the first.
+  // A second webhook of the same name would look like the first.
   const nameIsTaken = duplicates.some((each) => hasName(each, wanted))
   const changes = changesOf(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)
   if (Object.keys(changes).length === 0) return { action: 'unchanged', webhook, duplicates }

@@ -84,7 +84,7 @@ describe('An answer', () => {
     expect(data.webhooks[0]?.name).toBeUndefined()
   })
 
-  test('keeps the secret of a new key, whatever the type of its other fields', async () => {
+  test('keeps the secret of a new key, with any types of its other fields', async () => {
     const api_key = { id: 'k1', secret: 's3cret', ttl: 'forever', created_at: 1_774_000_000 }
     const { client } = await serve({ status: 201, body: { status: 'success', data: { api_key } } })
     const { data } = await client.apiKey.create({ apiKeyName: 'n' })

@@ -153,7 +153,7 @@ describe('A request', () => {
     ])
   })
 
-  test('has the id as one segment of its path, whatever it contains', async () => {
+  test('has the id as one segment of its path, with any characters', async () => {
     const { client, requests } = await serve({ body: { status: 'success' } })
     for (const id of ['a/b', '../api_keys/k1', 'a?b#c', 'é %2e']) await client.webhook.delete(id)
     expect(requests.map(({ url }) => url)).toEqual([

@@ -107,7 +107,7 @@ describe.each(profiles)('registerWebhook with the profile %s', (profile) => {
     })
   })
 
-  test('leaves no two webhooks with one name, renames nobody else, and reports both', async () => {
+  test('leaves no two webhooks with one name, renames no other, and reports both', async () => {
     const { client, all } = await start(profile)
     const named = await client.webhook.create({ url: 'https://other.example.com', name, encodingFinished: true })
     const other = await client.webhook.create({ url, name: 'another', encodingFinished: true })
@@ -262,7 +262,7 @@ describe.each(profiles)('registerWebhook with the profile %s', (profile) => {
   })
 })
 
-describe('Several servers that start at once', () => {
+describe('Several servers that start at the same time', () => {
   test.each(profiles)('end up with one webhook with the profile %s, and all report it', async (profile) => {
     const { client, all } = await start(profile)
     const receiver = handling('encoding.finished')
@@ -273,7 +273,7 @@ describe('Several servers that start at once', () => {
     expect(reports.filter(({ action }) => action === 'created')).toHaveLength(1)
   })
 
-  test('end up with one webhook in whatever order their calls are answered', async () => {
+  test('end up with one webhook, in any order of the answers to their calls', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), async (scheduler) => {
         const service = memoryService(scheduler)
