@@ -34,7 +34,7 @@ describe('a behaviour', () => {
     expect(receivers.map(({ events }) => events[0]?.format)).toEqual(['flat', 'envelope', 'flat', 'flat'])
   })
 
-  test('applies to the check too', async () => {
+  test('also applies to the check', async () => {
     const emulator = await emulate()
     const { url, events } = await receive({ verify: urlToken(token) })
     const { id } = await subscribe(emulator, url)

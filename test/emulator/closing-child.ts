@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createEmulator } from '../../src/emulator/index.ts'
 
-// Closes an emulator while a media, a delivery, an event stream and a call of settled are unfinished. The process then
-// has to end by itself.
+// Closes an emulator while a media item, a delivery, an event stream and a call of settled are unfinished. The process
+// then has to end by itself.
 const emulator = await createEmulator()
 const receiver = createServer().listen(0, '127.0.0.1').unref()
 await once(receiver, 'listening')

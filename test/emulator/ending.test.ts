@@ -7,11 +7,11 @@ import { ask } from './ask.ts'
 import { answering, emulate, subscribe } from './started-emulator.ts'
 
 describe('settled', () => {
-  test('resolves at once when nothing is unfinished', async () => {
+  test('resolves immediately when nothing is unfinished', async () => {
     await (await emulate()).settled()
   })
 
-  test('waits for every media, even those added in the meantime, and for every retry', async () => {
+  test('waits for every media item, even those added in the meantime, and for every retry', async () => {
     const emulator = await emulate()
     const [one, other] = [answering(503, 200), answering(200)]
     await subscribe(emulator, await serveWebhook(one))

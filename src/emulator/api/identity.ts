@@ -10,8 +10,8 @@ export interface ApiEnv {
 
 /**
  * Authenticates a request. The official client sends a key pair twice, in the Authorization header and in headers of
- * its own, and leaves a header empty when it has no value for it. So empty headers are ignored, every credential that
- * is present has to be valid, and all of them have to belong to the same key.
+ * its own. It leaves a header empty when it has no value for it. So empty headers are ignored, every credential that is
+ * present has to be valid, and all of them have to belong to the same key.
  */
 export function identify(workspace: Workspace, req: HonoRequest): Authentication {
   const authorization = req.header('authorization') ?? ''

@@ -21,7 +21,7 @@ const flag = z.boolean({ error: 'has to be true or false' }).optional()
 /** The subscription flags, each optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
 
-/** The query parameters of a list. `largestPage` is the most that one answer may hold. */
+/** The query parameters of a list. `largestPage` is the maximum number of records in an answer. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, largestPage: number) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
   limit: digits(1, largestPage).optional(),

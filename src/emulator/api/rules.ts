@@ -4,13 +4,13 @@ import { digits, text } from '../shared/input.ts'
 import { nameLimit } from '../shared/undocumented.ts'
 import type { ApiKey } from '../workspace/api-keys.ts'
 
-/** What the API takes and returns in one profile, if the profiles differ. */
+/** The rules of one profile for what the API accepts and returns, if the profiles differ. */
 export interface Rules {
   readonly id: z.ZodType<string>
   /** A name, possibly blank. */
   readonly name: z.ZodType<string>
   readonly ttl: z.ZodType<number>
-  /** The largest page of API keys. */
+  /** Maximum size of a page of API keys. */
   readonly apiKeysLimit: number
   /** `true` if a new webhook has to be subscribed to an event. */
   readonly needsEvent: boolean
@@ -21,7 +21,7 @@ export interface Rules {
 const maxTtl = 2_147_483_647
 const ttlFault = { error: `has to be a whole number from 1 to ${maxTtl}` }
 
-/** The rules of each profile. `documented` accepts whatever the documentation says nothing about. */
+/** The rules of each profile. `documented` accepts everything that the documentation does not mention. */
 export const rulesOf: Readonly<Record<Profile, Rules>> = {
   documented: {
     id: text,

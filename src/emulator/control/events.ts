@@ -3,14 +3,14 @@ import type { Handler } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { Change, Changes } from '../shared/changes.ts'
 
-/** The shortest pause between two messages, in ms. */
+/** Minimum pause between two messages, in ms. */
 const pauseMs = 200
 /** The number of pauses without a message after which a comment is sent, to keep the connection alive. */
 const heartbeatPauses = 75
 
 /**
  * Streams changes as server-sent events: `data: ["media","sendings"]`. A message only names the kinds of things that
- * changed, so it is small however many there are. The reader asks for the current state.
+ * changed, so its size does not grow with their number. The reader asks for the current state.
  * @param closing ends every stream
  */
 export function changeStream(changes: Changes, closing: AbortSignal): Handler {

@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception'
 import { bodyLimit } from '../shared/undocumented.ts'
 
 /**
- * Reads a request's body as text, up to the limit, whatever its Content-Length claims. hono/body-limit is no
+ * Reads a request's body as text, up to the limit. It does not trust Content-Length. hono/body-limit is not an
  * alternative: with a server that does not replace the global Request, it fails for a body without Content-Length.
  * @throws HTTPException 400 when the body is cut off or not UTF-8, 413 when it is too large, 415 when it is compressed
  */

@@ -4,8 +4,9 @@ import { securityHeaders } from '../../page/security-headers.ts'
 
 /**
  * Rejects requests from pages of other origins, because the emulator's own interface and its page ask for no
- * credentials: requests with a foreign host name (DNS rebinding), from another origin, or from another site. No answer
- * carries a CORS header, so a page cannot read an answer even if its browser does not say where the request comes from.
+ * credentials. It rejects requests with a foreign host name (DNS rebinding), from another origin, or from another site.
+ * No answer carries a CORS header, so a page cannot read an answer even if its browser does not say where the request
+ * comes from.
  * @param port the emulator's port
  */
 export function sameOrigin(port: number): MiddlewareHandler {

@@ -10,7 +10,7 @@ type Fetch = Parameters<typeof getRequestListener>[0]
 /** An HTTP server that listens on 127.0.0.1. */
 export interface ListeningServer {
   readonly port: number
-  /** Sets the handler of requests. Call it at once: a request that arrives earlier gets no answer. */
+  /** Sets the handler of requests. Call it immediately: a request that arrives earlier gets no answer. */
   serve(fetch: Fetch): void
   /** Closes every connection, including those with a request in progress. */
   close(): Promise<void>

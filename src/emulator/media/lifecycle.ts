@@ -1,7 +1,7 @@
 import { type EventType, eventTypes } from '../../events/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
-/** The properties of a media that its events contain. */
+/** The properties of a media item that its events contain. */
 export interface MediaFacts {
   readonly id: string
   readonly userId: string
@@ -14,17 +14,17 @@ export interface MediaFacts {
   readonly mediaType?: string
 }
 
-/** An event in the lifecycle of a media, before it is emitted. */
+/** An event in the lifecycle of a media item, before it is emitted. */
 export interface LifecycleEvent {
   readonly type: EventType
   /** The quality that finished, on `partial.finished`. */
   readonly quality?: string
 }
 
-/** The time between two events of a media, in nanoseconds. */
+/** The time between two events of a media item, in nanoseconds. */
 export const eventIntervalNs = 2_716_057_313n
 
-/** Lists the events of a media from its upload to its end, in the order in which they are emitted. */
+/** Lists the events of a media item from its upload to its end, in the order in which they are emitted. */
 export function lifecycleOf({
   qualities,
   fails = false,
@@ -41,7 +41,7 @@ export function lifecycleOf({
 }
 
 /**
- * Makes the payload of an event of a media.
+ * Makes the payload of an event of a media item.
  * @param at when the event is emitted, in nanoseconds since 1970
  */
 export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {

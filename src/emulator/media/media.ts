@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { notAnObject, readInput, unicode } from '../shared/input.ts'
 
-/** The properties of a media to upload. */
+/** The properties of a media item to upload. */
 export interface MediaInput {
   /** @defaultValue 'Untitled.mp4' */
   readonly title?: string
@@ -19,7 +19,7 @@ export interface MediaInput {
   readonly mediaType?: string
 }
 
-/** A media and its progress. */
+/** A media item and its progress. */
 export interface Media extends Required<MediaInput> {
   /** The `media_id` of its events. */
   readonly id: string
@@ -33,7 +33,7 @@ export interface Media extends Required<MediaInput> {
   readonly state: 'encoding' | 'finished' | 'failed'
 }
 
-/** An event in the lifecycle of a media. */
+/** An event in the lifecycle of a media item. */
 export interface TimelineEntry {
   /** The event's type. */
   readonly type: string
@@ -74,7 +74,7 @@ const input: z.ZodType<Required<MediaInput>> = z.strictObject(
 )
 
 /**
- * Validates the properties of a media and fills in the defaults.
+ * Validates the properties of a media item and fills in the defaults.
  * @throws WebhookError `invalid_option`, naming the field
  */
 export const readMediaInput = (from: unknown): Required<MediaInput> => readInput('media', input, from)

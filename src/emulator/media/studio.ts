@@ -10,13 +10,13 @@ import { readMediaInput } from './media.ts'
 /** The options of {@link Studio}. */
 export interface StudioOptions {
   readonly clock: Clock
-  /** Makes the ids of media. */
+  /** Makes the ids of media items. */
   readonly newId: () => string
-  /** Multiplies the pauses between the events of a media. */
+  /** Multiplies the pauses between the events of a media item. */
   readonly timeScale: number
-  /** The owner of every media. */
+  /** The owner of every media item. */
   readonly userId: string
-  /** The most media that may be unfinished at once, and how many finished ones are kept. */
+  /** Maximum number of unfinished media items, and of finished ones that are kept. */
   readonly maxRecords: number
   readonly changes: Changes
   /**
@@ -27,19 +27,19 @@ export interface StudioOptions {
 }
 
 /**
- * The shortest pause, in ms, before an event is emitted again after `overloaded`. It keeps many waiting media from
+ * Minimum pause, in ms, before an event is emitted again after `overloaded`. It keeps many waiting media items from
  * slowing everything else.
  */
 const overloadedPauseMs = 500
 
 /**
- * Simulates uploading and encoding: it emits the events of each media, at that media's own pace. A returned `Media` is
- * a snapshot; `get` returns the current state.
+ * Simulates uploading and encoding: it emits the events of each media item at its own pace. A returned `Media` is a
+ * snapshot; `get` returns the current state.
  */
 export class Studio {
   readonly #options: StudioOptions
   readonly #records: Records<Media>
-  /** The timer of each media's next event. */
+  /** The timer of each media item's next event. */
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #closed = false
 
@@ -56,10 +56,10 @@ export class Studio {
   }
 
   /**
-   * Uploads a media: its first event is emitted at once, the others follow.
+   * Uploads a media item. Its first event is emitted immediately, the others follow.
    * @param input validated here, so it may come from outside
-   * @throws WebhookError `invalid_option`; `overloaded` when too many media are unfinished or the first event cannot be
-   * sent; `closing` after `close`
+   * @throws WebhookError `invalid_option`; `overloaded` when too many media items are unfinished or the first event
+   * cannot be sent; `closing` after `close`
    */
   add(input: MediaInput = {}): Media {
     if (this.#closed) throw new WebhookError('closing', 'the emulator is closed')
@@ -81,17 +81,17 @@ export class Studio {
     return this.#records.get(id)
   }
 
-  /** Lists the media that are kept, newest first. */
+  /** Lists the media items that are kept, newest first. */
   list(): readonly Media[] {
     return this.#records.list()
   }
 
-  /** Resolves when every media has finished or failed. */
+  /** Resolves when every media item has finished or failed. */
   async idle(): Promise<void> {
     if (!this.#closed) await this.#records.idle()
   }
 
-  /** Stops: no media emits another event. */
+  /** Stops: no media item emits another event. */
   close(): void {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -99,7 +99,7 @@ export class Studio {
     this.#records.resolveIdle()
   }
 
-  /** Emits the next event of a media, and sets the timer for the one after it. */
+  /** Emits the next event of a media item, and sets the timer for the one after it. */
   #emit(media: Media): Media {
     const index = media.timeline.findIndex(({ emittedAt }) => emittedAt === undefined)
     const isLast = index === media.timeline.length - 1
@@ -116,7 +116,7 @@ export class Studio {
     return emitted
   }
 
-  /** @param leastMs the shortest pause, in ms, whatever the time scale */
+  /** @param leastMs the minimum pause, in ms, at any time scale */
   #emitLater(media: Media, leastMs = 0): void {
     const pauseMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, leastMs)
     const resume = () => {

@@ -27,7 +27,7 @@ export function Start({ page: { service } }: { page: PageState }) {
           and enter <code>http://127.0.0.1:3000/webhooks/media</code>.
         </Step>
         <Step done={uploaded}>
-          <a href="#media">Upload a media</a>. Its events follow, as if the service encoded it.
+          <a href="#media">Upload a media item</a>. Its events follow, as if the service encoded it.
         </Step>
         <Step done={arrived}>
           <a href="#deliveries">Watch the deliveries</a>: each request, your receiver’s answer, and the retries.

@@ -91,7 +91,7 @@ function subscriptionsOf(webhook: Webhook): string {
   return types.join(', ') || 'No events'
 }
 
-/** Describes how a behaviour differs from what the service does. */
+/** Describes how a behaviour differs from that of the service. */
 function describe({ format = 'flat', sign, fault }: Behaviour): string {
   return [
     format === 'envelope' && 'in the envelope format',

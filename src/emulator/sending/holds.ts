@@ -6,7 +6,7 @@ interface Held {
 /** The time for which an event is held back when no other event arrives, in ms. */
 const holdMs = 10_000
 
-/** The shortest hold, in ms, whatever the time scale: the next event needs time to arrive. */
+/** Minimum hold, in ms, at any time scale: the next event needs time to arrive. */
 const shortestHoldMs = 50
 
 /** Holds events back until the next one for the same webhook has overtaken them. */

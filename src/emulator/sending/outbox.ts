@@ -16,7 +16,7 @@ export interface OutboxOptions {
   readonly profile: Profile
   /** Multiplies every pause. Time limits do not change. */
   readonly timeScale: number
-  /** The most sendings that may be unfinished at once. */
+  /** Maximum number of unfinished sendings. */
   readonly maxWaiting: number
   /** The number of finished sendings to keep. */
   readonly maxRecords: number
@@ -39,9 +39,9 @@ export interface Target {
 const testLane = 'test deliveries'
 
 /**
- * Sends events to webhooks, many at once, and records every delivery. A returned `Sending` is a snapshot; `get` returns
- * the current state. The methods that send throw a WebhookError: `invalid_option` when the URL is not http or https,
- * `overloaded` when too many sendings are unfinished, `closing` after `close`.
+ * Sends events to webhooks, many at the same time, and records every delivery. A returned `Sending` is a snapshot;
+ * `get` returns the current state. The methods that send throw a WebhookError: `invalid_option` when the URL is not
+ * http or https, `overloaded` when too many sendings are unfinished, `closing` after `close`.
  */
 export class Outbox {
   readonly #profile: Profile
@@ -95,7 +95,7 @@ export class Outbox {
       return [this.#profile === 'observed' ? needing200(delivery) : delivery]
     })
     if (checked.deliveries.length > 0) return checked
-    // It was never this delivery's turn.
+    // This delivery never had its turn.
     throw this.#closed ? closing() : new WebhookError('invalid_option', 'the webhook was deleted')
   }
 

@@ -18,7 +18,7 @@ export interface PostOptions {
   readonly clock?: Clock | undefined
 }
 
-/** The record of a delivery, without what only the sender knows. */
+/** The record of a delivery, without the sender's own fields. */
 export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 
 type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>

@@ -27,7 +27,7 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** The differences of a delivery from what the service sends. */
+/** The differences of a delivery from one of the service. */
 export interface DeliverOptions {
   /**
    * Signs the delivery.
@@ -40,7 +40,7 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The differences of an event's deliveries from what the service sends. */
+/** The differences of an event's deliveries from those of the service. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
   /**
    * No delivery begins once it has aborted. A delivery in progress ends.

@@ -34,7 +34,7 @@ export interface SendingRunsOptions {
   readonly triggered: (sending: Sending) => void
 }
 
-/** The most deliveries that are made at once. A sending that waits for a retry does not count. */
+/** Maximum number of concurrent deliveries. A sending that waits for a retry does not count. */
 const deliveriesAtOnce = 64
 
 /** Runs sendings, and keeps the record of each up to date. */

@@ -30,7 +30,7 @@ export type Fault = (typeof faults)[number]
 /** A fault that affects the bytes of a single delivery. */
 export type WireFault = Extract<Fault, 'corrupt-body' | 'cut-connection' | 'lost-answer'>
 
-/** The differences of sending to a webhook from what the service does. `{}` means none. */
+/** The differences of sending to a webhook from the service's own behaviour. `{}` means none. */
 export interface Behaviour {
   /**
    * The wire format of the body.

@@ -34,7 +34,7 @@ export type SigningOptions =
       readonly algorithm?: HashAlgorithm
       readonly encoding?: SignatureEncoding
       readonly prefix?: string
-      /** The header for the timestamp. Given one, the timestamp is signed together with the body. */
+      /** The header for the timestamp. If it is set, the timestamp is signed together with the body. */
       readonly timestampHeader?: string
     }
   | { readonly scheme: 'standard-webhooks'; readonly secret: string }

@@ -12,9 +12,9 @@ interface Lane {
 }
 
 /**
- * Limits how many turns are taken at once. Within a lane, turns are given in order. A lane may take no more turns than
- * it leaves free (a single lane half of all, each of two lanes a third, and so on), so that a slow lane does not hold
- * up the others.
+ * Limits the number of concurrent turns. Within a lane, turns are given in order. A lane may take no more turns than it
+ * leaves free, so that a slow lane does not hold up the others. A single lane may take half of all turns, each of two
+ * lanes a third, and so on.
  */
 export class Turns {
   #free: number

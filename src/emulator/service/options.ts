@@ -17,8 +17,8 @@ export interface EmulatorOptions {
    */
   readonly profile?: Profile
   /**
-   * Multiplies every pause: between the events of a media, before a retry, and of the fault `delay`. With 0.01 they pass
-   * a hundred times as fast. Time limits do not change.
+   * Multiplies every pause: between the events of a media item, before a retry, and of the fault `delay`. With 0.01,
+   * they pass a hundred times as fast. Time limits do not change.
    * @defaultValue 1
    */
   readonly timeScale?: number
@@ -38,13 +38,13 @@ export interface EmulatorOptions {
    */
   readonly accessToken?: string
   /**
-   * The most sendings that may be unfinished at once. A media that would add to them is rejected with 503.
+   * Maximum number of unfinished sendings. At this limit, another upload is rejected with 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of finished sendings, and of finished media, to keep. It is also the most media that may be encoding at
-   * once; another one is rejected with 503.
+   * The number of finished sendings, and of finished media items, to keep. It is also the maximum number of media items
+   * that may be encoding at the same time. Another one is rejected with 503.
    * @defaultValue 2_000
    */
   readonly maxRecords?: number
@@ -62,13 +62,13 @@ export interface Emulator extends AsyncDisposable {
   /** The credentials of the account, which `createClient` takes as they are. */
   readonly credentials: Credentials
   /**
-   * Simulates the upload of a media. Its events follow at the pace of `timeScale`.
-   * @throws WebhookError `invalid_option`; `overloaded` when too many sendings or media are unfinished; `closing` after
-   * `close`
+   * Simulates the upload of a media item. Its events follow at the pace of `timeScale`.
+   * @throws WebhookError `invalid_option`; `overloaded` when too many sendings or media items are unfinished; `closing`
+   * after `close`
    */
   addMedia(input?: MediaInput): Media
   /**
-   * Sets how events are sent to a webhook from now on. `{}` restores what the service does.
+   * Sets how events are sent to a webhook from now on. `{}` restores the service's own behaviour.
    * @throws WebhookError `invalid_option` when the webhook does not exist or the behaviour is invalid
    */
   behave(webhookId: string, behaviour: Behaviour): void
@@ -82,7 +82,7 @@ export interface Emulator extends AsyncDisposable {
    */
   repeat(sendingId: string, behaviour?: Behaviour): Sending
   /**
-   * Resolves when no media is encoding and every event has been acknowledged or given up.
+   * Resolves when no media item is encoding and every event has been acknowledged or given up.
    * @param options.timeoutMs how long to wait, in ms (default: 30,000)
    * @throws WebhookError `timeout`, naming what is unfinished; `closing` when the emulator closes; `invalid_option`
    */

@@ -13,14 +13,14 @@ interface SettledOptions {
 }
 
 /**
- * Resolves when no media is encoding and every event has been acknowledged or given up.
+ * Resolves when no media item is encoding and every event has been acknowledged or given up.
  * @throws WebhookError `timeout`, naming what is unfinished; or `invalid_option`
  */
 export async function settled({ outbox, studio, closing, timeoutMs }: SettledOptions): Promise<void> {
   checkNumbers('settled', { timeoutMs })
   const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {
-    // Repeated, because a media may be added while events are being sent.
+    // Repeated, because a media item may be added while events are being sent.
     while (!closing.aborted && stillRunning().length > 0) {
       await studio.idle()
       await outbox.idle()

@@ -5,7 +5,7 @@ export interface RecordsOptions<Item> {
   /** The plural for error messages, such as `events`. */
   readonly name: string
   readonly hasEnded: (item: Item) => boolean
-  /** The most items that may be unfinished at once. */
+  /** Maximum number of unfinished items. */
   readonly maxUnfinished: number
   /** The number of ended items to keep. The oldest are dropped first. */
   readonly maxEnded: number

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
 /**
- * Decisions where the service's documentation is silent. "Observed" marks what the running service did in March 2026.
+ * Decisions that the service's documentation leaves open. "Observed" marks what the running service did in March 2026.
  * "Our choice" marks the rest, chosen so that a client's mistakes show: `null`, a field given twice and a field of
  * the wrong type are rejected; an unknown field is ignored.
  */
@@ -12,13 +12,13 @@ export const newIdOf = { documented: () => randomBytes(12).toString('hex'), obse
 /** Observed. The documentation spells it in two ways. */
 export const defaultWebhookName = 'default-name-webhook'
 
-/** Observed: the most characters in a name after trimming, counted as code points. */
+/** Observed: the maximum number of characters in a name after trimming, counted as code points. */
 export const nameLimit = 100
 
-/** Our choice: the largest request body, in bytes. Sensible requests need a tenth of it. */
+/** Our choice: the maximum size of a request body, in bytes. Sensible requests need a tenth of it. */
 export const bodyLimit = 65_536
 
-/** Our choice: the most webhooks, and the most API keys, in a workspace. It bounds memory. */
+/** Our choice: the maximum number of webhooks, and of API keys, in a workspace. It bounds memory. */
 export const recordLimit = 10_000
 
 /** Observed: the wire names of API keys. The documentation shows only the names that the client uses. */

@@ -8,7 +8,7 @@ export interface ListQuery<SortField extends string> {
    */
   readonly offset?: number
   /**
-   * The most records to return.
+   * Maximum number of records to return.
    * @defaultValue 25
    */
   readonly limit?: number

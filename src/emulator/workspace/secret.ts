@@ -18,8 +18,8 @@ export class SecretHash {
 }
 
 /**
- * Generates random bytes as characters that need no escaping anywhere. The first is no dash, which would make a flag of it on
- * a command line.
+ * Generates random bytes as characters that need no escaping anywhere. The first is not a dash: a command line would
+ * read the text as a flag.
  * @param bytes their number, such as 32 for a secret of 43 characters
  */
 export function randomText(bytes: number): string {

@@ -127,7 +127,7 @@ describe('the rate limit', () => {
 
   test('is enforced until the next minute', async () => {
     const { pass, workspace } = await serveApi()
-    // Without a socket, over which 6,000 requests take seconds.
+    // This test uses no socket: 6,000 requests over one take seconds.
     const api = createApi({ profile: 'documented', workspace, check: () => Promise.reject() })
     const ask = () => api.request('/webhooks', { headers: account })
     for (let request = 0; request < 6_000; request++) expect((await ask()).status).toBe(200)

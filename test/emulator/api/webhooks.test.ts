@@ -6,7 +6,7 @@ import { answered, aUuid, serveApi, unanswered } from './served-api.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('creating a webhook', () => {
-  test('answers 201 with the whole webhook, where omitted event flags are false, as observed', async () => {
+  test('answers 201 with the whole webhook, in which omitted event flags are false, as observed', async () => {
     const { call, workspace } = await serveApi({ profile: 'observed' })
     const { status, body } = await call('POST', '/webhooks', {
       name: ' my webhook ',
@@ -124,7 +124,7 @@ describe('a webhook', () => {
     expect((await call('GET', `/webhooks/${id.toUpperCase()}`)).body.data.webhook.id).toBe(id)
   })
 
-  test('is not found by any other id, whatever its form', async () => {
+  test('is not found by any other id, in any form', async () => {
     const { call } = await serveApi()
     for (const id of ['1', 'check', '%2f', '%', aUuid, 'é']) {
       for (const method of ['GET', 'DELETE']) {
@@ -240,7 +240,7 @@ describe('a test delivery', () => {
     const { call } = await serveApi({
       profile: 'observed',
       check: () => {
-        throw new Error('made all the same')
+        throw new Error('made anyway')
       },
     })
     expect((await call('POST', `/webhooks/check/${aUuid}`)).status).toBe(404)

@@ -7,7 +7,7 @@ const json = { 'content-type': 'application/json' }
 const chunked = { 'transfer-encoding': 'chunked' }
 
 describe('POST /emulator/media', () => {
-  test('uploads a media and sends its events', async () => {
+  test('uploads a media item and sends its events', async () => {
     const emulator = await emulate()
     const receiver = await receive()
     await subscribe(emulator, receiver.url)

@@ -7,7 +7,7 @@ export interface UploadedMedia extends MediaFacts {
   readonly receivedAt: bigint
 }
 
-/** Makes all payloads of a media, from its upload to its end. */
+/** Makes all payloads of a media item, from its upload to its end. */
 export function lifecycle(media: UploadedMedia): Payload[] {
   return lifecycleOf(media).map((event, index) =>
     payloadOf(media, event, media.receivedAt + BigInt(index) * eventIntervalNs),

@@ -12,7 +12,7 @@ const media: UploadedMedia = {
 
 const words = (of: UploadedMedia) => lifecycle(of).map(({ type, qualities, status }) => [type, qualities, status])
 
-test('the events of a media go from its upload through each finished quality to the end of its encoding', () => {
+test('the events of a media item go from its upload through each finished quality to the end of its encoding', () => {
   expect(words(media)).toEqual([
     ['file.received', '360p,720p,1080p', 'new'],
     ['encoding.started', '', 'transcoding'],
@@ -23,7 +23,7 @@ test('the events of a media go from its upload through each finished quality to 
   ])
 })
 
-test('a media that fails does so at its last quality', () => {
+test('a media item that fails does so at its last quality', () => {
   expect(words({ ...media, fails: true }).slice(2)).toEqual([
     ['partial.finished', '720p', ''],
     ['partial.finished', '360p', ''],

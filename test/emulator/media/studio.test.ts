@@ -47,7 +47,7 @@ function overloadedAfter(events: number, times: number) {
 }
 
 describe('a media', () => {
-  test('emits its first event at once, and the others in order', async () => {
+  test('emits its first event immediately, and the others in order', async () => {
     const { studio, emitted } = studioWith()
     const media = studio.add({ title: 'Holiday.mp4', qualities: ['720p', '360p'], mediaType: 'audio' })
     expect(emitted.map(({ type }) => type)).toEqual(['file.received'])
@@ -188,7 +188,7 @@ describe('the properties of a media', () => {
     expect(emitted).toEqual([])
   })
 
-  test('may be any words, and every media emits all its events', async () => {
+  test('may be any words, and every media item emits all its events', async () => {
     const quality = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter((text) => !text.includes(','))
     const inputs = fc.record({
       title: fc.string({ unit: 'binary', maxLength: 50 }),

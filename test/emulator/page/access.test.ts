@@ -5,7 +5,7 @@ import { answering, emulate } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 describeInBrowser('the keyboard alone', () => {
-  test('is enough to create a webhook, upload a media, and open and repeat a sending', async () => {
+  test('is enough to create a webhook, upload a media item, and open and repeat a sending', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     await page.keyboard.press('Tab')

@@ -31,7 +31,7 @@ describeInBrowser('a webhook', () => {
     expect(await form.getByLabel('Name').inputValue()).toBe('')
   })
 
-  test('can be edited, and shows changes made by the API at once', async () => {
+  test('can be edited, and immediately shows changes made by the API', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
     const card = await createWebhook(page, 'http://127.0.0.1:9/')

@@ -11,7 +11,7 @@ export async function createWebhook(page: Page, url: string, name = 'Mine'): Pro
   return whenDone(cardOf(page, name), form.getByLabel('Name'))
 }
 
-/** Uploads a media with the form. */
+/** Uploads a media item with the form. */
 export async function uploadMedia(page: Page, title = 'Holiday.mp4'): Promise<Locator> {
   const section = page.locator('#media')
   await section.getByLabel('Title').fill(title)

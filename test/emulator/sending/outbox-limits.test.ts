@@ -102,7 +102,7 @@ describe('an outbox limits', () => {
     expect(outbox.get(first.id)?.state).toBe('delivering')
   })
 
-  test('the deliveries in progress at once', async () => {
+  test('the concurrent deliveries', async () => {
     const { url } = await listen(() => {})
     const outbox = outboxWith()
     for (let i = 0; i < 600; i++) outbox.send({ id: `w${i % 9}`, url }, payloadOf(`m${i}`))
@@ -132,7 +132,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed
 }
 
-test('ten thousand events at once do not block the process', async () => {
+test('ten thousand concurrent events do not block the process', async () => {
   const { url } = await listen((request, response) => request.resume().on('end', () => response.end()))
   const outbox = outboxWith()
   for (let i = 0; i < 10_000; i++) outbox.send({ id: `w${i % 5}`, url }, payloadOf(`m${i}`))

@@ -176,7 +176,7 @@ describe('the fault', () => {
     expect(received).toHaveLength(4)
   })
 
-  test('concurrent-duplicate delivers an event on two connections at once', async () => {
+  test('concurrent-duplicate delivers an event on two connections at the same time', async () => {
     const open: { end(): void }[] = []
     const { url } = await listen((_, response) => {
       open.push(response)

@@ -35,7 +35,7 @@ export async function listenTcp(listener: (socket: Socket) => void): Promise<str
 const urlOf = (server: { address(): unknown }) =>
   `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/media`
 
-/** Returns a URL at which nobody listens. */
+/** Returns a URL without a server. */
 export async function refusingUrl(): Promise<string> {
   const { server, url } = await listen(() => {})
   server.close()

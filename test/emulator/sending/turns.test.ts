@@ -21,7 +21,7 @@ function takers(turns: Turns) {
 }
 
 describe('turns', () => {
-  test('are given in order within a lane, never too many at once, and in the end to every caller', async () => {
+  test('are given in order within a lane, never too many at a time, and in the end to every caller', async () => {
     const asks = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(asks, fc.integer({ min: 1, max: 9 }), fc.infiniteStream(fc.nat()), async (lanes, max, picks) => {
@@ -70,7 +70,7 @@ describe('turns', () => {
     for (const lane of ['a', 'b', 'c']) expect(running.filter((each) => each === lane)).toHaveLength(3)
   })
 
-  test('are found at once even if many lanes wait', async () => {
+  test('are found immediately even if many lanes wait', async () => {
     const { started, ask } = takers(new Turns(64))
     const computed = computingTime()
     for (let i = 0; i < 20_000; i++) ask(`lane ${i}`)

@@ -56,7 +56,7 @@ describe('a delivery with the fault', () => {
     expect(deliveries.map(outcomeOf)).toEqual(['connection', 200])
   })
 
-  test('cut-connection reports the error when nobody listens', async () => {
+  test('cut-connection reports the error when no server listens', async () => {
     const { failure } = await sender.deliver(await refusingUrl(), body, { fault: 'cut-connection' })
     expect(failure).toEqual({ reason: 'connection', message: 'ECONNREFUSED' })
   })
