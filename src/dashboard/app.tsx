@@ -47,7 +47,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
     if (request.method === 'POST' && post) return show(page, async () => post(page, await readForm(request)))
     if (reads && get) return show(page, async () => get(page))
     if (reads && asset) return new Response(asset.text(), { headers: headed({ 'content-type': asset.type }) })
-    // The address of an action that somebody opened again.
+    // A user has opened the address of an action again.
     if (reads) return new Response(null, { status: 303, headers: headed({ location: page.at('') }) })
     return plain(405, `${request.method} is not for this address.`)
   }

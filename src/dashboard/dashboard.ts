@@ -7,8 +7,8 @@ import { checkDashboardOptions, type Dashboard, type DashboardOptions } from './
 import { type Shown, subjectOf } from './subject.ts'
 
 /**
- * Makes a page that shows the inbox of a receiver: what waits, what failed and why, and what became of an event. Events
- * are replayed, discarded and retried there.
+ * Makes a page that shows the inbox of a receiver: what waits, what failed and why, and the outcome of each event.
+ * Events are replayed, discarded and retried there.
  *
  * ```ts
  * const page = dashboard(receiver, { path: '/inbox', authorize: (request) => isOperator(request) })
@@ -31,7 +31,7 @@ export function dashboard(
   return createDashboard({ inbox, name, logger: setup.logger, isQueue, observe }, options)
 }
 
-/** Makes the page of an inbox that no receiver has opened, too. */
+/** Also makes the page of an inbox that no receiver has opened. */
 export function createDashboard(shown: Shown, options: DashboardOptions): Dashboard {
   const checked = checkDashboardOptions(options)
   const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))

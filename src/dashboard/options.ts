@@ -9,9 +9,9 @@ export interface DashboardOptions {
    */
   readonly path?: string
   /**
-   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, `false` is
-   * answered 403, and a `Response`, such as a redirect to the page where users sign in, is sent as it is. If it throws,
-   * the answer is 500. On your own machine, `localOnly()` makes one.
+   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, and `false`
+   * is answered 403. A `Response`, such as a redirect to a sign-in page, is sent as it is. If it throws, the answer is
+   * 500. On your own machine, `localOnly()` makes one.
    */
   readonly authorize: (request: Request) => boolean | Response | Promise<boolean | Response>
   /**
@@ -21,17 +21,20 @@ export interface DashboardOptions {
   readonly origin?: string
   /**
    * Hides what payloads contain. `true` hides payloads, titles and the bytes of unreadable deliveries. A function returns
-   * the payload to show; it gets a copy. What it throws for is hidden. What handlers write into their errors is shown.
+   * the payload to show; it gets a copy. A payload for which it throws is hidden. The text of handlers' errors is
+   * shown.
    * @defaultValue everything is shown
    */
   readonly redact?: true | ((payload: Record<string, unknown>) => Record<string, unknown>)
 }
 
-/** The members of Node's request that {@link Dashboard.node} uses. The requests of Express and others have them too. */
+/**
+ * The members of Node's request that {@link Dashboard.node} uses. The requests of Express and others also have them.
+ */
 export interface NodeRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  /** The whole address, where a router has shortened `url`. */
+  /** The whole address, if a router has shortened `url`. */
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly socket: object

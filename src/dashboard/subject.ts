@@ -16,7 +16,7 @@ export interface Shown {
   readonly logger: Logger
   /** `true` if it hands its events to a queue, and knows nothing of them. */
   readonly isQueue?: boolean
-  /** The receiver's, to count what this process does. Absent for an inbox that was opened to look into it. */
+  /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
 
@@ -33,7 +33,7 @@ export interface Subject {
   readonly name: string
   readonly logger: Logger
   readonly isQueue: boolean
-  /** Absent if nobody counts. */
+  /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
   readonly causes: Causes

@@ -26,7 +26,7 @@ type ChoiceProps = DataAttributes & {
   readonly label: string
   readonly name: string
   readonly value?: string | undefined
-  /** The values, each with a label where it differs from the value. */
+  /** The values, each with a label if it differs from the value. */
   readonly options: readonly (readonly [value: string, label?: string])[]
 }
 

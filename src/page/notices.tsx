@@ -9,7 +9,7 @@ export interface Notice {
   readonly values?: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** The most notices that are kept. A browser may never follow the redirect that shows one. */
+/** Maximum number of notices that are kept. A browser may never follow the redirect that shows one. */
 const limit = 100
 
 /** Keeps notices between an action, which is answered with a redirect, and the page that shows its result. */
@@ -39,7 +39,9 @@ interface NoticeLineProps {
   readonly dismissed: string
 }
 
-/** The result of the last action. The element exists without a notice too, so that screen readers announce a new one. */
+/**
+ * The result of the last action. The element also exists without a notice, so that screen readers announce a new one.
+ */
 export function NoticeLine({ notice, dismissed }: NoticeLineProps) {
   return (
     <div id="notice" role="status" tabindex={-1}>

@@ -1,5 +1,5 @@
 // Follows links and sends forms without reloading: the page in the answer is shown in place of the current one.
-// Without this script everything works too, by documents and forms.
+// Everything also works without this script, by documents and forms.
 
 import { morph } from './morph.js'
 
@@ -11,7 +11,7 @@ export const { assets } = root.dataset
 
 export const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
 
-/** Set by the page: tells whether it gets updates, and reads again what has changed since `before`. */
+/** Set by the page: returns true if it gets updates, and reads again what has changed since `before`. */
 const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {} }
 
 /** Connects what makes the page live. */
@@ -24,7 +24,7 @@ export function morphWithFocus(from, to, fallback, sent) {
   if (!focused?.isConnected) fallback.focus({ preventScroll: true })
 }
 
-/** Grows with whatever changes what is shown, so that a slower answer does not replace a later one. */
+/** Grows with each change of the shown page, so that a slower answer does not replace a later one. */
 let turns = 0
 
 /**
@@ -39,7 +39,7 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   // A page to sign in, for example.
   if (shown.documentElement.dataset.assets !== assets) return location.assign(response.url)
   const notice = document.getElementById('notice')
-  // The notice is shown once, but stays until the reader goes on.
+  // The notice is shown once, but stays until the reader leaves the page.
   if (isUpdate) shown.getElementById('notice')?.replaceWith(notice.cloneNode(true))
   // An update that began meanwhile has read the page before.
   if (!isUpdate) turns++
@@ -68,7 +68,7 @@ function messageIn(text) {
   }
 }
 
-/** Shows the beginning of another page, and lets the keyboard and a screen reader go on from there. */
+/** Shows the beginning of another page, and lets the keyboard and a screen reader continue from there. */
 function arrive(target = document.querySelector('[data-heading]')) {
   if (target?.dataset.heading === undefined) target?.scrollIntoView({ block: 'nearest' })
   else scrollTo(0, 0)

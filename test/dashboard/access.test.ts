@@ -14,7 +14,7 @@ const reads = [...getRoutes.keys(), ...assets.keys(), 'nothing'].map((route) => 
 const actions = [...postRoutes.keys(), ''].map((route) => ['POST', route] as const)
 const addresses = [...reads, ...actions]
 
-/** Asks as a browser of this machine does, but for the given headers. `undefined` leaves a header out. */
+/** Asks as a browser of this machine does, except for the given headers. `undefined` leaves a header out. */
 function ask(
   page: Dashboard,
   [method, route]: readonly [string, string],
@@ -85,7 +85,7 @@ describe.each(actions)('%s /%s from another page', (...address) => {
     ['of the same site', { origin, 'sec-fetch-site': 'same-site' }],
     ['that was typed in', { 'sec-fetch-site': 'none' }],
     ['whose browser sends an empty origin', { origin: '' }],
-    ['that does not say, as a program that is no browser', { origin: undefined }],
+    ['that does not say so, such as a program other than a browser', { origin: undefined }],
   ])('%s is rejected, whatever authorize says', async (_, headers) => {
     const { receiver } = await failing(1)
     const page = dashboard(receiver, options)
@@ -103,7 +103,7 @@ test('an action comes from the host that the browser asked, also if the server h
 test.each([
   ['a browser that tells its site', { 'sec-fetch-site': 'same-origin' }],
   ['a browser that does not', {}],
-])('with an origin only its own pages act, whatever the host is, in %s', async (_, headers) => {
+])('with an origin only its own pages act, on any host, in %s', async (_, headers) => {
   const page = dashboard(receiverWith(), { ...options, origin: 'https://ops.example.com' })
   const act = async (host: string, from?: string) =>
     (await ask(page, ['POST', 'replay'], { host, origin: from, ...headers })).status

@@ -28,7 +28,7 @@ test('a whole cause is replayed, and other causes stay', async () => {
   const page = dashboard(receiver, operators)
   const html = await read(page, 'dead-letters')
   state.works = true
-  // The most frequent is the first.
+  // The most frequent cause is the first.
   const shown = await act(page, 'replay', { scope: 'cause', cause: causeIn(html), until: untilIn(html) })
   expect(shown).toContain('5 dead letters replayed.')
   const left = await receiver.inbox.deadLetters.list()
@@ -49,13 +49,13 @@ test('discarding asks first, and takes only what the operator has seen', async (
   expect((await receiver.inbox.deadLetters.list()).map(({ event }) => event?.mediaId)).toEqual(['media-4'])
 })
 
-test('what has gone is said, and does not fail the rest', async () => {
+test('missing events are reported, and do not fail the rest', async () => {
   const { receiver, keys } = await failing(2)
   await receiver.inbox.deadLetters.discard(keys[0] ?? '')
   const page = dashboard(receiver, operators)
   const shown = await act(page, 'discard', [...keys.map((key): [string, string] => ['key', key]), ['confirmed', 'yes']])
   expect(shown).toContain('1 of 2 dead letters discarded.')
-  expect(shown).toContain('1 dead letter had gone: somebody else has replayed or discarded it.')
+  expect(shown).toContain('1 dead letter no longer existed: another user or process has replayed or discarded it.')
 })
 
 test('an empty selection is said', async () => {

@@ -32,7 +32,7 @@ interface Place {
 }
 
 function checkPages(makePlace: () => Promise<Place>): void {
-  test('shows every page, leads from a media to its failure, and replays it', async () => {
+  test('shows every page, leads from a media item to its failure, and replays it', async () => {
     const { inbox, remembers, keeps } = await makePlace()
     const receiver = receiverWith({ inbox })
     await receiver.ready()
@@ -49,7 +49,7 @@ function checkPages(makePlace: () => Promise<Place>): void {
     await send(receiver, 'a film', { type: 'file.received' })
     await send(receiver, 'a film', { title: 'Holiday.mp4' })
     await untilDead(receiver, 1)
-    // The other event is handled too by then, and gone where handled events are not remembered.
+    // By then, the other event is also handled, and is unknown if the inbox forgets handled events.
     await expect.poll(() => receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0, retrying: 0 })
     const page = dashboard(receiver, { authorize: () => true })
     expect(await read(page, '')).toMatch(/Why events were given up.*publish.*no room for.*Replay it/s)
@@ -137,7 +137,7 @@ describe('the queue inbox', () => {
     expect(html).not.toContain('Waiting')
     expect(await read(page, 'dead-letters')).toContain('The queue keeps them.')
     expect(await read(page, 'events')).toContain('cannot list its events')
-    expect(await read(page, 'event?key=1')).toContain('cannot be known')
+    expect(await read(page, 'event?key=1')).toContain('shows only its dead letters')
     expect(await read(page, 'media?id=1')).toContain('shows its dead letters only')
   })
 })

@@ -11,7 +11,7 @@ function ownPage() {
   return { page, get, printed: () => log.mock.calls.flat().join('\n') }
 }
 
-/** Makes a page, and reads its token where its user does. */
+/** Makes a page, and reads its token from standard output, as its user does. */
 async function withToken() {
   const own = ownPage()
   await own.get('http://localhost:4020/inbox')
@@ -20,7 +20,7 @@ async function withToken() {
   return { ...own, url, token, cookie: `media-webhooks4020=${token}` }
 }
 
-test('who has not the token learns where its URL is, which is printed once', async () => {
+test('a request without the token is told where its URL is, and the URL is printed once', async () => {
   const { get, printed } = ownPage()
   for (const url of ['http://localhost:4020/inbox', 'http://127.0.0.1:4020/inbox/events?token=guess']) {
     const rejected = await get(url)
@@ -53,7 +53,7 @@ test.each([
 })
 
 test.each(['rebound.example', 'localhost.example:4020', '127.0.0.1.example'])(
-  'a request for the host %s is rejected with the token too, and prints no URL',
+  'a request for the host %s is rejected even with the token, and prints no URL',
   async (host) => {
     const { get, url, cookie, printed } = await withToken()
     const before = printed()

@@ -115,7 +115,7 @@ describe('an unreadable delivery', () => {
 
   test.each([
     ['by true', '{"title":"Holiday"}', { redact: true as const }],
-    ['where a function gets no object', 'not JSON: Holiday', { redact: (payload: Record<string, unknown>) => payload }],
+    ['if a function gets no object', 'not JSON: Holiday', { redact: (payload: Record<string, unknown>) => payload }],
   ])('is hidden %s', async (_, body, options) => {
     const text = await show(body, options)
     expect(text).not.toContain('Holiday')

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 
-/** The largest form, in bytes. A page of a list holds 50 keys. */
+/** Maximum size of a form, in bytes. A page of a list holds 50 keys. */
 const largestForm = 1_048_576
 
 /**
@@ -27,7 +27,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 }
 
 /**
- * Writes a form from what a body parser such as `express.urlencoded()` has made of it.
+ * Writes a form from the value that a body parser such as `express.urlencoded()` has made of it.
  * @throws WebhookError `body_consumed` when it has left nothing
  */
 export function formFromParsed(parsed: unknown): string {

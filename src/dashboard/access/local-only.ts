@@ -24,8 +24,8 @@ export function localOnly(): DashboardOptions['authorize'] {
 const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d+))?$/i
 
 /**
- * Makes a rule that lets in who has a token: in the URL, or in the cookie that it sets then.
- * @param missed is called with the URL that has the token when a request of a local host has not
+ * Makes a rule that admits requests with a token: in the URL, or in the cookie that it then sets.
+ * @param missed is called with the URL that has the token when a request of a local host has no token
  */
 export function tokenRule(token: string, missed?: (url: string) => void): DashboardOptions['authorize'] {
   return ({ headers, url }) => {
@@ -45,6 +45,9 @@ export function tokenRule(token: string, missed?: (url: string) => void): Dashbo
       return new Response(null, { status: 303, headers: headed({ location, 'set-cookie': setCookie }) })
     }
     missed?.(`${protocol}//${host}${pathname}?token=${token}`)
-    return plain(403, 'Open this page with the URL that its server has printed where it was started. It has a token.')
+    return plain(
+      403,
+      'Open this page with the URL that its server has printed on its standard output. That URL has a token.',
+    )
   }
 }

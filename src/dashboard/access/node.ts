@@ -17,7 +17,7 @@ export async function answerNode(
     )
     await write(answered, request, response)
   } catch (error) {
-    // A `Response` of authorize that was sent before, or a response that something else has begun.
+    // `authorize` may return a `Response` that was sent before, or other code may have begun the response.
     logger.error({ err: error }, 'the dashboard could not send its answer')
     if (!response.headersSent) response.writeHead(500, {})
     response.end()
@@ -33,7 +33,7 @@ async function write(answered: Response, request: NodeRequest, response: NodeRes
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-/** @throws WebhookError `body_consumed`, or `incomplete` for an address that is none */
+/** @throws WebhookError `body_consumed`, or `incomplete` for an invalid address */
 async function toRequest(request: NodeRequest): Promise<Request> {
   const { method = 'GET', url = '/', originalUrl = url, socket } = request
   const headers = new Headers()
@@ -44,7 +44,7 @@ async function toRequest(request: NodeRequest): Promise<Request> {
   const scheme = 'encrypted' in socket ? 'https' : 'http'
   // Some clients send the whole address.
   const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/]*/, '')}`
-  if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is none')
+  if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is invalid')
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers })
   const wasRead = request.readableDidRead === true || request.body !== undefined
   const body = wasRead ? formFromParsed(request.body) : streamOf(request)

@@ -7,6 +7,6 @@ export const headed = (headers: Readonly<Record<string, string>>): Record<string
   ...headers,
 })
 
-/** Makes an answer for somebody who may see nothing, the style of the page included. */
+/** Makes an answer for a reader who may see nothing, not even the style of the page. */
 export const plain = (status: number, message: string): Response =>
   new Response(`${message}\n`, { status, headers: headed({ 'content-type': 'text/plain; charset=utf-8' }) })

@@ -8,12 +8,15 @@ export interface Job {
   readonly id: string
   readonly act: Act
   readonly startedAt: Date
-  /** `failed`: the inbox could not be used any more. */
+  /** `failed`: the inbox became unavailable. */
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
-  /** The number of events that somebody else has replayed, discarded or retried, or that were handled meanwhile. */
+  /**
+   * The number of events that another user or process has replayed, discarded or retried, or that were handled
+   * meanwhile.
+   */
   readonly gone: number
   /** The number of those that were left as they are, by reason. */
   readonly kept: ReadonlyMap<string, number>
@@ -25,13 +28,16 @@ type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & { kept: Map<str
 /** The number of jobs that are remembered. */
 const rememberedJobs = 100
 
-/** The most events that are replayed or retried in a second, so that what failed under load does not fail again. */
+/**
+ * Maximum number of events that are replayed or retried in a second, so that what failed under load does not fail
+ * again.
+ */
 const perSecond = 100
 
 /** The pause before a full inbox is asked again, in ms. */
 const pauseMs = 500
 
-/** Runs actions on many events, one event after another, and remembers what became of them. */
+/** Runs actions on many events, one event after another, and remembers their results. */
 export class Jobs {
   readonly #inbox: ReadableInbox
   readonly #changed: () => void

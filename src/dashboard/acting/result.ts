@@ -15,7 +15,7 @@ export const words: Record<
 export const counted = (count: number, thing: string): string =>
   `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
 
-/** Tells in sentences what a job has done. */
+/** Describes in sentences what a job has done. */
 export function resultOf({ act, state, total = 0, done, gone, kept }: Job): readonly string[] {
   const { ed, what } = words[act]
   const of = done === total ? '' : ` of ${total.toLocaleString('en')}`
@@ -23,15 +23,15 @@ export function resultOf({ act, state, total = 0, done, gone, kept }: Job): read
   const sentences = [
     `${done.toLocaleString('en')}${of} ${total === 1 ? what : `${what}s`} ${ed}.${done > 0 ? next : ''}`,
   ]
-  if (gone > 0) sentences.push(`${counted(gone, what)} had gone: ${whoTook[act]}.`)
+  if (gone > 0) sentences.push(`${counted(gone, what)} no longer existed: ${whoTook[act]}.`)
   for (const [reason, count] of kept) sentences.push(`${counted(count, what)} stayed as before: ${reason}.`)
   if (state === 'stopped') sentences.push('It was stopped. The rest is as before.')
-  if (state === 'failed') sentences.push('Then the inbox could not be used. The rest is as before.')
+  if (state === 'failed') sentences.push('The inbox then became unavailable. The rest is as before.')
   return sentences
 }
 
 const whoTook: Record<Act, string> = {
-  replay: 'somebody else has replayed or discarded it',
-  discard: 'somebody else has replayed or discarded it',
+  replay: 'another user or process has replayed or discarded it',
+  discard: 'another user or process has replayed or discarded it',
   retry: 'its attempt has started meanwhile',
 }

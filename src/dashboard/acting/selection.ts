@@ -10,7 +10,7 @@ export type Act = (typeof acts)[number]
 /** The events that an action was asked for. */
 export type Selection =
   | { readonly scope: 'keys'; readonly keys: readonly string[] }
-  /** The dead letters of a cause, or all, that became one at this time or earlier: those that the operator has seen. */
+  /** The dead letters of a cause, or all, that became one at this time or earlier. The operator has seen those. */
   | { readonly scope: 'cause'; readonly cause: string; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
 

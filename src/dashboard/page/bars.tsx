@@ -1,6 +1,6 @@
 interface BarsProps {
   readonly label: string
-  /** The number, or numbers, of the whole period. */
+  /** One or more numbers of the whole period. */
   readonly figure: string
   readonly values: readonly number[]
   /** Smaller values, drawn in front of the others. */

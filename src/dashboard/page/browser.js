@@ -1,4 +1,4 @@
-// Makes the page live: it is read again every few seconds, and more rarely if the server is slow.
+// Makes the page live. It is read again every few seconds, and less often if the server is slow.
 
 import { attempt, makeLive, report, reportLive, update } from '../../page/page.js'
 

@@ -45,7 +45,7 @@ interface FailuresProps {
   readonly isUnreadable: boolean
 }
 
-/** The handlers that failed, and what they said. */
+/** The handlers that failed, and their messages. */
 export function Failures({ failures, isUnreadable }: FailuresProps) {
   const who = (handler: string) =>
     isUnreadable ? 'Could not be parsed' : handler === 'none' ? 'No handler ran' : handler

@@ -22,9 +22,7 @@ export async function showDeadLetters(page: PageState): Promise<Answer> {
       title: `${counted(cause.rows.length, 'dead letter')} of one cause`,
       body: <OneCause page={page} cause={cause} />,
     }
-  const gone = id !== null && (
-    <p class="card">No dead letter has this cause any more: all were replayed or discarded.</p>
-  )
+  const gone = id !== null && <p class="card">All dead letters of this cause were replayed or discarded.</p>
   return {
     title: 'Dead letters',
     body: (
@@ -67,7 +65,7 @@ const Buttons = ({ page }: { page: PageState }) => (
 interface AllCausesProps {
   readonly page: PageState
   readonly report: CauseReport
-  /** The number of dead letters that there are. */
+  /** The number of all dead letters. */
   readonly count: number
 }
 

@@ -4,7 +4,7 @@ import { Connection, Shell } from '../../page/shell.tsx'
 import { addressOf } from '../acting/place.ts'
 import type { Answer, PageState } from './page-state.ts'
 
-/** A whole page: its heading and navigation, the result of the last action, and what the answer shows. */
+/** A whole page: its heading and navigation, the result of the last action, and the content of the answer. */
 export function Document({ page, answer }: { page: PageState; answer: Answer }) {
   return (
     <Shell
@@ -57,7 +57,7 @@ function Tab({ page, route, children }: { page: PageState; route: string; childr
   )
 }
 
-/** Finds a media or an event. */
+/** Finds a media item or an event. */
 function Search({ page }: { page: PageState }) {
   return (
     <search>

@@ -7,7 +7,7 @@ const shapes: Record<EventState, string> = { waiting: '○', running: '→', ret
 /** The state of an event. */
 export const StateMark = ({ state }: { state: EventState }) => <Mark state={state} shape={shapes[state]} />
 
-/** A text from outside. It cannot change the direction of what is around it. */
+/** A text from outside. It cannot change the direction of the text around it. */
 export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => (
   <bdi>{text.length > longest ? `${text.slice(0, longest)}…` : text}</bdi>
 )

@@ -36,7 +36,7 @@ export async function showEvent(page: PageState): Promise<Answer> {
 /** Says why an inbox does not know an event. */
 export function whyUnknown({ events }: ReadableInbox): string {
   if (events === undefined)
-    return 'It is no dead letter. Whether it waits or was handled cannot be known: this inbox shows its dead letters only.'
+    return 'It is not a dead letter. This inbox shows only its dead letters, not whether an event waits or was handled.'
   const reasons = 'its delivery never arrived or was rejected, its type has no handler, or it was discarded'
   return events.states.includes('handled')
     ? `It is so long ago that it was forgotten, ${reasons}.`
@@ -135,7 +135,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   )
 }
 
-/** The cause of a dead letter, and the number of others that have it too. */
+/** The cause of a dead letter, and the number of others with the same cause. */
 function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story'>) {
   if (deadLetter === undefined) return null
   const { id, isUnreadable } = causeOf(deadLetter)

@@ -1,7 +1,7 @@
 import { headed } from '../access/respond.ts'
 import type { PageState } from './page-state.ts'
 
-/** Leads to the event with the key that was typed, or else to the media with that id. */
+/** Leads to the event with the key that was typed, or else to the media item with that id. */
 export async function find({ subject: { inbox }, query, at }: PageState): Promise<Response> {
   const typed = query.get('q')?.trim() ?? ''
   if (typed === '') return to(at(''))

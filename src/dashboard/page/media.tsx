@@ -7,7 +7,7 @@ import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows, SelectionForm } from './rows.tsx'
 
-/** The events of a media, in order of acceptance. */
+/** The events of a media item, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
   const { inbox, redaction, causes } = page.subject
   const id = page.query.get('id') ?? ''
@@ -36,7 +36,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
         </div>
         <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
         {rows.length === 0 ? (
-          <p>No event of this media is known, and no event has this key. {whyUnknown(inbox)}</p>
+          <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
         ) : (
           <SelectionForm page={page} buttons={<button type="submit">Replay the selected</button>}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />

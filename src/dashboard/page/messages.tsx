@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Answer, PageState } from './page-state.ts'
 
-/** Tells that nothing is at an address. */
+/** Says that there is no page at an address. */
 export const missing = (page: PageState): Answer => ({
   title: 'There is no such page',
   status: 404,
@@ -19,7 +19,7 @@ const headings: Readonly<Record<number, string>> = {
   503: 'The inbox cannot be reached',
 }
 
-/** Tells why a page cannot be shown. */
+/** Says why a page cannot be shown. */
 export const failure = (page: PageState, error: unknown, status: number): Answer => ({
   title: headings[status] ?? 'This did not work',
   status,

@@ -10,11 +10,11 @@ import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 
-/** The most causes, and events, that are shown here. */
+/** Maximum number of causes, and of events, that are shown here. */
 const shownCauses = 5
 const shownEvents = 5
 
-/** Shows what waits and how old it is, why events are not handled, and what was done lately. */
+/** Shows the waiting events and their age, the reasons why events are not handled, and the latest activity. */
 export async function showOverview(page: PageState): Promise<Answer> {
   const { inbox, causes, jobs, isQueue } = page.subject
   const stats = await inbox.stats()
@@ -54,7 +54,7 @@ const oldestOf = async (
 ): Promise<readonly EventRecord[]> =>
   inbox.events?.states.includes(state) ? (await inbox.events.list({ state, order: 'oldest', limit })).events : []
 
-/** A note about what cannot be known here. */
+/** A note about the limits of this inbox. */
 function Limits({ page: { subject } }: { page: PageState }) {
   if (subject.isQueue)
     return (

@@ -13,7 +13,7 @@ export interface PageState {
   readonly notice: Notice | undefined
   /** Makes the address of a page. Values that are `undefined` are left out. */
   at(route: string, query?: Readonly<Record<string, string | undefined>>): string
-  /** The place of this page below the path of the dashboard, to come back to. */
+  /** The place of this page below the path of the dashboard, to return to it. */
   readonly here: string
 }
 

@@ -26,11 +26,11 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
     still: true,
     body: (
       <div class="card spaced">
-        <p>The events are deleted for good and will never be handled. This cannot be undone.</p>
+        <p>The events are deleted permanently and will never be handled. This cannot be undone.</p>
         <PostForm action={page.at('discard')} hidden={{ ...hidden, confirmed: 'yes' }}>
           {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
           <button type="submit" class="danger">
-            Discard {what} for good
+            Discard {what} permanently
           </button>
           <a href={back}>Cancel</a>
         </PostForm>

@@ -1,4 +1,4 @@
-/** The most bytes of a dump. */
+/** Maximum number of bytes of a dump. */
 const longestDump = 4_096
 
 /** Shows bytes: as text if they are UTF-8, or else as a hex dump of the first 4,096. */

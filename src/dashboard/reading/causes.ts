@@ -1,7 +1,7 @@
 import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../inbox/reading.ts'
 import type { Redaction } from './redaction.ts'
 
-/** The most dead letters that are grouped: the newest. */
+/** Maximum number of dead letters that are grouped: the newest. */
 export const groupedLimit = 10_000
 
 const pageSize = 1_000
@@ -14,7 +14,10 @@ export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' 
   readonly title: string | undefined
 }
 
-/** Dead letters for which the same handlers failed, and said the same but for what differs from event to event. */
+/**
+ * Dead letters for which the same handlers failed with the same message, except for the parts that differ from event to
+ * event.
+ */
 export interface Cause {
   readonly id: string
   /** `true` for deliveries that could not be parsed. */
@@ -25,7 +28,7 @@ export interface Cause {
 
 /** The dead letters by cause. */
 export interface CauseReport {
-  /** The most frequent first. */
+  /** The most frequent cause comes first. */
   readonly causes: readonly Cause[]
   /** The number of dead letters that were grouped. */
   readonly grouped: number
@@ -45,9 +48,9 @@ export class Causes {
     this.#redaction = redaction
   }
 
-  /** @param count the number of dead letters that there are */
+  /** @param count the number of all dead letters */
   async read(count: number): Promise<CauseReport> {
-    // While thousands are being replayed, a report would be out of date at once.
+    // While thousands are being replayed, a report would be out of date immediately.
     if (this.#last !== undefined && performance.now() < this.#last.freshUntil) return this.#last.report
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
     const state = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
@@ -58,7 +61,7 @@ export class Causes {
     return this.#reading
   }
 
-  /** Reads the dead letters again the next time: somebody has just replayed or discarded some. */
+  /** Reads the dead letters again the next time, because some were just replayed or discarded. */
   forget(): void {
     this.#last = undefined
   }
@@ -93,7 +96,10 @@ export class Causes {
   }
 }
 
-/** Reads dead letters page by page, newest first. One can come twice if others are added meanwhile. */
+/**
+ * Reads dead letters page by page, newest first. The same dead letter can come twice if others are added in the
+ * meantime.
+ */
 export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Number.POSITIVE_INFINITY) {
   for (let offset = 0; offset < limit; offset += pageSize) {
     const page = await deadLetters.list({ limit: Math.min(pageSize, limit - offset), offset })
@@ -113,7 +119,7 @@ export function causeOf(deadLetter: DeadLetter): Cause {
 export const failuresOf = ({ unreadable, failures }: DeadLetter): readonly HandlerFailure[] =>
   unreadable === undefined ? failures : [{ handler: 'none', message: unreadable.reason }]
 
-/** The most characters of a message that tell causes apart. */
+/** Maximum number of characters of a message that tell causes apart. */
 const longestMessage = 300
 
 /** Removes what differs from event to event: numbers, ids and quoted parts. */

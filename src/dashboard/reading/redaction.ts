@@ -26,7 +26,7 @@ export class Redaction {
     return shown !== undefined && holds(shown, title) ? title : undefined
   }
 
-  /** Returns the bytes of an unreadable delivery. A function can change those that are a JSON object, and hides others. */
+  /** Returns the bytes of an unreadable delivery. A function can change a JSON object. It hides other bytes. */
   bytes({ body }: UnreadableDelivery): Uint8Array | undefined {
     if (this.#redact === undefined) return body
     try {
@@ -52,7 +52,7 @@ export class Redaction {
   }
 }
 
-/** Says whether a text is one of the values in an object, at any depth. */
+/** Returns true if a text is one of the values in an object, at any depth. */
 const holds = (value: unknown, text: string): boolean =>
   value === text ||
   (typeof value === 'object' && value !== null && Object.values(value).some((each) => holds(each, text)))

@@ -17,7 +17,7 @@ export const periods = [
 /** The activity in a part of a period. */
 export type Slot = ActivityMinute
 
-/** Adds up minutes into the slots of a period, oldest first. Each slot has the end of the one before as its start. */
+/** Adds up minutes into the slots of a period, oldest first. Each slot starts at the end of the previous one. */
 export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: Period, now: Date): readonly Slot[] {
   const last = Math.floor(now.getTime() / slotMs)
   const sums = Array.from({ length: slots }, (_, index): Slot => {
@@ -53,8 +53,8 @@ export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
 }
 
 /**
- * Estimates the duration, in ms, that a part of the durations does not exceed: they are taken as spread evenly between
- * two bounds. `undefined` if there are none.
+ * Estimates a quantile of the durations, in ms. They are assumed to be spread evenly between two bounds. `undefined` if
+ * there are none.
  * @param part 0.5 for the median
  */
 export function quantileOf(durations: Durations, part: number): number | undefined {

@@ -10,7 +10,7 @@ export interface Story {
   readonly deadLetter: DeadLetter | undefined
 }
 
-/** Finds what is known of an event or an unreadable delivery. */
+/** Finds the records of an event or an unreadable delivery. */
 export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story | undefined> {
   const record = await inbox.events?.get(key)
   if (record !== undefined && record.state !== 'dead') return { record, deadLetter: undefined }
@@ -22,7 +22,7 @@ export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story 
 const recordOf = (deadLetter: DeadLetter): EventRecord | undefined =>
   deadLetter.event && deadRecord({ ...deadLetter, event: deadLetter.event })
 
-/** The data that an inbox has about a media. */
+/** The data that an inbox has about a media item. */
 export interface MediaStory {
   /** In order of acceptance. */
   readonly records: readonly EventRecord[]
@@ -30,7 +30,7 @@ export interface MediaStory {
   readonly deadLettersOnly: boolean
 }
 
-/** Finds the events of a media. */
+/** Finds the events of a media item. */
 export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promise<MediaStory> {
   if (inbox.history !== undefined) return { records: await inbox.history(mediaId), deadLettersOnly: false }
   if (inbox.events !== undefined) {
@@ -45,10 +45,10 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
   return { records: records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime()), deadLettersOnly: true }
 }
 
-/** The most unreadable deliveries that are searched for a media: the newest. */
+/** Maximum number of unreadable deliveries that are searched for a media item: the newest. */
 const searchedUnreadable = 100
 
-/** Finds the unreadable deliveries whose bytes hold the id of a media. */
+/** Finds the unreadable deliveries whose bytes hold the id of a media item. */
 export async function unreadableOf(
   inbox: ReadableInbox,
   { causes }: CauseReport,

@@ -112,7 +112,7 @@ describe('a job', () => {
     expect(job).toMatchObject({ state: 'done', total: 3, done: 1, gone: 1, kept: new Map([['type is missing', 1]]) })
   })
 
-  test('counts what stays, by reason, and goes on', async () => {
+  test('counts the events that stay, by reason, and continues', async () => {
     const { start } = subject(async (key) => {
       if (key.startsWith('unreadable')) throw new WebhookError('malformed', 'type is missing')
       if (key === 'running') throw new WebhookError('in_progress', 'the event is being handled')

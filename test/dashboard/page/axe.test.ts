@@ -7,7 +7,7 @@ import { accessibilityFaults, describeInBrowser, openPage } from '../../support/
 import { failing, receiverWith, send, untilDead } from '../failing-receiver.ts'
 import { firstCause, serveInbox } from './operators.ts'
 
-/** Makes an inbox that has something to show on each page. */
+/** Makes an inbox with content for each page. */
 async function busy() {
   // It keeps unreadable deliveries, and remembers handled events.
   const receiver = receiverWith({ inbox: sqliteInbox({ path: await freshPath() }) })
@@ -54,7 +54,7 @@ describeInBrowser('accessibility', () => {
     await check('question')
   })
 
-  test.each(schemes)('the progress of an action has none either (%s)', async (colorScheme) => {
+  test.each(schemes)('the progress of an action also has none (%s)', async (colorScheme) => {
     const { receiver } = await failing(400)
     const page = await openPage({ url: await serveInbox(receiver) }, { colorScheme })
     await page.getByRole('button', { name: 'Replay all 400' }).click()

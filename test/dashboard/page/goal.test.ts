@@ -5,8 +5,8 @@ import { silent } from '../../support/silent.ts'
 import { send } from '../failing-receiver.ts'
 import { notice, openInbox } from './operators.ts'
 
-describeInBrowser('somebody who was never shown the page', () => {
-  test('finds why an event of a media was not handled, and replays it once the handler is fixed', async () => {
+describeInBrowser('an operator who was never shown the page', () => {
+  test('finds why an event of a media item was not handled, and replays it once the handler is fixed', async () => {
     const published: string[] = []
     let publish = (_: string): void => {
       throw new TypeError("Cannot read properties of undefined (reading 'shelf')")

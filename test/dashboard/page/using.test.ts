@@ -37,7 +37,7 @@ describeInBrowser('the page is live', () => {
     // The page behind it would have been read again by then.
     await page.waitForTimeout(3_000)
     expect(await question.isVisible()).toBe(true)
-    await page.getByRole('button', { name: 'for good' }).click()
+    await page.getByRole('button', { name: 'permanently' }).click()
     await notice(page).getByText('2 dead letters discarded').waitFor()
     expect((await receiver.inbox.stats()).deadLetters).toBe(0)
   })
@@ -73,7 +73,7 @@ describeInBrowser('the page is live', () => {
 })
 
 describeInBrowser('two operators', () => {
-  test('who act on the same event at once are told so', async () => {
+  test('who act on the same event at the same time are told so', async () => {
     const { receiver, state } = await failing(2)
     const url = await serveInbox(receiver)
     // The page of the second one does not update itself, so it still shows what the first one has replayed.
@@ -87,7 +87,7 @@ describeInBrowser('two operators', () => {
     await first.getByRole('button', { name: 'Replay the selected' }).click()
     await notice(first).getByText('2 dead letters replayed').waitFor()
     await second.getByRole('button', { name: 'Replay the selected' }).click()
-    await notice(second).getByText('2 dead letters had gone').waitFor()
+    await notice(second).getByText('2 dead letters no longer existed').waitFor()
   })
 })
 
@@ -115,7 +115,7 @@ describeInBrowser('the keyboard alone', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Discard this dead letter?' }).waitFor()
     expect(await page.locator(':focus').textContent()).toBe('Discard this dead letter?')
-    await tabTo(page, page.getByRole('button', { name: 'for good' }))
+    await tabTo(page, page.getByRole('button', { name: 'permanently' }))
     await page.keyboard.press('Enter')
     await notice(page).getByText('1 dead letter discarded').waitFor()
   })
@@ -151,7 +151,7 @@ describeInBrowser('without a script', () => {
     await page.getByRole('heading', { name: 'Discard this dead letter?' }).waitFor()
     await page.getByRole('link', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Discard…' }).click()
-    await page.getByRole('button', { name: 'for good' }).click()
+    await page.getByRole('button', { name: 'permanently' }).click()
     await page.getByText('1 dead letter discarded').waitFor()
     await page.getByRole('heading', { name: 'No event has this key now' }).waitFor()
 
