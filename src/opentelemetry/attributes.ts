@@ -1,7 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import { eventTypes } from '../events/catalogue.ts'
 
-// The values of attributes. What a sender or a handler can choose freely is limited here, in number or in length.
+// The values of attributes. Values that a sender or a handler chooses are limited here, in number or in length.
 
 /** The name of the instrumentation's tracer and meter. */
 export const scope = 'media-webhooks'
@@ -29,7 +29,10 @@ export function errorTypeOf(error: unknown): string {
   }
 }
 
-/** The most kinds of errors that the metrics of a receiver tell apart: some libraries make up a name for each error. */
+/**
+ * Maximum number of kinds of errors that the metrics of a receiver tell apart: some libraries make up a name for each
+ * error.
+ */
 const maxErrorTypes = 100
 
 /** Returns a function that does what {@link errorTypeOf} does, with a limited number of results. */
@@ -47,5 +50,5 @@ export function limitedErrorTypes(): (error: unknown) => string {
 
 const longestMediaId = 256
 
-/** The id of a media as a span shows it. */
+/** The id of a media item as a span shows it. */
 export const mediaIdOf = (mediaId: string): string => mediaId.slice(0, longestMediaId)

@@ -4,8 +4,8 @@ import type { TraceCarrier } from '../inbox/reading.ts'
 // The trace of a delivery on its way through the inbox, in the format of the application's propagator.
 
 /**
- * Makes what the inbox stores with an event. It is `undefined` if no propagator is registered. The baggage stays out: it
- * belongs to the request, and can be personal.
+ * Makes the carrier that the inbox stores with an event. It is `undefined` if no propagator is registered. The baggage
+ * stays out: it belongs to the request, and can be personal.
  */
 export function toCarrier(context: Context): TraceCarrier | undefined {
   const carrier: Record<string, string> = {}
@@ -18,7 +18,7 @@ export function toCarrier(context: Context): TraceCarrier | undefined {
   return Object.keys(carrier).length === 0 ? undefined : carrier
 }
 
-// What is stored can come from another version, or from whoever can write to the storage.
+// A stored carrier can come from another version, or from any program that can write to the storage.
 const stringsOnly: TextMapGetter<TraceCarrier> = {
   keys: (carrier) => Object.keys(carrier),
   get(carrier, key) {
@@ -27,7 +27,7 @@ const stringsOnly: TextMapGetter<TraceCarrier> = {
   },
 }
 
-/** Reads what {@link toCarrier} made. A carrier that cannot be read is no trace. */
+/** Reads what {@link toCarrier} made. A carrier that cannot be read gives no trace. */
 export function fromCarrier(carrier: TraceCarrier | undefined): Context {
   if (typeof carrier !== 'object' || carrier === null) return ROOT_CONTEXT
   try {

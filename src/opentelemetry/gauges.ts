@@ -17,7 +17,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
     if (stats === undefined) return
     for (const state of ['waiting', 'running', 'retrying'] as const)
       result.observe(states, stats[state], { ...attributes, 'media_webhooks.state': state })
-    // Such an inbox knows neither what waits in its queue nor what died there.
+    // Such an inbox knows neither the waiting events of its queue nor its dead letters.
     if (inbox.handleMessage !== undefined) return
     result.observe(deadLetters, stats.deadLetters, attributes)
     const age = ageOf(stats)
@@ -28,7 +28,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
   return () => meter.removeBatchObservableCallback(observe, observed)
 }
 
-/** Returns `undefined` while the inbox cannot be asked: the other metrics are exported all the same. */
+/** Returns `undefined` while the inbox cannot be asked: the other metrics are exported anyway. */
 async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
   try {
     return await within(patienceMs, Promise.resolve(inbox.stats()), () => undefined)

@@ -44,7 +44,7 @@ export const createInstruments = (meter: Meter): Instruments => ({
   runs: meter.createHistogram('messaging.process.duration', seconds('Time that a handler ran.', conventional)),
   attempts: meter.createCounter('media_webhooks.attempts', {
     unit: '{attempt}',
-    description: 'Attempts at an event, in each of which every handler that has not succeeded runs once.',
+    description: 'Attempts at an event. In each attempt, every handler that has not succeeded runs once.',
   }),
   events: meter.createHistogram(
     'media_webhooks.event.duration',

@@ -48,8 +48,8 @@ export class Meters {
   }
 
   /**
-   * The instruments of the provider that is registered now; `undefined` if there is none. The global provider of metrics is
-   * not one that stands for a later one, so an SDK that starts after the receiver would get nothing.
+   * The instruments of the provider that is registered now; `undefined` if there is none. The global provider of
+   * metrics does not forward to a later one, so an SDK that starts after the receiver would get nothing.
    */
   #current(): Instruments | undefined {
     const provider = this.#given ?? metrics.getMeterProvider()

@@ -28,7 +28,7 @@ interface SpansOptions {
   readonly tracerProvider: TracerProvider | undefined
 }
 
-/** The span where nobody traces. */
+/** The span without tracing. */
 const untraced: DeliverySpan & RunSpan = { within: (call) => call(), trace: undefined, end() {} }
 
 const receiving = { ...system, 'messaging.operation.name': 'receive', 'messaging.operation.type': 'receive' }
@@ -41,7 +41,7 @@ export class Spans {
   readonly #receiving: Attributes
   readonly #processing: Attributes
   readonly #attributes: SpansOptions['attributes']
-  /** `true` if a consumer of a queue passes the events in, whose own span is active then. */
+  /** `true` if a consumer of a queue passes the events in. Its own span is then active. */
   #hasConsumer = false
 
   constructor({ own, attributes, tracerProvider }: SpansOptions) {
@@ -55,7 +55,7 @@ export class Spans {
     this.#hasConsumer = handleMessage !== undefined
   }
 
-  /** The tracer of the SDK. `undefined` while there is none, where a span would be made for nothing. */
+  /** The tracer of the SDK. `undefined` while there is none: a span would be useless. */
   #tracer(): Tracer | undefined {
     if (this.#known !== undefined) return this.#known
     const provider = this.#provider ?? trace.getTracerProvider()
@@ -103,8 +103,8 @@ export class Spans {
   }
 
   /**
-   * The run belongs to the delivery's trace. What is active now does not count, unless it is the span of a queue's
-   * consumer: an inbox starts one event when another one has ended, so it could be anything.
+   * The run belongs to the delivery's trace. The active span does not count, unless it is that of a queue's consumer.
+   * An inbox starts one event when another one has ended, so the active span could be any.
    */
   #placeOf(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
     const parent = fromCarrier(carrier)

@@ -9,7 +9,8 @@ import { Spans } from './spans.ts'
 /** The options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
-   * The name of the receiver, where a process has several: the attribute `media_webhooks.receiver` of its spans and metrics.
+   * The name of the receiver, if a process has several: the attribute `media_webhooks.receiver` of its spans and
+   * metrics.
    * @defaultValue none
    */
   readonly receiver?: string

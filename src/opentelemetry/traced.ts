@@ -20,7 +20,7 @@ export class TracedDelivery implements DeliverySpan {
     this.#attributesOf = attributesOf
   }
 
-  /** Stored for a delivery that is not sampled too: its handlers are not sampled then, wherever they run. */
+  /** Also stored for a delivery that is not sampled: its handlers are then not sampled either, in any process. */
   get trace(): TraceCarrier | undefined {
     return toCarrier(this.#context)
   }

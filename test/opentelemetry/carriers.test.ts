@@ -10,7 +10,7 @@ import { deliverInServer } from './deliver-in-server.ts'
 import { startSdk } from './sdk.ts'
 import { tracedReceiver } from './tracing.ts'
 
-// What is stored with an event, and what is made of what was stored.
+// The carrier that is stored with an event, and the trace that is made of it.
 
 const collector = await Collector.start()
 let isSampling = true
@@ -96,7 +96,7 @@ test.each<[string, unknown]>([
   ['a number', 5],
   ['an empty object', {}],
   ['a list', [valid]],
-  ['a trace that is no text', { traceparent: 5 }],
+  ['a trace that is not a text', { traceparent: 5 }],
   ['a list of traces', { traceparent: [valid] }],
   ['a trace id of zeros', { traceparent: `00-${'0'.repeat(32)}-b7ad6b7169203331-01` }],
   ['a trace of another format', { traceparent: `${'f'.repeat(100_000)}` }],
@@ -123,7 +123,7 @@ test.each<[string, unknown]>([
   })
 })
 
-test('a stored trace with a broken or hostile state is that trace all the same', async () => {
+test('a stored trace with a broken or hostile state is that trace anyway', async () => {
   const carrier = { traceparent: valid, tracestate: `a=${'b'.repeat(10_000)},\u0000=;`, baggage: 'user=somebody' }
   const { inbox } = inboxThatStores(() => carrier)
   let baggage: unknown

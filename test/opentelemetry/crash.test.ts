@@ -19,7 +19,7 @@ test('after a crash, the process that takes over handles the event in the trace 
   await killed.kill()
   const [server] = await exported('server')
   const [delivery] = await exported('receive')
-  // The run that was cut off never ended, so nobody has heard of it.
+  // The run that was cut off never ended, so its span was not exported.
   expect(collector.named('process')).toEqual([])
 
   tracedReceiver({ inbox: sqliteInbox({ path }) }).on('encoding.finished', () => {}, { name: 'publish' })

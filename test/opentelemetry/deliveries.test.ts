@@ -15,7 +15,7 @@ import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { exported } = await startTracing()
 
-/** What became of a delivery, as its span tells it. */
+/** The outcome of a delivery, as its span shows it. */
 const told = ({ name, attributes, error }: Exported) => ({
   name,
   outcome: attributes['media_webhooks.outcome'],
@@ -34,7 +34,7 @@ test('a duplicate has a span of its own, and no handler', async () => {
   expect(await exported('process')).toHaveLength(1)
 })
 
-test('a rejected delivery has the code of its rejection, and the reason for whoever operates the receiver', async () => {
+test('a rejected delivery has the code of its rejection, and the reason for the operator', async () => {
   const receiver = tracedReceiver({ verify: urlToken({ secret: 'a secret' }) }).on('encoding.finished', () => {})
   await deliver(receiver, samplePayload('encoding.finished'), { url: '/?token=wrong' })
   const [span] = await exported('receive')
@@ -53,7 +53,7 @@ test('a delivery that cannot be parsed is known by its rejection only', async ()
   expect(told(span as Exported)).toMatchObject({ name: 'receive', errorType: 'malformed', status: 400 })
 })
 
-test('a type that the sender has made up is no destination', async () => {
+test('a type that the sender has made up is not a destination', async () => {
   const receiver = tracedReceiver().onAny(() => {}, { name: 'audit' })
   await deliver(receiver, '{"type":"made.up","media_id":"a-film"}')
   const [run] = await exported('process')
@@ -125,7 +125,7 @@ test('a run of a handler that began in the context of another delivery belongs t
     if (status === 'first') await released
     order.push(status ?? '')
   })
-  // Events of one media are handled one after another: the end of the first starts the second.
+  // Events of one media item are handled one after another: the end of the first starts the second.
   await deliverInServer(receiver, { status: 'first' })
   await deliverInServer(receiver, { status: 'second' })
   release()

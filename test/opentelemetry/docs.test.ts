@@ -118,7 +118,7 @@ const panels: readonly Panel[] = dashboard.panels.filter(({ type }: Panel) => ty
 /** Labels that Prometheus and the exporter add to every series. */
 const always = ['job', 'le']
 
-/** What a query names that no series has. */
+/** The names in a query that no series has. */
 function unknownIn(query: string): readonly string[] {
   const labels = new Map(
     everything.metrics.flatMap((metric) =>

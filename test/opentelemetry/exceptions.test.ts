@@ -5,7 +5,7 @@ import { startTracing, tracedReceiver } from './tracing.ts'
 
 const { exported } = await startTracing()
 
-/** Returns the span of a handler that throws something. */
+/** Returns the span of a handler that throws a value. */
 async function runThatThrows(thrown: unknown) {
   const receiver = tracedReceiver({ retry: { attempts: 1 } }).on('encoding.finished', () => {
     throw thrown
@@ -19,7 +19,7 @@ async function runThatThrows(thrown: unknown) {
 test.each([
   ['text', 'text', '_OTHER', 'text'],
   ['undefined', undefined, '_OTHER', 'undefined'],
-  ['an error whose name is no word', Object.assign(new Error('odd'), { name: 'film 4711' }), '_OTHER', 'odd'],
+  ['an error whose name is not a word', Object.assign(new Error('odd'), { name: 'film 4711' }), '_OTHER', 'odd'],
   [
     'an object that cannot be read',
     new Proxy(new Error('never'), {

@@ -14,7 +14,7 @@ const spansOf = (mediaId: string) =>
 
 const failuresAmong = (spans: readonly Exported[]) => spans.filter(({ error }) => error !== undefined)
 
-test('from traces alone, an operator finds why an event of a media was not handled', async () => {
+test('from traces alone, an operator finds why an event of a media item was not handled', async () => {
   const receiver = tracedReceiver({
     inbox: sqliteInbox({ path: await freshPath() }),
     retry: { attempts: 3, baseMs: 1 },
@@ -49,7 +49,7 @@ test('from traces alone, an operator finds why an event of a media was not handl
       error: `the mail server said no in attempt ${attempt}`,
     })),
   )
-  // The whole story has one trace: the request, the delivery, and what else ran for the event.
+  // The whole story has one trace: the request, the delivery, and all runs for the event.
   const story = collector.spans.filter(({ traceId }) => traceId === failures[0]?.traceId)
   expect(story.map(({ name }) => name).toSorted()).toEqual([
     ...Array(4).fill('process encoding.finished'),

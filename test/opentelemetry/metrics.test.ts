@@ -99,7 +99,7 @@ test('runs, attempts and events are measured by handler, type and outcome', asyn
   expect(ofReceiver('media_webhooks.event.duration')).toEqual([[failed, 1]])
 })
 
-test('histograms have bounds that suit what they measure, those of the conventions where there are some', async () => {
+test('histograms have bounds that suit their values, those of the conventions if there are some', async () => {
   const { receiver } = namedReceiver()
   receiver.on('encoding.finished', () => {})
   await deliver(receiver, samplePayload('encoding.finished'), { sign })
@@ -192,7 +192,7 @@ const none: InboxStats = { waiting: 0, running: 0, retrying: 0, deadLetters: 0 }
 
 test.each<[string, InboxStats, readonly number[]]>([
   ['is 0 if none waits', none, [0]],
-  ['is absent if nobody knows it', { ...none, waiting: 3 }, []],
+  ['is absent if it is unknown', { ...none, waiting: 3 }, []],
   ['is never negative, though two clocks differ', { ...none, oldestWaitingAt: new Date(Date.now() + 3_600_000) }, [0]],
 ])('the age of the oldest event that waits %s', async (_, stats, ages) => {
   const { ofReceiver } = namedReceiver({ inbox: inboxWith(() => stats) })

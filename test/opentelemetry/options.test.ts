@@ -64,7 +64,7 @@ test('a provider of your own is used instead of the global one', async () => {
   await Promise.all([tracerProvider.shutdown(), meterProvider.shutdown()])
 })
 
-test('an SDK that starts after the receiver gets its metrics too', async () => {
+test('an SDK that starts after the receiver also gets its metrics', async () => {
   const receiver = tracedReceiver().on('encoding.finished', () => {})
   await deliver(receiver, samplePayload('encoding.finished'))
   const { meterProvider, exportMetrics } = meterTo(collector.url)

@@ -18,7 +18,7 @@ export function seriesOf({ name, unit, kind }: Pick<ExportedMetric, 'name' | 'un
 
 const grouping = /\bby \(([^)]*)\)/g
 
-/** What a query in PromQL asks for: the names of the series, each with the labels that it is selected by. */
+/** The subject of a query in PromQL: the names of the series, each with the labels that it is selected by. */
 export function selectorsOf(query: string): readonly { readonly series: string; readonly labels: readonly string[] }[] {
   const withoutLabels = query.replaceAll(grouping, ' ').replace(/, \w+\)$/, ')')
   return Array.from(

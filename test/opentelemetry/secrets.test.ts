@@ -7,7 +7,7 @@ import { startTracing } from './tracing.ts'
 
 const { collector, exported, exportSpans, exportMetrics } = await startTracing()
 
-test('nothing that is secret or personal is exported, whatever the sender sends', async () => {
+test('nothing that is secret or personal is exported, from any delivery', async () => {
   const secret = 'SECRET-of-the-url'
   const keys: string[] = []
   const receiver = createReceiver({

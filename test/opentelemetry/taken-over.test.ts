@@ -5,7 +5,7 @@ import { deliverInServer } from './deliver-in-server.ts'
 import { inboxes, startServers } from './inboxes.ts'
 import { startTracing, tracedReceiver } from './tracing.ts'
 
-// What a second receiver over the same storage does has nothing but what was stored.
+// A second receiver over the same storage knows only what was stored.
 
 startServers()
 const { exported } = await startTracing()

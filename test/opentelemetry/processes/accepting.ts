@@ -7,13 +7,13 @@ import { startSdk } from '../sdk.ts'
 
 // A process that accepts an event and is killed while its handler runs.
 
-/** What the process is told. */
+/** The messages to the process. */
 export interface AcceptingTask {
   readonly path: string
   /** The URL of the collector. */
   readonly collector: string
 }
-/** What it tells. */
+/** Its answers. */
 export type FromAccepting = 'handling'
 
 const { path, collector } = JSON.parse(process.argv[2] as string) as AcceptingTask
