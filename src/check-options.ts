@@ -1,12 +1,12 @@
 import { WebhookError } from './errors.ts'
 import { longestWaitMs } from './internal/timers.ts'
 
-/** The largest size of a cache, in entries: its tables are allocated up front. */
+/** Maximum size of a cache, in entries: its tables are allocated up front. */
 export const largestCache = 10_000_000
 
 /**
  * Checks options that are numbers: durations, sizes and counts, all of them whole and above 0. `undefined` passes.
- * @param max the largest valid number; by default the longest time of a timer
+ * @param max the maximum; by default that of a timer
  * @throws WebhookError `invalid_option`
  */
 export function checkNumbers(

@@ -7,14 +7,14 @@ export interface DeliveryHeaders {
 }
 
 /**
- * Reads a body that nobody has read yet, up to `limit` bytes, whatever Content-Length says. It returns `too_large` past
- * the limit, and `incomplete` when the sender disconnects before the end.
+ * Reads a body that was not read yet, up to `limit` bytes. It does not trust Content-Length. It returns `too_large`
+ * past the limit, and `incomplete` when the sender disconnects before the end.
  */
 export type BodyReader = (limit: number) => MaybePromise<Uint8Array | 'too_large' | 'incomplete'>
 
 /** A body that another parser consumed. Its bytes are gone, so only a verifier that needs none can accept it. */
 export interface ParsedBody {
-  /** The parsed JSON; `undefined` when the body was read and nothing of it was left. */
+  /** The parsed JSON; `undefined` if the body was read and nothing of it is left. */
   readonly parsed: unknown
   /** The fix, for the log: how to leave the body unread in the framework that the delivery comes from. */
   readonly fix?: string | undefined
@@ -28,7 +28,7 @@ export interface Delivery {
   readonly url: string
   /** The header fields as received. A `Headers` fits. */
   readonly headers: DeliveryHeaders
-  /** The bytes, a function that reads them, or what another parser made of them. */
+  /** The bytes, a function that reads them, or the value that another parser made of them. */
   readonly body: Uint8Array | BodyReader | ParsedBody
   /** Keeps the runtime alive until the event has been handled, on platforms that end a request with its answer. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined

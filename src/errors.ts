@@ -37,7 +37,7 @@ export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
  * The one error class of this package. Its message never holds a secret, a payload's value or a URL's query.
  *
  * `error instanceof WebhookError` is also true for an error of another copy of this package: an error made by the
- * CommonJS build is recognised by the ES module build, and the other way round.
+ * CommonJS build is recognised by the ES module build, and vice versa.
  */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'

@@ -25,10 +25,10 @@ export const flagName = <Type extends EventType>(type: Type) => type.replace('.'
 /** A string type that autocompletes the known words and accepts any other string. */
 type OpenEnum<Known extends string> = Known | (string & {})
 
-/** The state of the media. The first three are documented; the others were observed in the running service. */
+/** The state of the media item. The first three are documented; the others were observed in the running service. */
 export type MediaStatus = OpenEnum<'transcoding' | 'done' | 'fail' | 'new' | 'transcribing'>
 
-/** The kind of media. `video` and `live-stream` are documented; `live_stream` and `audio` were observed. */
+/** The kind of media item. `video` and `live-stream` are documented; `live_stream` and `audio` were observed. */
 export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audio'>
 
 interface EventFields {
@@ -36,7 +36,7 @@ interface EventFields {
   readonly key: string
   /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
-  /** The time at which the service emitted it, to the millisecond; what was sent is in `payload`. */
+  /** The time at which the service emitted it, to the millisecond. The exact text is in `payload`. */
   readonly emittedAt?: Date | undefined
   readonly mediaId: string
   readonly mediaType?: MediaType | undefined
@@ -48,9 +48,9 @@ interface EventFields {
   /** `true` for the service's test delivery (`webhook.check`), whose media id is the nil UUID. */
   readonly test: boolean
   /**
-   * The fields that were sent as another JSON type than expected, such as `['qualities']`, with `data.` before the name in
-   * an envelope. It is empty as a rule. A field whose meaning is obvious was read, any other is `undefined`: what was sent
-   * is in `payload`.
+   * The fields that were sent as another JSON type than expected, such as `['qualities']`, with `data.` before the name
+   * in an envelope. It is usually empty. A field whose meaning is obvious was read. Any other is `undefined`. The JSON
+   * that was sent is in `payload`.
    */
   readonly issues: readonly string[]
   /** The JSON object as sent, unknown fields included. */

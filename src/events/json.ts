@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 /** A JSON object. A key `__proto__` is an ordinary own property, as in JSON.parse. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The deepest nesting of a payload. The service's are flat; the limit protects recursive functions from deep ones. */
+/** Maximum nesting of a payload. The service's are flat; the limit protects recursive functions from deep ones. */
 const maxDepth = 64
 
 // Fatal: bytes that are not UTF-8 are an error, and do not become U+FFFD. A leading byte order mark is skipped.

@@ -25,7 +25,7 @@ export function parseEvent(
   eventId: string | undefined,
   source: EventKeySource | undefined,
 ): MaybePromise<MediaEvent> {
-  // What another parser made belongs to the application, which may change it: the event has a copy.
+  // The value of another parser belongs to the application, which may change it. So the event gets a copy.
   const payload = body instanceof Uint8Array ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const wire = readWireEvent(payload)
   const id = (typeof source === 'object' && delivery?.headers.get(source.header)) || eventId
@@ -62,13 +62,13 @@ function asyncKey(key: Promise<unknown>): WebhookError {
   })
 }
 
-/** The longest key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
+/** Maximum length of a key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
 const maxKeyLength = 256
 
 /**
  * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry was observed to repeat
  * `emitted_at` to the nanosecond, so its raw text is part of the key. Without it, or with a field of another JSON type,
- * the key is a hash of the body's own bytes, since different JSON can parse to the same number.
+ * the key is a hash of the body's own bytes: different JSON can parse to the same number.
  */
 function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
@@ -134,7 +134,7 @@ const readQualities = (sent: string | readonly string[] = ''): readonly string[]
 const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
 // Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
-// formats. A time that cannot be parsed is no reason to lose the event: it stays in the payload.
+// formats. A time that cannot be parsed must not lose the event. It stays in the payload.
 function readTime(sent: string | number | undefined): Date | undefined {
   if (typeof sent === 'number') return readEpoch(sent)
   if (sent === undefined || !rfc3339.test(sent)) return undefined
@@ -142,8 +142,8 @@ function readTime(sent: string | number | undefined): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-// From September 2001 to the year 5138, seconds and milliseconds since the epoch cannot be confused. Any other number is
-// probably no such time.
+// From September 2001 to the year 5138, seconds and milliseconds since the epoch cannot be confused. Any other number
+// is probably not such a time.
 function readEpoch(number: number): Date | undefined {
   if (number >= 1e9 && number < 1e11) return new Date(number * 1_000)
   return number >= 1e12 && number < 1e14 ? new Date(number) : undefined

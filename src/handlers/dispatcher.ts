@@ -15,7 +15,7 @@ export interface DispatcherOptions {
   readonly handlerTimeoutMs: number
   /** `undefined`: a failure is final, and the sender gets 500. */
   readonly retry: RetrySchedule | undefined
-  /** `true` if handlers run where work goes on between requests, on Workers too. */
+  /** `true` if handlers can run between requests, also on Workers. */
   readonly outlivesRequests?: boolean | undefined
 }
 
@@ -31,15 +31,15 @@ export function createDispatcher(options: DispatcherOptions): Handle {
   return (accepted, attempt) => new Promise((resolve) => new Dispatch(shared, accepted, attempt, resolve).runNext())
 }
 
-/** What all attempts share. */
+/** The parts that all attempts share. */
 interface Shared extends DispatcherOptions {
   readonly deadlines: Deadlines
 }
 
 /**
- * One attempt at an event, in which the end of each run starts the next. An async function would read better, but its
- * state and its promises are what the garbage collector copies most: with one, a delivery costs a sixth more CPU on
- * Node 24, and an event in progress takes 500 bytes more.
+ * One attempt at an event, in which the end of each run starts the next. An async function would read better, but the
+ * garbage collector copies its state and its promises. With one, a delivery costs a sixth more CPU on Node 24, and an
+ * event in progress takes 500 bytes more.
  */
 class Dispatch implements RunOwner {
   readonly #shared: Shared
@@ -151,7 +151,7 @@ function reportFailure(options: DispatcherOptions, run: HandlerRun, error: unkno
   }
 }
 
-/** The most characters of an error that are stored: some carry a whole page. */
+/** Maximum length of a stored error, in characters: some errors carry a whole page. */
 const longestText = 2_000
 
 // A handler can throw anything, even an object whose conversion to a string throws.

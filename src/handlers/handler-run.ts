@@ -30,7 +30,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   earlier: Timed | undefined
   later: Timed | undefined
   readonly context: HandlerContext
-  /** Absent if nobody traces. */
+  /** Absent without tracing. */
   span: RunSpan | undefined
   readonly #owner: RunOwner
   readonly #attempt: Attempt
@@ -97,8 +97,8 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
       this.#transaction = null
       return this.#tellOwner(failure)
     }
-    // The handler did not await its transaction. If it failed, the transaction is rolled back, or committed if it is too
-    // late. If the handler's time is up meanwhile, it is rolled back too.
+    // The handler did not await its transaction. If it failed, the transaction is rolled back, unless its commit has
+    // already begun. If the handler's time is up meanwhile, it is also rolled back.
     if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
     void this.#transaction.then(
       () => this.#tellOwner(failure),
@@ -155,7 +155,8 @@ class RunContext implements HandlerContext {
     return this.#run.signal
   }
 
-  // In the type of the context only where the inbox has a database. Bound, since handlers destructure their context.
+  // The type of the context has it only if the inbox has a database. It is bound, since handlers destructure their
+  // context.
   get transaction(): HandlerRun['transaction'] {
     return (run) => this.#run.transaction(run)
   }

@@ -55,7 +55,7 @@ export class HandlerRegistry {
     this.#replace([...this.#handlers, registered])
   }
 
-  /** Removes a handler from the given types or, without `types`, wherever it is registered. */
+  /** Removes a handler from the given types or, without `types`, from all types. */
   remove(types: readonly EventType[] | undefined, handler: Handler<never, never>): void {
     this.#replace(
       this.#handlers.flatMap((registered) => {

@@ -18,7 +18,7 @@ export interface RunReport {
   readonly key: string
   /** The event's type. */
   readonly type: string
-  /** The id of the media that the event is about. */
+  /** The id of the media item that the event is about. */
   readonly mediaId: string
   /** 1 for the first attempt. */
   readonly attempt: number
@@ -45,7 +45,7 @@ export interface AttemptReport {
   readonly key: string
   /** The event's type. */
   readonly type: string
-  /** The id of the media that the event is about. */
+  /** The id of the media item that the event is about. */
   readonly mediaId: string
   /** 1 for the first attempt. */
   readonly attempt: number
@@ -82,7 +82,7 @@ export interface EndedRun {
 
 /** Takes the outcome of each run of a handler, and of each attempt. */
 export interface RunReporter {
-  /** Starts the span of a run. Absent if nobody traces. */
+  /** Starts the span of a run. Absent without tracing. */
   startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined
   run(outcome: RunReport['outcome'], run: EndedRun, error?: unknown, retryInMs?: number): void
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void

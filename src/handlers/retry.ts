@@ -8,12 +8,12 @@ export interface RetryOptions {
    */
   readonly attempts?: number
   /**
-   * The longest pause before the second attempt, in ms; it doubles with each attempt.
+   * Maximum pause before the second attempt, in ms; it doubles with each attempt.
    * @defaultValue 1_000
    */
   readonly baseMs?: number
   /**
-   * The longest pause before any attempt, in ms.
+   * Maximum pause before any attempt, in ms.
    * @defaultValue 60_000
    */
   readonly maxMs?: number
@@ -37,7 +37,7 @@ export function retrySchedule(options: RetryOptions = {}): RetrySchedule {
   checkNumbers('retry', { attempts, baseMs, maxMs })
   return {
     attempts,
-    // Full jitter: a random share of the longest pause, so that events that failed together are not retried together.
+    // Full jitter: a random share of the maximum pause, so that events that failed together are not retried together.
     delayAfter: (attempt) => Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)),
   }
 }

@@ -50,7 +50,7 @@ export function durableObjectStore(options: DurableObjectStoreOptions): Idempote
   }
   return defineStore({
     claim(key, owner, leaseMs) {
-      // Tells a claim that is repeated because its answer was lost from another one of the same owner.
+      // Distinguishes a repeated claim, whose answer was lost, from another claim of the same owner.
       const input: ClaimInput = { key, owner, leaseMs, claim: crypto.randomUUID() }
       return ask('claim', input) as Promise<Claim>
     },

@@ -6,7 +6,10 @@ import { requestsEndWork } from '../internal/requests.ts'
 import { later, type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 
-/** The number of claims that are renewed before the event loop gets a turn: ten thousand at once would block it for 100 ms. */
+/**
+ * The number of claims that are renewed before the event loop gets a turn: renewing ten thousand together would block
+ * it for 100 ms.
+ */
 const renewedPerTurn = 256
 
 interface Lease {
@@ -15,7 +18,7 @@ interface Lease {
   until: number
   /** Set from the time at which its end comes near until it is renewed. */
   end?: Timer | undefined
-  /** Called once the store has said, after its end, who has it. */
+  /** Called once the lease has ended and the store has said which owner has the key. */
   settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded that. */
   recorded: (() => void) | undefined
@@ -60,7 +63,7 @@ export class Leases implements Claims {
       return this.#inTime(answer)
         .then((claim) => this.#keep(key, owner, until, claim))
         .catch((error) => {
-          // If the store carries out the claim after all, the claim is then released.
+          // If the store carries out the claim anyway, the claim is then released.
           answer.then(
             () => this.#release(key, owner),
             () => {},
@@ -99,7 +102,8 @@ export class Leases implements Claims {
     return claim
   }
 
-  // The store may have carried out the claim before it failed. Giving it back lets the sender's retry be accepted.
+  // The store may have carried out the claim before it failed. Once the claim is released, the sender's retry can be
+  // accepted.
   #claimFailed(key: string, owner: string, error: unknown): never {
     void this.#release(key, owner)
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
@@ -134,7 +138,7 @@ export class Leases implements Claims {
     lease.recorded?.()
   }
 
-  /** If giving it back fails, the lease runs out by itself. */
+  /** If the release fails, the lease runs out by itself. */
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
@@ -220,7 +224,7 @@ export class Leases implements Claims {
 
   #renewOne(key: string, lease: Lease): void {
     this.#watchEnd(key, lease)
-    // A key that the store is slow to answer for must not hold up the others.
+    // A slow answer for one key must not hold up the others.
     if (this.#renewing.has(key)) return
     this.#renewing.add(key)
     const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)

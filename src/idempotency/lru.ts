@@ -26,7 +26,7 @@ const defaults = { max: 100_000, ttlMs: 86_400_000, now: () => performance.now()
 
 /** Makes the LRU of finished keys. */
 const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required<LruStoreOptions>) =>
-  // lru-cache keeps what was added at 0 for ever, and clocks in tests begin there.
+  // lru-cache never expires an entry that was added at time 0, and clocks in tests begin there.
   new LRUCache<string, Value>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now: () => now() + 1 } })
 
 interface Lease {
@@ -48,7 +48,9 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   /** The owners that finished the keys. */
   const done = finishedKeys<string>({ max, ttlMs, now })
 
-  /** Says whether `owner` may decide on the key: it holds the lease, or nobody holds one or has finished the key. */
+  /**
+   * Returns true if `owner` may decide on the key: it holds the lease, or no owner holds one or has finished the key.
+   */
   const mayDecide = (key: string, owner: string): boolean => {
     const lease = leases.get(key)
     return lease === undefined ? !done.has(key) : lease.owner === owner
@@ -103,7 +105,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
 
 /**
  * The claims of an inbox that was given no store. Nothing else claims its keys, and it knows which of its events are in
- * progress, so there are no leases: with them a delivery costs 3 % more CPU.
+ * progress. So there are no leases: with them, a delivery costs 3 % more CPU.
  */
 export function ownClaims(): Claims {
   const done = finishedKeys<true>(defaults)

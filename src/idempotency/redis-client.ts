@@ -24,7 +24,7 @@ export interface HttpRedisClient {
   eval(script: string, keys: string[], parameters: string[]): Promise<unknown>
 }
 
-/** The shortest time between two reconnections, in ms: a server can stay a replica. */
+/** Minimum time between two reconnections, in ms: a server can stay a replica. */
 const reconnectMs = 250
 
 /** A client with a connection of its own. */
@@ -96,6 +96,6 @@ function leaveServer(client: object): void {
     return
   }
   const { sendCommand, slots } = client as { sendCommand?(command: string[]): Promise<unknown>; slots?: unknown }
-  // node-redis connects again by itself when the server ends the connection, and can be told to by no other means.
+  // node-redis connects again by itself when the server ends the connection, and has no other way to be told.
   if (slots === undefined) void sendCommand?.call(client, ['QUIT']).catch(() => {})
 }

@@ -32,7 +32,8 @@ export interface RedisStoreOptions {
 }
 
 // A key holds `claim:<nonce>:<owner>` until its lease has run out by the server's clock, or `done:<owner>` for the ttl. The
-// nonce is that of one call: a client sends a claim again whose answer was lost, and that claim must not meet itself.
+// nonce is that of one call: a client repeats a claim whose answer was lost, and it must not find the key taken by
+// itself.
 const claim = `local held, mine = redis.call('GET', KEYS[1]), 'claim:' .. ARGV[3] .. ':' .. ARGV[1]
 if not held or held == mine then redis.call('SET', KEYS[1], mine, 'PX', ARGV[2]) return 'claimed' end
 if held:sub(1, 5) == 'done:' then return 'done' end
@@ -71,7 +72,8 @@ return redis.call('DEL', KEYS[1])`
  * import { Redis } from '@upstash/redis/cloudflare'
  * const store = redisStore({ client: Redis.fromEnv(env) })
  * ```
- * Its steps wait up to `timeoutMs` for a Redis that is disconnected, and reject with a WebhookError `unavailable` then.
+ * Its steps wait up to `timeoutMs` for a Redis that is disconnected. After that, they reject with a WebhookError
+ * `unavailable`.
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {

@@ -26,7 +26,7 @@ export interface StoreSteps {
    * it, since a completion is tried again when its answer was lost.
    */
   complete(key: string, owner: string): MaybePromise<boolean>
-  /** Gives a claim back, so that the key can be claimed again immediately. `false`: `owner` did not hold it. */
+  /** Releases a claim, so that the key can be claimed again immediately. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>
   /**
    * Frees the resources that the store opened. The code that made the store calls it: an inbox never closes its store.
@@ -43,8 +43,8 @@ export interface ClaimsOptions {
   /** Called with a key whose lease was lost to another process. */
   onLost(key: string): void
   /**
-   * Called with a key whose lease has ended because the store could not be reached. Another process may have it from now
-   * on. The claim is still renewed: {@link Claims.renewed} resolves once the store has said who has it.
+   * Called with a key whose lease has ended because the store could not be reached. Another process may have it from
+   * now on. The claim is still renewed: {@link Claims.renewed} resolves once the store has said which owner has it.
    */
   onEnd?(key: string): void
 }
@@ -57,7 +57,7 @@ export interface IdempotencyStore extends StoreSteps {
 
 /**
  * Adds claims to the steps of a store. A copy made by `{ ...store }` loses them: if it replaced a step, the claims
- * would go on using the original.
+ * would still use the original.
  */
 export const withClaims = (steps: StoreSteps, claims: IdempotencyStore['claims']): IdempotencyStore =>
   Object.defineProperty({ ...steps } as IdempotencyStore, 'claims', { value: claims })
@@ -71,14 +71,14 @@ export interface Claims {
    * @param recorded called once the store has recorded it, or has said that the lease was lost
    */
   complete(key: string, recorded: () => void): void
-  /** Gives a claim back, so that the key can be claimed again immediately. */
+  /** Releases a claim, so that the key can be claimed again immediately. */
   release(key: string): Promise<void>
   /**
    * Called before each attempt at an event. Resolves once the claim is renewed, or lost, if its lease has ended. On
    * Workers it is renewed in the current request from now on, since renewals stop with the request that began them.
    */
   renewed?(key: string): Promise<undefined> | undefined
-  /** Called with each delivery on Workers: makes the completions again that have ended with their requests. */
+  /** Called with each delivery on Workers: repeats the completions that have ended with their requests. */
   takeOver?(): void
   /** Stops renewing the claims, so that each runs out after the time of a lease. */
   stop(): void

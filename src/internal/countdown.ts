@@ -1,6 +1,6 @@
 import { longestWaitMs } from './timers.ts'
 
-/** Returns what is left of a time that several steps share, in ms, and at most `mostMs` for the next one. */
+/** Returns the rest of a time that several steps share, in ms, and at most `mostMs` for the next one. */
 export type Countdown = (mostMs?: number) => number
 
 export function countdown(ms: number): Countdown {
@@ -11,5 +11,7 @@ export function countdown(ms: number): Countdown {
 /** The time that the last steps of closing have together in any case, in ms. */
 const lastStepsMs = 500
 
-/** Gives the last steps of closing what is left, so that a storage that is well gets its events back in any case. */
+/**
+ * Gives the last steps of closing the time that is left, so that a storage that works gets its events back in any case.
+ */
 export const forLastSteps = (left: Countdown): Countdown => countdown(Math.max(left(), lastStepsMs))

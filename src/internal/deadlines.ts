@@ -12,7 +12,7 @@ export interface Timed {
   expire(): void
 }
 
-/** The longest time limit on Workers, in ms: a run has to expire while its request still exists. */
+/** Maximum time limit on Workers, in ms: a run has to expire while its request still exists. */
 const mostInRequestMs = requestLifeMs - 5_000
 
 /**
@@ -26,7 +26,7 @@ export class Deadlines {
   #last: Timed | undefined
   #timer: Timer | undefined
 
-  /** @param outlivesRequests `true` if the runs go on between requests */
+  /** @param outlivesRequests `true` if the runs continue between requests */
   constructor(timeoutMs: number, outlivesRequests = !requestsEndWork) {
     this.#timeoutMs = outlivesRequests ? timeoutMs : Math.min(timeoutMs, mostInRequestMs)
   }

@@ -23,7 +23,7 @@ export class LazyAbort {
     this.#controller?.abort(this.#reason)
   }
 
-  /** Prepares for what is not aborted yet: the next read makes a new signal. */
+  /** Makes the signal count as not aborted: the next read makes a new one. */
   reset(): void {
     this.#controller = undefined
     this.#reason = undefined

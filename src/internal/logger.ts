@@ -17,7 +17,7 @@ export interface Logger {
   info: LogMethod
   warn: LogMethod
   error: LogMethod
-  /** Says whether lines of a level are written, as pino and winston do. Without it `level` is read. */
+  /** Returns true if lines of a level are written, as in pino and winston. Without it `level` is read. */
   isLevelEnabled?(level: string): boolean
   /** The name of the lowest level that is written, such as `info` or `silent`. Any other value means every level. */
   readonly level?: unknown
@@ -55,7 +55,7 @@ export function safeLogger(logger: Logger): SafeLogger {
       const written: unknown = logger[level](details, message)
       if (isPromise(written)) written.then(undefined, () => {})
     } catch {
-      // There is nowhere to log that the logger failed.
+      // The failure of the logger cannot be logged.
     }
   })
   // Checked for every line: the level of a running logger can change.

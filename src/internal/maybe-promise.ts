@@ -1,7 +1,9 @@
 /** A value, or a promise of it: some runtimes and stores are synchronous, others are not. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Says whether a value has to be awaited. Awaiting only then saves a turn of the microtask queue on the hot path. */
+/**
+ * Returns true if a value has to be awaited. Awaiting only then saves a turn of the microtask queue on the hot path.
+ */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function'
 }
@@ -9,7 +11,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
 /** Takes the duration of a step, and its error if it failed. */
 type Measured = (step: string, durationMs: number, error?: unknown) => void
 
-/** Runs a step, and reports how long it took, in ms, and its error. Nothing is measured if there is nobody to report to. */
+/** Runs a step, and reports how long it took, in ms, and its error. Without a reporter, nothing is measured. */
 export function measure<Returned>(measured: Measured | undefined, step: string, run: () => Returned): Returned {
   if (measured === undefined) return run()
   const startedAt = performance.now()

@@ -5,5 +5,5 @@
 export const requestsEndWork =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
 
-/** The longest time for which Workers keep a request alive after its answer, in ms. */
+/** Maximum time for which Workers keep a request alive after its answer, in ms. */
 export const requestLifeMs = 30_000

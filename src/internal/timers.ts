@@ -1,4 +1,4 @@
-/** The longest that a timer can wait, in ms. A timer with a longer time fires immediately. */
+/** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
 export const longestWaitMs = 2_147_483_647
 
 /** Runs a function in a later turn of the event loop. */

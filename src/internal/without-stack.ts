@@ -1,6 +1,6 @@
 /**
- * Makes an error without a stack, for what anyone can send and nobody debugs: the stack is 40 % of the CPU of a rejection in
- * process. Where the limit cannot be changed, as with Node's `--frozen-intrinsics`, the error has one.
+ * Makes an error without a stack, for errors that any sender can cause: the stack is 40 % of the CPU of a rejection in
+ * process. If the limit cannot be changed, as with Node's `--frozen-intrinsics`, the error has one.
  */
 export function withoutStack<Made extends Error>(make: () => Made): Made {
   const { stackTraceLimit } = Error

@@ -13,7 +13,7 @@ export interface DeliveryReport {
   readonly key?: string | undefined
   /** The event's type. */
   readonly type?: string | undefined
-  /** The id of the media that the event is about. */
+  /** The id of the media item that the event is about. */
   readonly mediaId?: string | undefined
   /** The reason for the rejection, in more detail than the sender gets. */
   readonly reason?: string | undefined

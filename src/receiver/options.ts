@@ -39,9 +39,9 @@ export interface ReceiverOptions<Additions = unknown> {
    */
   readonly ack?: 'accepted' | 'handled'
   /**
-   * The longest time that the answer waits for the handlers, in ms. After that, the delivery is answered 503
-   * `in_progress` while the handlers go on. Keep it below the sender's limit, which was observed to be 3 s. Only with
-   * `ack: 'handled'`.
+   * Maximum time that the answer waits for the handlers, in ms. After that, the delivery is answered 503
+   * `in_progress` while the handlers continue. Keep it below the sender's limit, which was observed to be 3 s. Only
+   * with `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
@@ -50,10 +50,12 @@ export interface ReceiverOptions<Additions = unknown> {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
-  /** The schedule of retries of failed handlers. Not with `ack: 'handled'`, where the sender retries. */
+  /**
+   * The schedule of retries of failed handlers. It does not apply with `ack: 'handled'`, because the sender retries.
+   */
   readonly retry?: RetryOptions
   /**
-   * The largest body that is read, in bytes.
+   * Maximum size of a body, in bytes.
    * @defaultValue 65_536
    */
   readonly maxBodyBytes?: number
@@ -88,10 +90,11 @@ export interface Receiver<out Additions = unknown> {
   /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
-   * Handles a message of the queue that `queueInbox` sent it to: runs the handlers that have not completed yet, and says
-   * what the queue has to do. An event that was handled before is `done`.
+   * Handles a message that `queueInbox` has sent to its queue. It runs the handlers that have not completed yet, and
+   * tells the queue what to do. An event that was handled before is `done`.
    * @param message the message as sent: the object, or its JSON as text or bytes
-   * @throws WebhookError `invalid_option` for an attempt that is no whole number from 1, or when the inbox has no queue
+   * @throws WebhookError `invalid_option` for an attempt that is not a whole number from 1, or when the inbox has no
+   * queue
    */
   handle(message: unknown, options?: MessageOptions): Promise<MessageResult>
   /**
@@ -105,21 +108,21 @@ export interface Receiver<out Additions = unknown> {
   ): Receiver<Additions>
   /** Registers a handler for events of every type, unknown types included. */
   onAny(handler: Handler<MediaEvent, Additions>, options?: HandlerOptions): Receiver<Additions>
-  /** Removes a handler from one type or several, or wherever it was registered. */
+  /** Removes a handler from one type or several, or from every type. */
   off<Type extends EventType>(
     type: Type | readonly Type[],
     handler: Handler<EventOf<Type>, Additions>,
   ): Receiver<Additions>
   off(handler: Handler<never, Additions>): Receiver<Additions>
-  /** Says whether a handler is registered for events of the type; with `onAny`, `true` for all. */
+  /** Returns true if a handler is registered for events of the type; with `onAny`, `true` for all. */
   handles(type: EventType): boolean
   /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver<Additions>
   /** Adds hooks to those that the receiver was made with. */
   observe(hooks: Hooks): void
   /**
-   * Resolves once the inbox can accept. Await it before the server listens, so that a database that cannot be used is an
-   * error at start; until then, deliveries wait for the inbox.
+   * Resolves once the inbox can accept. Await it before the server listens, so that an unusable database is an error at
+   * start. Until then, deliveries wait for the inbox.
    * @throws WebhookError `unavailable` when the inbox cannot be opened
    */
   ready(): Promise<void>

@@ -13,12 +13,14 @@ const inboxes = {
   Netlify: anyQueue,
 }
 
-/** A platform that runs functions: it stops an instance after its answer, and starts several of them at once. */
+/**
+ * A platform that runs functions: it stops an instance after its answer, and starts several of them at the same time.
+ */
 export type Platform = keyof typeof inboxes
 
 /**
- * Checks that a receiver can keep its promise on the platform that it runs on. A setup that can lose events, or handle
- * them twice, is a warning.
+ * Checks that a receiver can keep its promise on its platform. A setup that can lose events, or handle them twice, is a
+ * warning.
  * @returns the reason why a delivery without `waitUntil` would be lost, if it would
  * @throws WebhookError `invalid_option` if the setup would lose acknowledged events as a matter of course
  */
@@ -28,7 +30,7 @@ export function checkPlatform(
   logger: Logger,
   platform = currentPlatform(),
 ): string | undefined {
-  // A Durable Object is no instance of a function.
+  // A Durable Object is not an instance of a function.
   if (platform === undefined || outlivesRequests === true) return undefined
   const fix = `use ${inboxes[platform]}`
   const isMemory = storage === 'memory'
@@ -50,7 +52,7 @@ export function checkPlatform(
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)
 
-/** Returns the platform for functions that this runs on, if it is one. */
+/** Returns the platform for functions that this process runs on, if any. */
 function currentPlatform(): Platform | undefined {
   if (requestsEndWork) return 'Cloudflare Workers'
   if ('Netlify' in globalThis) return 'Netlify'

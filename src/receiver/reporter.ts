@@ -8,8 +8,8 @@ import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, Hooks } from './hooks.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
-// Rejections are warnings, with two exceptions: those that browsers, networks, deployments or slow handlers cause
-// are harmless, and those of a receiver that cannot take any delivery are errors.
+// Rejections are warnings, with two exceptions: rejections that browsers, networks, deployments or slow handlers cause
+// are harmless. Those of a receiver that cannot accept any delivery are errors.
 const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   method_not_allowed: 'info',
   incomplete: 'info',
@@ -53,7 +53,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   const guarded = <Result>(what: string, call: () => Result): Result | undefined => {
     try {
       const result = call()
-      // The user may give an async function where a plain one is expected: its rejection would end the process.
+      // The user may give an async function in place of a plain one. Its rejection would end the process.
       if (isPromise<unknown>(result)) result.then(undefined, (error) => threw(what, error))
       return result
     } catch (error) {

@@ -23,7 +23,7 @@ const maxChecked = 100
 
 type SignedPart = Pick<Delivery, 'url' | 'headers'>
 
-/** Warns, once each, of what shows that the sender has changed. */
+/** Warns once of each sign that the sender has changed. */
 export class SenderChanges {
   readonly #logger: Logger
   readonly #fields = new Set<string>()
@@ -39,7 +39,7 @@ export class SenderChanges {
     this.#unchecked = verifier.needsBytes ? 0 : maxChecked
   }
 
-  /** Returns the part of a delivery that the verifier sees, and remembers which headers it reads. */
+  /** Returns the part of a delivery that the verifier sees, and remembers the headers that it reads. */
   watch(delivery: SignedPart): SignedPart {
     if (this.#unchecked === 0) return delivery
     const { url, headers } = delivery

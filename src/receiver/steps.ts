@@ -18,7 +18,7 @@ const rejected = (...parameters: ConstructorParameters<typeof WebhookError>): We
 const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
 
 /**
- * Rejects what cannot be a delivery, before its body is read.
+ * Rejects a request that cannot be a delivery, before its body is read.
  * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
  */
 export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {

@@ -9,7 +9,7 @@ import type { DeliveryReport, Hooks } from './hooks.ts'
 export interface DeliverySpan {
   /** Takes the delivery through its path while the span is the active one, and returns the result. */
   within<Result>(receive: () => Result): Result
-  /** The trace that the inbox stores with the event, so that its handlers belong to it too. */
+  /** The trace that the inbox stores with the event, so that its handlers also belong to it. */
   readonly trace: TraceCarrier | undefined
   /** Ends the span. The event is `undefined` if the delivery was rejected before it was parsed. */
   end(report: DeliveryReport, event: MediaEvent | undefined): void
@@ -24,9 +24,9 @@ export interface Telemetry extends Hooks {
   opened(inbox: Inbox, name: string): void
   /** Called when the receiver begins to close. */
   closing(): void
-  /** Starts the span of a delivery, before anything is known of it but its headers. */
+  /** Starts the span of a delivery, while only its headers are known. */
   startDelivery(delivery: Delivery): DeliverySpan
-  /** Starts the span of a run of a handler, whose event's delivery can be long ago and of another process. */
+  /** Starts the span of a run of a handler. The event may have been delivered long ago, to another process. */
   startRun(run: StartedRun): RunSpan
   /** Takes the duration of a step in the inbox's storage. */
   readonly measured: NonNullable<InboxHost['measured']>

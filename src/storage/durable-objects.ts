@@ -18,7 +18,7 @@ export interface ObjectNamespace {
 export function checkNamespace(owner: string, namespace: ObjectNamespace, example: string): void {
   if (typeof namespace?.idFromName === 'function' && typeof namespace.get === 'function') return
   const fix = `give the binding, such as ${example}, and declare it in durable_objects of the configuration`
-  throw new WebhookError('invalid_option', `${owner}: namespace is no binding to Durable Objects; ${fix}`)
+  throw new WebhookError('invalid_option', `${owner}: namespace is not a binding to Durable Objects; ${fix}`)
 }
 
 interface ObjectRequest {
@@ -44,7 +44,7 @@ export interface ObjectSql {
   exec(query: string, ...bindings: unknown[]): { toArray(): Record<string, unknown>[] }
 }
 
-/** The steps that an object answers, by name. What they take and return goes through JSON. */
+/** The steps that an object answers, by name. Their arguments and results go through JSON. */
 export type ObjectSteps = Readonly<Record<string, (input: never) => MaybePromise<unknown>>>
 
 type Answer = {
@@ -62,7 +62,7 @@ export interface Question {
   readonly canRepeat: boolean
 }
 
-/** The longest pause before an object is asked again, in ms. The first is a tenth of it. */
+/** Maximum pause before an object is asked again, in ms. The first is a tenth of it. */
 const longestPauseMs = 250
 
 /**
@@ -77,7 +77,7 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
       return await askOnce(namespace, question, Math.max(1, endsAt - performance.now()))
     } catch (error) {
       if (error instanceof WebhookError) throw error
-      // The platform asks not to come back at once to an object that has too much to do.
+      // The platform asks callers not to retry an overloaded object immediately.
       if ((error as { overloaded?: boolean }).overloaded === true)
         throw new WebhookError('overloaded', 'the Durable Object is overloaded', { cause: error })
       if (!question.canRepeat || performance.now() + pauseMs >= endsAt)
@@ -88,7 +88,7 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
 }
 
 async function askOnce(namespace: ObjectNamespace, { name, step, input }: Question, timeoutMs: number) {
-  // A stub that has failed once goes on failing, so each try has its own.
+  // A stub that has failed once keeps failing, so each try has its own.
   const stub = namespace.get(namespace.idFromName(name))
   const asked = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
   const answer = asked.then((response) => response.json() as Promise<Answer>)

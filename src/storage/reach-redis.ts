@@ -8,18 +8,18 @@ import { within } from '../internal/timers.ts'
 export type ReachRedis = <T>(step: () => Promise<T>, late?: (answer: T) => void) => Promise<T>
 
 export interface ReachOptions {
-  /** Says whether the client is connected, so that commands are sent immediately. */
+  /** Returns true if the client is connected, so that commands are sent immediately. */
   readonly isReady: () => boolean
-  /** The longest time that a step may take in all, in ms. */
+  /** Maximum time that a step may take in all, in ms. */
   readonly timeoutMs: number
-  /** Connects again after an answer that another server would not give: this one has become a replica. */
+  /** Connects again when an answer shows that this server has become a replica. */
   readonly reconnect?: (() => void) | undefined
 }
 
-/** The most steps that may be unanswered. They stay in memory until Redis answers, even if it hangs. */
+/** Maximum number of unanswered steps. They stay in memory until Redis answers, even if it hangs. */
 const maxUnanswered = 500
 
-/** The most steps that wait for a connection or for the answers to others. */
+/** Maximum number of steps that wait for a connection or for the answers to others. */
 const maxWaiting = 10_000
 
 /** The interval at which a connecting client is checked, and at which a step is repeated, in ms. */
@@ -51,7 +51,7 @@ export function redisReach(options: ReachOptions): ReachRedis {
 }
 
 /**
- * Limits how long a step may take that a client sends over HTTP. It repeats nothing, since such clients do so themselves.
+ * Limits the time of a step that a client sends over HTTP. It repeats nothing, since such clients do so themselves.
  * Nor does a step wait for others: on Workers, those of another request may never end.
  */
 export function redisReachOverHttp(timeoutMs: number): ReachRedis {

@@ -3,7 +3,7 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /**
  * Accepts deliveries that any of the verifiers accepts, for a migration from one scheme to another. It needs the body's
- * bytes when one of them does. If only one of the schemes offers an event id, set `eventKey` too: otherwise two
+ * bytes when one of them does. If only one of the schemes offers an event id, also set `eventKey`. Otherwise two
  * deliveries of one event, one in each scheme, have different keys.
  * @throws WebhookError `invalid_option` without a verifier.
  */

@@ -94,8 +94,8 @@ function resolve(options: HmacSignatureOptions) {
   return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 
-// Strict: one malformed entry makes the header malformed. A header sent twice is malformed too, since it arrives joined
-// by a comma and a space.
+// Strict: one malformed entry makes the header malformed. A header sent twice is also malformed, since it arrives
+// joined by a comma and a space.
 function readSignatures(
   value: string,
   { encoding, prefix, separator }: ReturnType<typeof resolve>,

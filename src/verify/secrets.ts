@@ -34,7 +34,7 @@ function secretFault(secret: unknown): string | undefined {
   return undefined
 }
 
-/** The longest credential that is compared, in characters. */
+/** Maximum length of a credential, in characters. */
 export const maxCredentialLength = 4096
 
 /** Decides whether a candidate is one of the secrets. `undefined` and the empty string count as missing. */

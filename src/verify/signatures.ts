@@ -3,7 +3,7 @@ import type { SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { notVerified, type Verification } from './verifier.ts'
 
-/** The most signatures one delivery may carry: enough for a rotation, too few to make it expensive. */
+/** Maximum number of signatures that one delivery may carry: enough for a rotation, too few to make it expensive. */
 export const maxSignatures = 16
 
 /** The signed content, and the keys that may have signed it. */
@@ -36,7 +36,7 @@ function judge(signatures: readonly string[], expected: readonly string[], succe
 
 /**
  * Returns the reason to reject a Unix timestamp in seconds, or `undefined` if it is valid. The tolerance goes both
- * ways: a clock can be ahead as well as behind, and a signature from the future is no fresher.
+ * ways: a clock can be ahead as well as behind, and a signature from the future is not fresher.
  */
 export function timestampFault(text: string, toleranceSeconds: number, now: () => number): string | undefined {
   if (!/^[0-9]{1,12}$/.test(text)) return 'the timestamp is malformed'

@@ -11,7 +11,7 @@ export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64; the prefix may be left out. */
   readonly secret: Secrets
   /**
-   * The most seconds by which the time of signing may differ from now.
+   * Maximum difference between the time of signing and now, in seconds.
    * @defaultValue 300, as the specification recommends
    */
   readonly toleranceSeconds?: number

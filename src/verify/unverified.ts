@@ -1,6 +1,9 @@
 import { type Verifier, verified } from './verifier.ts'
 
-/** Accepts every delivery, for a network in which something else verifies them. Anyone who reaches it can forge one. */
+/**
+ * Accepts every delivery, for a network in which another component verifies them. Any client that reaches the receiver
+ * can forge one.
+ */
 export function unverified(): Verifier {
   return { name: 'unverified', needsBytes: false, verify: () => verified }
 }

@@ -8,8 +8,8 @@ export interface UrlTokenOptions {
   /** The token, before it is percent-encoded for a URL. */
   readonly secret: Secrets
   /**
-   * The part of the URL that contains the secret: the query, or the last segment of the path, where a slash in it has
-   * to be percent-encoded.
+   * The part of the URL that contains the secret: the query, or the last segment of the path, in which a slash has to
+   * be percent-encoded.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
@@ -47,7 +47,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
 }
 
 // A plus in a query is a plus or a space, depending on who wrote the URL: people paste secrets in base64 as they are.
-// The two count as the same character of a token.
+// In a token, both count as the same character.
 const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
 
 function queryTokens(url: string, parameter: string): string[] {

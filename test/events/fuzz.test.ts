@@ -37,7 +37,7 @@ const optional = ['emitted_at', 'media_type', 'qualities', 'title', 'status', 'u
 const mediaIds = ['videoId', 'video_id', 'mediaId', 'media_id']
 const enveloped = [...mediaIds, ...optional, 'emittedAt', 'mediaType', 'userId']
 
-/** Decides whether a value is a payload: a second implementation, with which the receiver is compared. */
+/** Decides whether a value is a payload. The receiver is compared with this second implementation. */
 function isPayload(value: unknown): boolean {
   if (!isObject(value)) return false
   const { type, event, data } = value

@@ -126,7 +126,7 @@ describe('an unusual payload', () => {
     )
   })
 
-  test('counts the depth inside a __proto__ key too', async () => {
+  test('also counts the depth inside a __proto__ key', async () => {
     const deep = `{"type":"a","media_id":"b","__proto__":${'['.repeat(100)}${']'.repeat(100)}}`
     expect(await rejectionOf(deep)).toMatch(/nested more than 64/)
   })

@@ -112,7 +112,7 @@ describe('an unreadable delivery that is parsed again, without its headers,', ()
     expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')
   })
 
-  test('gets its key from a function that needs no delivery, and keeps its id where the function needs one', async () => {
+  test('gets its key from a function that needs no delivery, and keeps its id if the function needs one', async () => {
     expect((await parse(({ mediaId }) => mediaId)).key).toBe(flat.media_id)
     expect((await parse((_, { url }) => url)).key).toBe('id-7')
     expect((await parse(untyped(async () => Promise.reject(new Error(marker))))).key).toBe('id-7')

@@ -59,7 +59,7 @@ describe('the record that a handler has succeeded', () => {
     expect(order).toEqual(['first', 'recording first', 'recorded first', 'second'])
   })
 
-  test('is made at once where the inbox makes it without a promise', async () => {
+  test('is made immediately if the inbox makes it without a promise', async () => {
     const order: string[] = []
     const succeeded = (name: string) => void order.push(`recorded ${name}`)
     await attempted({ first: () => void order.push('first'), second: () => void order.push('second') }, { succeeded })
@@ -99,7 +99,7 @@ describe('an attempt in which several handlers fail', () => {
     expect(reports).toEqual(['one dead-lettered', 'fine handled', 'two dead-lettered'])
   })
 
-  test('fails for good where nothing is retried', async () => {
+  test('fails permanently if nothing is retried', async () => {
     const { result, reports, toldOfErrors } = await attempted(handlers)
     expect(result).toMatchObject({ status: 'dead' })
     expect(reports).toEqual(['one failed', 'fine handled', 'two failed'])
@@ -139,7 +139,7 @@ describe('an event that has no handler any more', () => {
 describe('an attempt that the inbox takes back', () => {
   const retry = { attempts: 5, delayAfter: () => 7 }
 
-  test('reports a handler that fails then as stopped, not as failed, and is made again at once', async () => {
+  test('then reports a handler that fails as stopped, not as failed, and is made again immediately', async () => {
     const attempt = { aborted: false }
     const stopped = () => {
       attempt.aborted = true
@@ -198,7 +198,7 @@ describe('a partial attempt', () => {
     expect(outcomes).toEqual(['released'])
   })
 
-  test('does not fail where this process has no handler at all', async () => {
+  test('does not fail if this process has no handler at all', async () => {
     const { result, outcomes, warnings } = await attempted({}, { isPartial })
     expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [], failures: [] })
     expect([outcomes, warnings]).toEqual([['released'], []])

@@ -146,7 +146,7 @@ describe('the signal of a handler', () => {
     expect(left.length).toBeLessThan(2)
   })
 
-  test('is aborted when closing gives up, also if it is first read after that', async () => {
+  test('is aborted when closing gives up, even if it is first read after that', async () => {
     const { receiver } = receiverWithReports()
     const { promise: running, resolve: run } = signalled<HandlerContext>()
     receiver.onAny((_event, context) => {

@@ -182,7 +182,7 @@ describe('a handler that ends while its transaction is open', () => {
     ])
   })
 
-  test('fails when the transaction does, although nobody awaits it', async () => {
+  test('fails when the transaction does, although it is not awaited', async () => {
     const { on, handled, reports } = subject({ retry: { attempts: 1 } })
     on('h', ({ transaction }) => {
       void transaction(() => pause(5).then(() => Promise.reject(new Error('no'))))
@@ -225,7 +225,7 @@ describe('a handler that ends while its transaction is open', () => {
     expect([rows, log]).toEqual([[], ['rolled back']])
   })
 
-  test('rolls back when it rejects with nothing and nobody has read its signal', async () => {
+  test('rolls back when it rejects without a value and its signal was not read', async () => {
     const { on, handled, rows, log } = subject({ retry: { attempts: 1 } })
     on('h', ({ transaction }) => {
       void transaction((client) => pause(5).then(() => client.insert('row')))
@@ -275,7 +275,7 @@ describe('a handler that ends while its transaction is open', () => {
 })
 
 describe('withTransactions', () => {
-  test('opens the inbox as it is: its name, whether it handles at once, and one receiver', () => {
+  test('opens the inbox as it is: its name, whether it handles immediately, and one receiver', () => {
     const inbox = withTransactions(memoryInbox(), (run) => run(undefined))
     expect(inbox).toMatchObject({ name: 'memoryInbox', handlesNow: true })
     receiverWithReports({ inbox })

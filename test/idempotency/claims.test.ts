@@ -25,7 +25,7 @@ function subject() {
 }
 
 describe('a claim', () => {
-  test('is answered at once by a store that answers at once', () => {
+  test('is answered immediately by a store that answers immediately', () => {
     const { claims, claim } = subject()
     expect(claims.claim('one')).toBe('claimed')
     claim.mockReturnValueOnce(Promise.resolve('claimed' as const))
@@ -47,7 +47,7 @@ describe('a claim', () => {
     },
   )
 
-  test('is renewed with all the others, on one timer, until it is given back', async () => {
+  test('is renewed with all the others, on one timer, until it is released', async () => {
     const { claims, renew, release } = subject()
     for (const key of ['one', 'two']) await claims.claim(key)
     expect(vi.getTimerCount()).toBe(1)
@@ -61,13 +61,13 @@ describe('a claim', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('that is not held is not given back', async () => {
+  test('that is not held is not released', async () => {
     const { claims, release } = subject()
     await claims.release('one')
     expect(release).not.toHaveBeenCalled()
   })
 
-  test('that cannot be given back runs out by itself, and the log says so', async () => {
+  test('that cannot be released runs out by itself, and the log says so', async () => {
     const { claims, release, warn } = subject()
     const err = new Error('connection refused')
     await claims.claim('one')
@@ -108,7 +108,7 @@ describe('a claim', () => {
 })
 
 describe('a completion', () => {
-  test('that is tried twice counts once, whichever is answered first', async () => {
+  test('that is tried twice counts once, in any order of the answers', async () => {
     const { claims, complete, warn } = subject()
     const answers: ((isDone: boolean) => void)[] = []
     complete.mockImplementation(() => new Promise<boolean>((resolve) => answers.push(resolve)))
@@ -146,7 +146,7 @@ describe('the claims of two inboxes in one lru store', () => {
     return { wait, first: store.claims(options), second: store.claims(options) }
   }
 
-  test('are not given back by the other one', async () => {
+  test('are not released by the other one', async () => {
     const { first, second } = two()
     expect(first.claim('one')).toBe('claimed')
     await second.release('one')

@@ -147,7 +147,7 @@ describe('a store that never answers', () => {
     expect(await shared.claim('one', 'b', leaseMs)).toBe('done')
   })
 
-  test('blocks no lane and no slot while a claim is being given back', async () => {
+  test('blocks no lane and no slot while a claim is being released', async () => {
     const { store, intercept } = interceptedStore()
     const { inbox: opened, calls } = openInbox(memoryInbox({ store, leaseMs, concurrency: 1 }))
     const inbox = opened as Required<Inbox>
@@ -196,7 +196,7 @@ describe('an event whose lease was lost', () => {
     expect(await first.shared.claim('one', 'c', leaseMs)).toBe('done')
   })
 
-  test('does not run again where it waited for its retry', async () => {
+  test('does not run again if it waited for its retry', async () => {
     const first = machine()
     await first.inbox.accept(eventOf('one'))
     const call = await first.calls.next()
@@ -208,7 +208,7 @@ describe('an event whose lease was lost', () => {
     expect(first.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
   })
 
-  test('does not run where it waited for its turn', async () => {
+  test('does not run if it waited for its turn', async () => {
     const { inbox, calls, intercept } = machine()
     await inbox.accept(eventOf('first', 'media'))
     await inbox.accept(eventOf('lost', 'media'))
@@ -274,7 +274,7 @@ describe('an event whose lease has ended while its process cannot reach the stor
     expect(attempt.aborted).toBe(true)
   })
 
-  test('runs again here, and the attempt does not count, when nobody else has claimed it', async () => {
+  test('runs again here, and the attempt does not count, when no other process has claimed it', async () => {
     const first = machine()
     await first.inbox.accept(eventOf('one'))
     const stopped = await first.calls.next()
@@ -307,7 +307,7 @@ describe('an event whose lease has ended while its process cannot reach the stor
   test.each([
     ['its turn', 'media'],
     ['its retry', 'another'],
-  ])('is not started here where it waited for %s, until the store answers', async (_, mediaId) => {
+  ])('is not started here if it waited for %s, until the store answers', async (_, mediaId) => {
     const first = machine()
     await first.inbox.accept(eventOf('running', 'media'))
     const running = await first.calls.next()
@@ -335,7 +335,7 @@ describe('an event whose lease has ended while its process cannot reach the stor
     expect((await closed).unfinished.map(({ event }) => event.key)).toEqual(['one'])
   })
 
-  test('goes on in a process that was paused, where the store answers that it still has the lease', async () => {
+  test('continues in a process that was paused, if the store answers that it still has the lease', async () => {
     const { inbox, calls } = machine()
     await inbox.accept(eventOf('one'))
     const { attempt } = await calls.next()
@@ -364,7 +364,7 @@ describe('an event that the store could not record as done', () => {
     expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
-  test('is recorded later where the store throws instead of rejecting', async () => {
+  test('is recorded later if the store throws instead of rejecting', async () => {
     const warn = vi.fn()
     const shared = lruStore({ now: Date.now })
     let isDown = true

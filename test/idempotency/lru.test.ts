@@ -59,7 +59,7 @@ describe('the lru store', () => {
     expect(store.claim('key-4999', 'b', 60_000)).toBe('done')
   })
 
-  test('answers at once, without a promise', () => {
+  test('answers immediately, without a promise', () => {
     const { store } = storeOnClock()
     expect(store.claim('key', 'a', 1_000)).toBe('claimed')
     expect(store.renew('key', 'a', 1_000)).toBe(true)

@@ -42,7 +42,7 @@ function repeatable(client: IoredisClient | NodeRedisClient) {
   return { client: repeated, repeat }
 }
 
-describe('a store behaves like its model, whatever is done with it', () => {
+describe('a store behaves like its model, in any sequence of steps', () => {
   test('lruStore', () => checkAgainstModel(() => lruSubject(), { runs: 1_000 }))
 
   test('lruStore that is full', () => checkAgainstModel(() => lruSubject(2), { runs: 1_000, max: 2 }))
@@ -75,7 +75,11 @@ describe('a store behaves like its model, whatever is done with it', () => {
 
 /** The fault, the steps that have it, and what is said of it. */
 const wrongStores: [string, (right: StoreSteps) => Partial<StoreSteps>, RegExp][] = [
-  ['lets anybody release', ({ release }) => ({ release: (key) => [1, 2].some(() => release(key, 'one')) }), /release/],
+  [
+    'lets any owner release',
+    ({ release }) => ({ release: (key) => [1, 2].some(() => release(key, 'one')) }),
+    /release/,
+  ],
   [
     'meets its own claim when that is repeated',
     ({ claim }) => ({

@@ -48,7 +48,9 @@ class Model {
     this.#max = max
   }
 
-  /** Returns the right answers. There are two where nothing is promised: a lease has run out, and nobody took the key. */
+  /**
+   * Returns the right answers. There are two if nothing is promised: a lease has run out, and no owner took the key.
+   */
   answers(does: Step, key: string, owner: string): readonly (Claim | boolean)[] {
     const finished = this.#current(this.#finished, key)
     if (does === 'claim') return [finished ? 'done' : this.#current(this.#leases, key) ? 'in-progress' : 'claimed']

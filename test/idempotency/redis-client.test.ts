@@ -15,7 +15,7 @@ describe('on Workers', () => {
   test.each([
     ['ioredis', ioredis],
     ['node-redis', nodeRedis],
-  ])('a client of %s is an error at once, which names the one to use', async (_, client) => {
+  ])('a client of %s is an immediate error, which names the one to use', async (_, client) => {
     const redisStore = await onWorkers()
     const message =
       'redisStore: on Workers client cannot be one of ioredis or node-redis, since its connection ends with the request ' +
@@ -47,7 +47,7 @@ test.each([
   expect(await store.complete('key', 'owner')).toBe(expected)
 })
 
-test('gives back what a client over HTTP claims after its time limit', async () => {
+test('releases what a client over HTTP claims after its time limit', async () => {
   const scripts: string[][] = []
   let answer = (_: string) => {}
   const client = {

@@ -78,7 +78,7 @@ describe('HMAC', () => {
     },
   )
 
-  test('with one key signs one message after another, whatever their lengths', () => {
+  test('with one key signs one message after another, of any length', () => {
     fc.assert(
       fc.property(algorithm, key, fc.array(fc.tuple(prefix, content), { minLength: 2 }), (algorithm, key, messages) => {
         const prepared = node.hmacKey(algorithm, key)

@@ -17,7 +17,7 @@ test('the limit of stacks stays as it was if the error cannot be made', () => {
   expect(Error.stackTraceLimit).toBe(stackTraceLimit)
 })
 
-test('an error is made where the limit of stacks cannot be changed', () => {
+test('an error is made if the limit of stacks cannot be changed', () => {
   const descriptor = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit') as PropertyDescriptor
   Object.defineProperty(Error, 'stackTraceLimit', { ...descriptor, writable: false })
   try {

@@ -5,7 +5,7 @@ import type { memoryInbox as Memory, MemoryInboxOptions } from '../../src/inbox/
 import { asOnWorkers } from '../support/as-on-workers.ts'
 import { eventOf, openInbox } from '../support/inbox.ts'
 
-// What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
+// Work that a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 
 const never = () => new Promise<never>(() => {})
 const waitUntil = () => {}
@@ -80,7 +80,7 @@ describe('on Workers, with a shared store', () => {
     expect(await inbox.accept(eventOf('next'), { waitUntil })).toBe('accepted')
   })
 
-  test('each request renews the claim of its own event, whatever requests end', async () => {
+  test('each request renews the claim of its own event, while other requests end', async () => {
     const { inbox, calls, steps } = opened({ leaseMs: 3_000 })
     await inbox.accept(eventOf('ended'))
     // Its heartbeat ends with it.

@@ -24,7 +24,7 @@ async function startedNow(calls: Calls) {
     taken.set(calls, started)
     void (async () => {
       for (;;) {
-        // Rejects when none starts for some seconds, which pass at once here.
+        // Rejects when none starts for some seconds, which pass immediately here.
         const call = await calls.next().catch(() => undefined)
         if (call !== undefined) started.push(`${call.event.key} ${call.attempt.number}`)
       }
@@ -61,7 +61,7 @@ describe('on Workers', () => {
     expect(started).toContain('lost 0 2')
   })
 
-  test('an event of the same media does not wait for one whose request ended', async () => {
+  test('an event of the same media item does not wait for one whose request ended', async () => {
     const { inbox, calls } = openInbox(memoryInbox())
     await inbox.accept(eventOf('one', 'media'), { waitUntil })
     await vi.advanceTimersByTimeAsync(5)

@@ -62,7 +62,7 @@ describe('the inbox of a receiver that closes', () => {
     expect(closedWith[0]?.timeoutMs).toBe(timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : 0)
   })
 
-  test('is closed at once if no delivery is in flight any more', async () => {
+  test('is closed immediately if no delivery is in flight any more', async () => {
     const { receiver, deliverAndStore, closedWith } = subject()
     await deliverAndStore()
     await receiver.close({ timeoutMs: 100 })
@@ -84,7 +84,7 @@ describe('the inbox of a receiver that closes', () => {
 })
 
 describe('ready', () => {
-  test('resolves where the inbox is ready from the start', async () => {
+  test('resolves if the inbox is ready from the start', async () => {
     await expect(receiverWith().ready()).resolves.toBeUndefined()
   })
 

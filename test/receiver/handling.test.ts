@@ -181,7 +181,7 @@ describe('waitUntil', () => {
 })
 
 describe('closing', () => {
-  test('rejects every delivery with 503 and Retry-After, before it looks at the delivery', async () => {
+  test('rejects every delivery with 503 and Retry-After, before it checks the delivery', async () => {
     const receiver = receiverWith().onAny(() => {})
     await receiver.close()
     for (const body of [payload, 'no JSON']) {

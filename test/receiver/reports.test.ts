@@ -182,7 +182,7 @@ describe('an attempt at an event', () => {
     ])
   })
 
-  test('fails for good under ack: handled', async () => {
+  test('fails permanently under ack: handled', async () => {
     const { attempts, options } = listening()
     await scenarios.handler_failed.run(options)
     expect(attempts).toMatchObject([{ outcome: 'failed', attempt: 1 }])

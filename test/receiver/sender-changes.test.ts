@@ -37,7 +37,7 @@ test('an unknown type that no handler receives is a warning the first time', asy
   expect(await warnings({ type: 'thumbnail.failed' })).toMatchObject([{ details: { type: 'thumbnail.failed' } }])
 })
 
-test('a known type that no handler receives is no warning, and neither is an unknown one that onAny receives', async () => {
+test('a known type that no handler receives does not warn, and neither does an unknown one that onAny receives', async () => {
   expect(await watched()({ type: 'encoding.failed' })).toEqual([])
   const { lines, options } = listening()
   const receiver = receiverWith(options).onAny(() => {})
@@ -78,7 +78,7 @@ describe('a header that looks like a signature', () => {
     expect(await warnings('webhook-signature')).toEqual(found)
   })
 
-  test('is no warning on a delivery that is not verified', async () => {
+  test('does not warn on a delivery that is not verified', async () => {
     expect(await verifying(inUrl)('x-signature', '/?token=wrong')).toEqual([])
   })
 
@@ -94,7 +94,7 @@ describe('a header that looks like a signature', () => {
     ],
     ['verifies the bytes', { name: 'own', needsBytes: true, verify: () => ({ verified: true }) }],
     ['may verify the bytes', anyOf(inUrl, hmacSignature({ secret: 's3cret', header: 'x-hub-signature' }))],
-  ])('is no warning if the verifier %s', async (_, verify) => {
+  ])('does not warn if the verifier %s', async (_, verify) => {
     expect(await verifying(verify)('x-signature')).toEqual([])
   })
 

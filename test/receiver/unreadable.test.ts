@@ -53,7 +53,7 @@ describe('an unreadable delivery', () => {
     expect(kept[0]?.receivedAt.getTime()).toBeGreaterThanOrEqual(before)
   })
 
-  test('is given as JSON where a parser has consumed its bytes', async () => {
+  test('is given as JSON if a parser has consumed its bytes', async () => {
     const { kept, send } = subject()
     expect(await send({ parsed: { type: 'encoding.finished' } })).toBe('malformed')
     expect(text(kept[0]?.body)).toBe('{"type":"encoding.finished"}')
@@ -82,7 +82,7 @@ describe('an unreadable delivery', () => {
     ['the verifier', { verify: vouching }, {}, 'id of the verifier'],
     ['the header of eventKey', { verify: vouching, eventKey: { header: 'x-id' } }, { 'x-id': 'sent' }, 'sent'],
     ['the verifier, without that header', { verify: vouching, eventKey: { header: 'x-id' } }, {}, 'id of the verifier'],
-    ['the verifier, where eventKey is a function', { verify: vouching, eventKey: () => 'x' }, {}, 'id of the verifier'],
+    ['the verifier, if eventKey is a function', { verify: vouching, eventKey: () => 'x' }, {}, 'id of the verifier'],
     ['nobody', { eventKey: { header: 'x-id' } }, {}, undefined],
   ])('has the id that comes from %s', async (_, options, headers, id) => {
     const { kept, send } = subject(options)

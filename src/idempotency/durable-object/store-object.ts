@@ -108,7 +108,7 @@ export class StoreObject {
     )
   }
 
-  /** Removes some expired keys. Their owners may still renew them: a key that nobody has is as good. */
+  /** Removes some expired keys. Their owners may still renew them: renewing works also for a key that no owner has. */
   #removeExpired(): void {
     const now = Date.now()
     if (now < this.#cleanUpAt) return

@@ -51,7 +51,7 @@ export function hmac(
 /** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */
 export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
-/** Compares two strings in a time that does not depend on where they differ. Their lengths are no secret. */
+/** Compares two strings in a time that does not depend on where they differ. Their lengths are not secret. */
 export function equalText(text: string, expected: string): boolean {
   // UTF-16, since in UTF-8 all lone surrogates are the same three bytes.
   const [bytes, expectedBytes] = [Buffer.from(text, 'utf16le'), Buffer.from(expected, 'utf16le')]
