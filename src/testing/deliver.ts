@@ -30,8 +30,8 @@ export interface DeliverOptions {
 /** An acknowledgement, and a promise that resolves once the event has been handled. */
 export interface Delivered extends Acknowledgement {
   /**
-   * Resolves with `handled` once the event has been handled, or with `failed` once it has become a dead letter, if this
-   * delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves immediately.
+   * Resolves with `handled` once the event has been handled, or with `failed` once it has become a dead letter. It does
+   * so if this delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves immediately.
    */
   readonly handled: Promise<unknown>
 }

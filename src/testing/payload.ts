@@ -79,8 +79,8 @@ const observed: Record<EventType, { readonly status: string; readonly names: 'no
 const counts = { none: 0, one: 1, all: Number.POSITIVE_INFINITY }
 
 /**
- * Returns the two fields that change over the lifecycle of a media.
- * @param qualities the qualities of the media; the first is named if the type names one
+ * Returns the two fields that change over the lifecycle of a media item.
+ * @param qualities the qualities of the media item; on `partial.finished` the one that finished
  */
 export function qualitiesAndStatus(
   type: EventType,

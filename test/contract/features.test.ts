@@ -6,7 +6,7 @@ import type { Runner } from '../../src/testing/contract/runner.ts'
 import { storeContract } from '../../src/testing/contract/store.ts'
 import { failuresOf } from './failures-of.ts'
 
-const order = 'hands over the events of one media one after another, in order'
+const order = 'hands over the events of one media item one after another, in order'
 const transaction = 'commits what a transaction wrote, and resolves with its result'
 const outage = 'throws during an outage, and never claims an unknown key'
 

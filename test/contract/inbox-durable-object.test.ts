@@ -21,7 +21,7 @@ describe.skipIf(binary === undefined)('in a Durable Object', () => {
     await disk?.remove()
   })
 
-  // The suite runs where the inbox does. Here each of its tests is told to run.
+  // The suite runs in the same process as the inbox. Here each of its tests is told to run.
   const tell = (name: string) =>
     test(name, async () => {
       const [origin = ''] = await worker.origins()

@@ -31,7 +31,7 @@ const withMethods =
     },
   })
 
-/** An inbox that tells something else of its events. */
+/** An inbox that reports its events wrongly. */
 const withEvents = (wrong: (events: InboxEvents) => Partial<InboxEvents>): Wrong<InboxDefinition> =>
   withMethods((inbox) => ({ events: { ...eventsOf(inbox), ...wrong(eventsOf(inbox)) } }))
 
@@ -145,13 +145,13 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   [
     'forgets the order',
     withMedia(({ event }) => event.key),
-    'hands over the events of one media one after another, in order',
+    'hands over the events of one media item one after another, in order',
     "expected '2' to be 'witness of 1'",
   ],
   [
     'handles all media as one',
     withMedia(() => 'media'),
-    'handles different media at the same time',
+    'handles different media items at the same time',
     'no attempt started within 30000 ms',
   ],
   [
@@ -219,9 +219,9 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'give the suite `{ reads: true }` for an inbox with events',
   ],
   [
-    'lists events of other types too',
+    'also lists events of other types',
     withEvents(({ list }) => ({ list: ({ type: _, ...query } = {}) => list(query) })),
-    'lists events by state, type and media',
+    'lists events by state, type and media item',
     "to deeply equal [ 'retrying' ]",
   ],
   [
@@ -255,9 +255,9 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'expected true to be false',
   ],
   [
-    'tells the history of every media at once',
+    'shows the history of all media items together',
     withMethods((inbox) => ({ history: async () => (await eventsOf(inbox).list({ order: 'oldest' })).events })),
-    'tells the history of a media in order of acceptance',
+    'shows the history of a media item in order of acceptance',
     "expected [ '2', '3', 'other' ] to deeply equal [ '2', '3' ]",
   ],
   [

@@ -56,13 +56,13 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string, string][] = [
     "expected 'in-progress' to be 'claimed'",
   ],
   [
-    'lets anybody release',
+    'lets any owner release',
     (store) => ({ release: (key) => store.release(key, 'a') }),
     'lets only its owner renew, complete or release a claim',
     'expected true to be false',
   ],
   [
-    'lets anybody complete',
+    'lets any owner complete',
     (store) => ({ complete: (key) => store.complete(key, 'a') }),
     'lets only its owner renew, complete or release a claim',
     'expected true to be false',
@@ -88,7 +88,7 @@ const wrongStores: [string, Wrong<IdempotencyStore>, string, string][] = [
   [
     'lets an owner renew a lease that it has lost',
     () => ({ renew: () => true }),
-    'tells an owner that its lease was lost once another took the key',
+    'tells an owner that its lease was lost once another owner took the key',
     'expected true to be false',
   ],
   [

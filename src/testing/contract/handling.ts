@@ -27,7 +27,7 @@ export interface Calls {
   finishAll(): void
 }
 
-/** Maximum wait for an inbox, in ms. A check that passes goes on as soon as it can, on a busy machine too. */
+/** Maximum wait for an inbox, in ms. A check that passes continues as soon as it can, also on a busy machine. */
 const maxWaitMs = 30_000
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
@@ -100,7 +100,7 @@ export function openInbox(
   return { inbox, calls, observers }
 }
 
-/** Makes an event to accept. Without `mediaId`, it has a media of its own. */
+/** Makes an event to accept. Without `mediaId`, it has a media item of its own. */
 export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
   const type: EventType = 'encoding.finished'
   const emittedAt = '2026-03-01T12:00:00.123456789Z'

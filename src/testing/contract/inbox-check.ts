@@ -15,13 +15,13 @@ export interface TransactionSubject {
 /** The parts of the contract that an inbox can leave out. */
 export interface InboxFeatures {
   /**
-   * `true` when it keeps the order of the events of one media.
+   * `true` when it keeps the order of the events of one media item.
    * @defaultValue true
    */
   readonly ordered?: boolean
   /**
-   * `true` when it keeps events itself. Otherwise it hands them over to a queue: it knows a duplicate only when the queue
-   * delivers it, and has neither numbers of what waits nor dead letters.
+   * `true` when it keeps events itself. Otherwise it hands them over to a queue. It then knows a duplicate only when
+   * the queue delivers it, and has neither the number of waiting events nor dead letters.
    * @defaultValue true
    */
   readonly keepsEvents?: boolean

@@ -77,7 +77,7 @@ export function checkDeadLetters(checkInbox: Check): void {
     expect(next.event.key).toBe('two')
   })
 
-  check('keeps a replayed event that fails for good as a dead letter again', async ({ inbox, calls, expect }) => {
+  check('keeps a replayed event that fails permanently as a dead letter again', async ({ inbox, calls, expect }) => {
     await makeDeadLetter(inbox, calls, 'one')
     await inbox.deadLetters.replay('one')
     const first = await calls.next()

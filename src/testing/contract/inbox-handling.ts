@@ -4,14 +4,14 @@ import type { Check } from './inbox-check.ts'
 /** Checks the order in which events are handed over, and what the inbox does after each result. */
 export function checkHandling(check: Check): void {
   check(
-    'hands over the events of one media one after another, in order',
+    'hands over the events of one media item one after another, in order',
     async ({ inbox, calls, expect }) => {
       const keys = ['1', '2', '3', '4', '5']
       for (const key of keys) await inbox.accept(eventOf(key, 'media'))
       for (const key of keys) {
         const call = await calls.next()
         expect(call.event.key).toBe(key)
-        // An event of another media is handed over immediately, before the next event of this media.
+        // An event of another media item is handed over immediately, before the next event of this media item.
         await inbox.accept(eventOf(`witness of ${key}`))
         const witness = await calls.next()
         expect(witness.event.key).toBe(`witness of ${key}`)
@@ -22,7 +22,7 @@ export function checkHandling(check: Check): void {
     'ordered',
   )
 
-  check('handles different media at the same time', async ({ inbox, calls, expect }) => {
+  check('handles different media items at the same time', async ({ inbox, calls, expect }) => {
     for (const key of ['one', 'two', 'three', 'four']) await inbox.accept(eventOf(key))
     const running = [await calls.next(), await calls.next(), await calls.next(), await calls.next()]
     expect(running.map(({ event }) => event.key).toSorted()).toEqual(['four', 'one', 'three', 'two'])
@@ -54,7 +54,7 @@ export function checkHandling(check: Check): void {
     expect(performance.now() - failedAt >= 58).toBe(true)
   })
 
-  check('does not let an event that waits for its retry hold up the next of its media', async (subject) => {
+  check('does not let an event that waits for its retry hold up the next of its media item', async (subject) => {
     const { inbox, calls, expect } = subject
     await inbox.accept(eventOf('first', 'media'))
     const first = await calls.next()

@@ -41,7 +41,7 @@ async function makeDeadLetter(subject: Readable, key: string, change?: Partial<A
 
 const keysOf = (records: readonly EventRecord[]): string[] => records.map(({ key }) => key)
 
-/** Checks that an inbox tells which events it has, and what became of them. */
+/** Checks that an inbox shows its events and the outcome of each. */
 export function checkReading(checkInbox: Check): void {
   const check = (name: string, run: (subject: Readable) => Promise<void>) =>
     checkInbox(
@@ -54,7 +54,7 @@ export function checkReading(checkInbox: Check): void {
       'reads',
     )
 
-  check('lists events by state, type and media', async (subject) => {
+  check('lists events by state, type and media item', async (subject) => {
     const { events, expect } = subject
     await start(subject, 'running', 1)
     const retrying = await start(subject, 'retrying', 2, { type: 'encoding.failed', mediaId: 'm' })
@@ -149,7 +149,7 @@ export function checkReading(checkInbox: Check): void {
     expect(failedAttempts.map(({ number }) => number)).toEqual([1, 2, 1])
   })
 
-  check('remembers what became of a handled event, if it says so', async (subject) => {
+  check('remembers the outcome of a handled event, if it says so', async (subject) => {
     const { inbox, events, calls, expect } = subject
     const first = await start(subject, 'one')
     first.finish({ ...later, delayMs: 5 })
@@ -170,7 +170,7 @@ export function checkReading(checkInbox: Check): void {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
-  check('tells the history of a media in order of acceptance', async (subject) => {
+  check('shows the history of a media item in order of acceptance', async (subject) => {
     const { inbox, events, expect } = subject
     const handled = await start(subject, '1', 0, { mediaId: 'm' })
     handled.finish()
@@ -202,7 +202,7 @@ export function checkReading(checkInbox: Check): void {
   })
 
   check('says since when the oldest event waits', async ({ inbox, calls, ordered, expect }) => {
-    // Where no order is kept, none of so few events waits.
+    // If no order is kept, none of so few events waits.
     if (!ordered) return
     const [first, second] = [eventOf('1', 'm'), { ...eventOf('2', 'm'), receivedAt: new Date('2026-03-01T12:00:09Z') }]
     await inbox.accept(first)

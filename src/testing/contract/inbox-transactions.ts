@@ -178,7 +178,7 @@ async function transact(
       return `result of ${text}`
     }
     const written = write(client, text)
-    // Where transactions are synchronous, their function must not return a promise.
+    // If transactions are synchronous, their function must not return a promise.
     if (!isPromise(written)) return end()
     return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
   })

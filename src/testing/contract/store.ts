@@ -145,21 +145,21 @@ export function storeContract(
     expect(await store.complete('key', 'a')).toBe(true)
   })
 
-  check('renews a lease that ran out, if nobody else took the key', async ({ store, advance }) => {
+  check('renews a lease that ran out, if no other owner took the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     expect(await store.renew('key', 'a', lease)).toBe(true)
     expect(await store.claim('key', 'b', lease)).toBe('in-progress')
   })
 
-  check('completes a key whose lease ran out, if nobody else took the key', async ({ store, advance }) => {
+  check('completes a key whose lease ran out, if no other owner took the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     expect(await store.complete('key', 'a')).toBe(true)
     expect(await store.claim('key', 'b', lease)).toBe('done')
   })
 
-  check('tells an owner that its lease was lost once another took the key', async ({ store, advance }) => {
+  check('tells an owner that its lease was lost once another owner took the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     await store.claim('key', 'b', lease)
@@ -169,7 +169,7 @@ export function storeContract(
     expect(await store.claim('key', 'c', lease)).toBe('in-progress')
   })
 
-  check('tells an owner that its lease was lost once another finished the key', async ({ store, advance }) => {
+  check('tells an owner that its lease was lost once another owner finished the key', async ({ store, advance }) => {
     await store.claim('key', 'a', lease)
     await advance(lease * 1.1)
     await store.claim('key', 'b', lease)

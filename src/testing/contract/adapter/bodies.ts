@@ -27,7 +27,7 @@ const exactBody = new TextEncoder().encode(
   `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
 )
 
-/** Gives the server time to read what was sent. */
+/** Gives the server time to read the bytes that were sent. */
 const aMoment = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
 
 /** Tests bodies of different content types, lengths and speeds. */
@@ -103,7 +103,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     connection.send(chunk(bodyOfLength(limit)))
     connection.send(chunk(new Uint8Array([32])))
     expect((await connection.answer()).status).toBe(413)
-    // The sender goes on until the connection ends.
+    // The sender continues until the connection ends.
     while (!connection.isClosed) {
       connection.send(chunk(new Uint8Array(65_536)))
       await aMoment()
