@@ -71,7 +71,7 @@ function compilerOptions(): ts.CompilerOptions {
     ts.sys,
     dirname(path),
   )
-  // Examples declare what a reader goes on to use, and run in Node and in web runtimes.
+  // Examples declare names that a reader uses afterwards, and run in Node and in web runtimes.
   return { ...options, lib: ['lib.es2023.d.ts', 'lib.dom.d.ts'], noUnusedLocals: false, noUnusedParameters: false }
 }
 

@@ -28,7 +28,7 @@ async function follow(page: Page) {
   return { run, lines: shellLines(page), isUp: (port: keyof typeof ports) => isUp(ports[port]) }
 }
 
-/** Runs a line of the page. What it exports is there for the lines after it. */
+/** Runs a line of the page. The lines after it see its exports. */
 const exported: Record<string, string> = {}
 function start(line: string, cwd: string) {
   for (const [, name = '', value = ''] of line.startsWith('export ') ? line.matchAll(/(\w+)=(\S+)/g) : [])

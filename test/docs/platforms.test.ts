@@ -10,7 +10,7 @@ const rowOf = ({ platform, inbox, ack, nothingLost, handledOnce, order, test }: 
 
 test('The table of platforms holds what the tests prove', () => {
   const head =
-    '| Platform | Inbox | `ack` | Nothing lost | Handled once | Order per media | Test |\n|---|---|---|---|---|---|---|'
+    '| Platform | Inbox | `ack` | Nothing lost | Handled once | Order per media item | Test |\n|---|---|---|---|---|---|---|'
   const generated = `\n${[head, ...Object.values(setups).map(rowOf)].join('\n')}\n\n`
   const text = readFileSync(page, 'utf8')
   if (process.env['UPDATE'])

@@ -8,7 +8,7 @@ import { ages, ttlFrom } from './durable.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
 
-/** Objects that give every step the same answer. Returns the names of those that were asked, and the last input too. */
+/** Objects that give every step the same answer. Returns the names of those that were asked, and the last input. */
 function objects(result: unknown) {
   const names = new Set<string>()
   let input: unknown

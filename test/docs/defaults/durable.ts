@@ -24,7 +24,7 @@ export const ages = Array.from({ length: 100 }, (_, hours) => [
 /** The time between the oldest key that was kept and the next one. */
 export const ttlFrom = (kept: number): number => ((ages[kept - 1] as number) + (ages[kept] as number)) / 2
 
-/** Rounds a time that is left to the one that was given, at most 2 s ago. */
+/** Rounds the rest of a time to the given time, which began at most 2 s ago. */
 const given = (leftMs: number): number => Math.ceil(leftMs / 2_000) * 2_000
 
 /** Runs with the path of a file, and removes it. */
@@ -114,7 +114,7 @@ export const ofPostgresInbox = (server: () => PostgresServer): Observations => {
 
 export const ofBullmqInbox = (server: () => RedisServer): Observations => {
   const inbox = (queue: string) => bullmqInbox({ connection: server().url, queue })
-  /** The longest time that is left to a key of Redis. */
+  /** Maximum time that is left to a key of Redis. */
   async function longestLeft(pattern: string) {
     const redis = new Redis(server().port)
     const left = async () => Promise.all((await redis.keys(pattern)).map((key) => redis.pttl(key)))

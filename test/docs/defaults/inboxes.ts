@@ -33,7 +33,7 @@ async function settled(
 
 const batch = 250
 
-/** Accepts a batch of new events, each of a media of its own. Returns the number of those that it accepted. */
+/** Accepts a batch of new events, each of a media item of its own. Returns the number of those that it accepted. */
 async function acceptBatch({ inbox }: Pick<Opened, 'inbox'>, size = batch): Promise<number> {
   const events = Array.from({ length: size }, () => eventOf(crypto.randomUUID()))
   const acceptances = await Promise.all(events.map((event) => inbox.accept(event)))

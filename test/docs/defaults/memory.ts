@@ -63,7 +63,7 @@ export const ofLruStore: Observations = {
   },
 }
 
-/** What a store sends to Redis when it completes a key. */
+/** The commands that a store sends to Redis when it completes a key. */
 async function completed() {
   let sent: { key: string; ttlMs: number } | undefined
   const client = {

@@ -20,7 +20,7 @@ async function requestsOfACall(): Promise<number> {
   return fetch.mock.calls.length
 }
 
-/** Says whether a client calls the `fetch` of the runtime. */
+/** Returns true if a client calls the `fetch` of the runtime. */
 async function usesGlobalFetch(): Promise<boolean> {
   const spy = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('no'))
   await createClient(credentials, { baseUrl })
@@ -95,7 +95,7 @@ export const ofEmulator: Observations = {
 const secret = 's3cret'
 const header = 'x-signature'
 
-/** Says whether a verifier with some options accepts what a signer with others signs. */
+/** Returns true if a verifier with some options accepts what a signer with others signs. */
 async function accepts(
   options: Partial<HmacSignatureOptions>,
   signed: Partial<HmacSignatureOptions>,

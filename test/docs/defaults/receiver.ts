@@ -46,7 +46,7 @@ async function keyWith(eventId?: string) {
   return key
 }
 
-/** The methods of the console that are called while a delivery is rejected and a handler fails for good. */
+/** The methods of the console that are called while a delivery is rejected and a handler fails permanently. */
 async function consoleMethods() {
   const methods = ['debug', 'log', 'info', 'warn', 'error'] as const
   const spies = methods.map((method) => vi.spyOn(console, method).mockImplementation(() => {}))

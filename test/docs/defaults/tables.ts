@@ -45,7 +45,7 @@ function tablesOf(page: string): readonly DefaultTable[] {
 
 /**
  * The defaults that a sentence names: the groups `option` and `value` of each match.
- * @param named the option, where the sentence does not name it
+ * @param named the option, if the sentence does not name it
  */
 function sentenceOf(page: string, of: string, sentence: RegExp, named = ''): DefaultTable {
   const found = Array.from(pageOf(page).text.matchAll(sentence), ({ groups = {} }) => groups)
