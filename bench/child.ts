@@ -11,7 +11,7 @@ export interface Child {
   stop(): Promise<void>
 }
 
-/** The cores of the measured process and of the load. Empty where processes cannot be pinned. */
+/** The cores of the measured process and of the load. Empty if processes cannot be pinned. */
 export const cores: readonly number[] = allowedCores()
 
 function allowedCores(): number[] {
@@ -38,7 +38,7 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Starts a script, pinned to one core where that is possible. */
+/** Starts a script, pinned to one core if that is possible. */
 export function startChild(script: URL, options: ChildOptions): Child {
   const { core: role, args: scriptArgs = [], flags = [], env } = options
   const register = new URL('./register.mjs', import.meta.url).href

@@ -6,7 +6,7 @@ export const secret = 'c2VjcmV0LW9mLXRoZS1iZW5jaG1hcms='
 /** The signature headers that a contender expects: ours, GitHub's or those of Standard Webhooks. */
 export type Scheme = 'x-signature' | 'github' | 'standard-webhooks'
 
-/** A new event, one that was accepted before, or one that somebody else has signed. */
+/** A new event, a duplicate, or one with a wrong signature. */
 export type Kind = 'new' | 'duplicate' | 'forged'
 
 export interface SignedDelivery {

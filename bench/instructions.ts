@@ -19,7 +19,7 @@ export const countsInstructions: boolean = (() => {
 })()
 
 /**
- * Begins to count the instructions of a process, where that is possible.
+ * Begins to count the instructions of a process, if that is possible.
  * @returns a function that stops, and gives those of each delivery
  */
 export async function countInstructions(child: Child, deliveries: number) {

@@ -13,7 +13,7 @@ import { measurePauses } from './parts/pauses.ts'
 import { measureRecovery, measureSqlite } from './parts/sqlite.ts'
 import { machine } from './report.ts'
 
-/** What can be measured, in `rounds` rounds. Fewer have to do for those that take long. */
+/** The parts of the benchmark, in `rounds` rounds each. Parts that take long have fewer rounds. */
 const parts: Readonly<Record<string, (rounds: number) => Promise<void>>> = {
   http: (rounds) => measureHttp(rounds, () => true),
   duplicates: measureRepeatsOverHttp,

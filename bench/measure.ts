@@ -1,6 +1,6 @@
 import { median, number, printTable, type Spread, spread } from './report.ts'
 
-/** What a delivery costs the measured process, its handling included. */
+/** The cost of a delivery for the measured process, its handling included. */
 export interface Cost {
   /** Microseconds of CPU time in user mode. */
   readonly user: number

@@ -45,7 +45,9 @@ const { values: flags } = parseArgs({
   },
 })
 
-/** The writes of 8 kB per second that the disk confirms one after another. It limits commits that do not share one. */
+/**
+ * The writes of 8 kB per second that the disk confirms one after another. They limit commits that do not share a write.
+ */
 function syncsPerSecond(): number {
   const folder = mkdtempSync(join(tmpdir(), 'media-webhooks-bench-'))
   const file = openSync(join(folder, 'file'), 'w')

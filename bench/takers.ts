@@ -6,14 +6,17 @@ import { type SignedDelivery, signedDelivery, toDelivery } from './deliveries.ts
 /** Takes one delivery as an adapter has it: the bytes, and the headers of node:http. */
 export type Take = (delivery: SignedDelivery) => unknown
 
-/** What takes deliveries in process. Each imports only its own modules, so that its process holds nothing else. */
+/**
+ * The contenders that take deliveries in process. Each imports only its own modules, so that its process loads nothing
+ * else.
+ */
 export interface Setup {
   readonly taker: keyof typeof takers
-  /** The number of keys that the store remembers at the start, which is its size too. */
+  /** The number of keys that the store remembers at the start, which is also its size. */
   readonly keys?: number
   /** The number of handlers. */
   readonly handlers?: number
-  /** The number of media of which an event is being handled all the time. */
+  /** The number of media items with an event in progress at all times. */
   readonly media?: number
 }
 

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 export const usage = `Usage: npm start -- [options]
 
 Runs an emulator of the service and a receiver, and plays a scenario between them over real HTTP on 127.0.0.1. Both keep
-running afterwards: upload media on the emulator's page, and watch the receiver handle their events.
+running afterwards: upload media items on the emulator's page, and watch the receiver handle their events.
 
 Options:
   --port <n>           port of the receiver (default: a free one)

@@ -4,7 +4,7 @@ import type { Handler, Handlers, MediaEvent } from '../src/index.ts'
 /** Called when a handler has finished its work. */
 export type OnFinished = (event: MediaEvent, work: string, durationMs: number) => void
 
-/** Creates a handler for each type, like an application's, and one for test deliveries and types that this version does not know. */
+/** Creates a handler for each type, as in an application, and one for test deliveries and unknown types. */
 export function createHandlers(onFinished: OnFinished): { readonly handlers: Handlers; readonly others: Handler } {
   const isLate = createLatenessCheck()
 
@@ -32,7 +32,7 @@ export function createHandlers(onFinished: OnFinished): { readonly handlers: Han
   return { handlers, others }
 }
 
-/** The sender keeps no order. An application that needs one compares the `emittedAt` of a media's events. */
+/** The sender keeps no order. An application that needs one compares the `emittedAt` of a media item's events. */
 function createLatenessCheck(): (event: MediaEvent) => boolean {
   const newest = new Map<string, Date>()
   return ({ mediaId, emittedAt = new Date(0) }) => {

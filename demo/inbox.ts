@@ -25,7 +25,7 @@ export async function prepareStorage({ inbox, inboxFile }: Arguments): Promise<S
   return { inbox: sqliteInbox({ path }), place: path, remove: () => rm(folder, { recursive: true }) }
 }
 
-/** Resolves when the inbox has nothing to do, and after 5 s at the latest. The verdict shows what is missing then. */
+/** Resolves when the inbox has nothing to do, or after 5 s. The verdict then shows what is missing. */
 export async function inboxEmpty(inbox: Inbox): Promise<void> {
   const deadline = performance.now() + 5_000
   while (performance.now() < deadline) {

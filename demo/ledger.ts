@@ -18,7 +18,7 @@ export interface Ledger {
 export const emptyLedger = (): Ledger => ({ sent: [], bad: [], handled: [] })
 
 /**
- * Describes each problem in a sentence. The list is empty when every event was handled exactly once and every bad
+ * Describes each problem in a sentence. The list is empty if every event was handled exactly once and every bad
  * delivery was rejected.
  */
 export function problems({ sent, bad, handled }: Ledger): string[] {

@@ -24,7 +24,7 @@ export interface Stage {
 
 type Act = (stage: Stage) => Promise<unknown>
 
-/** Plays the scenes in order: first three plain media, then faults, then deliveries that must be rejected. */
+/** Plays the scenes in order: first three plain media items, then faults, then deliveries that must be rejected. */
 export async function play(stage: Stage): Promise<void> {
   for (const [heading, act] of scenes) {
     stage.heading(heading)

@@ -8,7 +8,7 @@ import { startServer } from './server.ts'
 /** Twenty times as fast as the service: slow enough to watch. */
 const timeScale = 0.05
 
-/** The parts that the receiver and its server are made of. */
+/** The parts of the receiver and its server. */
 interface Parts {
   readonly receiverOptions: ReceiverOptions
   readonly others: Handler

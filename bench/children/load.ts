@@ -2,7 +2,7 @@ import { answerWith } from '../child.ts'
 import { type Connection, openConnection, requestOf } from '../connection.ts'
 import { deliveriesOf, type Kind, type Scheme } from '../deliveries.ts'
 
-/** Deliveries to send to a server. The first is one that no question before has named. */
+/** Deliveries to send to a server. No earlier question has named the first. */
 interface Sent {
   readonly port: number
   readonly first: number
@@ -72,7 +72,7 @@ async function flood(port: number, requests: readonly Buffer[]): Promise<Flood> 
   return { acknowledged, perSecond }
 }
 
-/** Keeps the event loop from sleeping: to wake the load would cost the server time. */
+/** Keeps the event loop from sleeping: waking the load would cost the server time. */
 function stayAwake(): () => void {
   let next = setImmediate(function turn() {
     next = setImmediate(turn)
@@ -81,8 +81,8 @@ function stayAwake(): () => void {
 }
 
 /**
- * Sends each request when it is due. If no connection is free it is sent late, and its latency still counts from when it
- * was due: a slow server does not slow down the measure.
+ * Sends each request when it is due. If no connection is free, the request is sent late. Its latency still counts from
+ * its due time, so a slow server does not slow down the measurement.
  */
 async function pace(port: number, requests: readonly Buffer[], perSecond: number): Promise<Pace> {
   const idle = await connect(port, paceConnections)

@@ -6,7 +6,7 @@ import { lruStore, memoryInbox, receiver, sqliteInbox, temporaryFile } from '../
 import { type Take, takers } from '../takers.ts'
 import { tallyOf } from '../tally.ts'
 
-/** Handlers have to take long, for all but the first. */
+/** Handlers have to take long for all events except the first. */
 export type MemoryQuestion = 'remembered key' | 'waiting, memory' | 'waiting, SQLite' | 'running' | 'running, by hand'
 
 const keys = 1_000_000
@@ -17,7 +17,7 @@ function bytes(): number {
   return heapUsed + external
 }
 
-/** Measures what a store needs for a key that it remembers, beyond the key itself. */
+/** Measures the memory of a store for each key, beyond the key itself. */
 function perKey(): number {
   const given = Array.from({ length: keys }, () => crypto.randomUUID())
   const before = bytes()
@@ -31,7 +31,7 @@ function perKey(): number {
   return retained
 }
 
-/** Measures what each of many events needs, beyond the first thousand: the code and the tables of those do not count. */
+/** Measures the memory of each event beyond the first thousand: their code and tables do not count. */
 async function perEvent(take: Take, settled = async () => {}): Promise<number> {
   const takeAll = async (from: number, to: number) => {
     for (let index = from; index < to; index++) {

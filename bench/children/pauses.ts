@@ -7,13 +7,15 @@ import { durableReceiver, memoryInbox, receiver, sqliteInbox } from '../ours.ts'
 /** The longest turns of the event loop, in ms. */
 export interface Pauses {
   readonly elapsed: number
-  /** The CPU time of the longest that computes. The rest of a turn it waits for the disk, or for other processes. */
+  /**
+   * The CPU time of the longest turn. For the rest of a turn, the process waits for the disk or for other processes.
+   */
   readonly computing: number
   readonly collection: number
 }
 
 export type PausesQuestion =
-  /** Opens the inbox. It can be in a file that another process left. */
+  /** Opens the inbox, which can be in a file of an earlier process. */
   | { readonly ask: 'open'; readonly path?: string | undefined }
   | { readonly ask: 'fill'; readonly events: number }
   /** Takes and handles about 800 deliveries/s meanwhile. */
@@ -23,7 +25,7 @@ const limits = { concurrency: 16, maxWaiting: 200_000 }
 let ours: ReturnType<typeof receiver>
 let taken = 0
 
-/** The time in which an opened file is taken up, in ms. */
+/** The time in which the events of an opened file are loaded, in ms. */
 const openingMs = 5_000
 
 const take = () => ours.receive(toDelivery(signedDelivery(taken++)))
@@ -46,7 +48,7 @@ function watchTurns(): () => Pauses {
     const now = performance.now()
     const { user, system } = process.cpuUsage(cpuBefore)
     elapsed = Math.max(elapsed, now - before)
-    // The CPU time is that of all threads: compilation and collection run beside.
+    // The CPU time is that of all threads: compilation and collection run in their own.
     computing = Math.max(computing, Math.min(now - before, (user + system) / 1_000))
     before = now
     cpuBefore = process.cpuUsage()
@@ -86,7 +88,7 @@ answerWith<PausesQuestion>(async (question) => {
   const stop = watchTurns()
   ours = receiver({ inbox: path === undefined ? memoryInbox(limits) : sqliteInbox({ ...limits, path }) })
   await ours.ready()
-  // The events of the file are taken up after it is opened.
+  // The events of the file are loaded after it is opened.
   await pause(openingMs)
   return stop()
 })

@@ -6,7 +6,7 @@ export type QueueSettings = Omit<QueueOptions, 'onStart' | 'onHandled'>
 
 export type QueueQuestion =
   | { readonly ask: 'open'; readonly queue: QueueName; readonly settings: QueueSettings }
-  /** Accepts from 64 callers for some seconds. `waits`: until everything is handled too. */
+  /** Accepts from 64 callers for some seconds. `waits`: also until everything is handled. */
   | { readonly ask: 'load'; readonly seconds: number; readonly waits: boolean }
   /** Accepts some events from 64 callers. */
   | { readonly ask: 'fill'; readonly events: number }
@@ -24,7 +24,7 @@ export interface Load {
   readonly handledPerSecond: number
 }
 
-/** The moment of something in ms, on a clock that all processes share, by the key of the event. */
+/** The time of a step in ms, on a clock that all processes share, by the key of the event. */
 export type Moments = Readonly<Record<string, number>>
 
 const callers = 64

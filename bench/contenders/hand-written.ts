@@ -17,7 +17,7 @@ const withBody: Answer = (res, taken) => {
   res.writeHead(statusOf(taken), headers).end(text)
 }
 
-/** Answers without a body for success, as a sender needs no more. */
+/** Answers a success without a body: a sender needs no more. */
 const withoutBody: Answer = (res, taken) =>
   statusOf(taken) === 200 ? res.writeHead(200, { 'content-length': 0 }).end() : withBody(res, taken)
 

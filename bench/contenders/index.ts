@@ -8,7 +8,7 @@ export interface Contender {
   readonly beside?: readonly string[]
   /** @defaultValue 'x-signature' */
   readonly scheme?: Scheme
-  /** Makes the server. It imports only its own modules, so that its process holds nothing else. */
+  /** Makes the server. It imports only its own modules, so that its process loads nothing else. */
   server(): Promise<Server>
 }
 

@@ -9,7 +9,7 @@ import { type Cost, inTurns, type Measured, printCosts } from '../measure.ts'
 const warmUp = 12_000
 const measured = 20_000
 
-/** The process that sends. It is kept, since it is not what is measured. */
+/** The process that sends. It is kept for all contenders, since it is not measured. */
 let load: Child | undefined
 
 export async function stopLoad(): Promise<void> {
@@ -59,7 +59,7 @@ export const overHttp = (contender: Contender): Measured => ({
   measure: () => costOverHttp(contender, 'new'),
 })
 
-/** Prints the cost of a delivery over HTTP, of the contenders whose name is wanted and those they are compared with. */
+/** Prints the cost of a delivery over HTTP, for the chosen contenders and those they are compared with. */
 export async function measureHttp(rounds: number, wanted: (name: string) => boolean): Promise<void> {
   const rows: Measured[] = []
   const samples = new Map<string, readonly Cost[]>()

@@ -11,7 +11,7 @@ const shares = [0.5, 0.9]
 
 const handlersOf = (ms: number) => ({ BENCH_HANDLER_MS: `${ms}` })
 
-/** Measures the deliveries per second that a server takes at most. */
+/** Measures the maximum number of deliveries per second that a server takes. */
 const fullRate = (contender: Contender, handlerMs: number): Promise<number> =>
   withServer(contender, handlersOf(handlerMs), async (port, _server, load) => {
     await load({ ask: 'flood', port, kind: 'new', first: 0, deliveries: warmUp })

@@ -12,7 +12,7 @@ const finished = 300_000
 const waiting = 10_000
 const recoveries = 5
 
-/** Prints what a delivery costs that is on the disk before it is acknowledged. */
+/** Prints the cost of a delivery whose event is on the disk before it is acknowledged. */
 export async function measureSqlite(rounds: number): Promise<void> {
   const callers = 64
   const measured: Measured[] = [
@@ -29,7 +29,7 @@ export async function measureSqlite(rounds: number): Promise<void> {
   printCosts(`A delivery to the disk, ${callers} at a time`, measured, await inTurns(measured, rounds))
 }
 
-/** Makes a copy of the files of a folder, none of which is in memory. */
+/** Makes a copy of the files of a folder, and drops them from memory. */
 function coldCopy(folder: string): string {
   const copy = `${folder}-copy`
   rmSync(copy, { recursive: true, force: true })

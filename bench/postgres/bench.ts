@@ -5,7 +5,7 @@ import { type Child, startChild } from '../child.ts'
 import type { Load, Moments, QueueQuestion, QueueSettings } from '../children/queue.ts'
 import type { QueueName } from './queues.ts'
 
-/** Half of the servers in production have less memory for it. Everything that concerns the disk is as in production. */
+/** Half of the servers in production have less memory for it. The settings of the disk are as in production. */
 const settings = { shared_buffers: '256MB', max_wal_size: '4GB' }
 
 /** A queue that processes can open. */

@@ -15,7 +15,7 @@ interface Sizes {
   readonly keys: string
 }
 
-/** Measures the sizes of the tables and indexes under a steady load, which have to stop growing. */
+/** Measures the sizes of the tables and indexes under a steady load. They have to stop growing. */
 export async function measureGrowth(bench: Bench, minutes: number): Promise<void> {
   const rows = await withProcesses(1, async ([process]) => {
     const { settings, query } = await bench.newQueue()

@@ -3,7 +3,7 @@ import { number, printTable } from '../report.ts'
 import { type Bench, withProcesses } from './bench.ts'
 import { type QueueName, queueNames } from './queues.ts'
 
-/** The time that is measured, and the time until every session has reported its statistics, in s. */
+/** The measured time, and the time until every session has reported its statistics, in s. */
 const measuredSeconds = 60
 const settlingSeconds = 12
 

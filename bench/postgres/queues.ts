@@ -54,7 +54,7 @@ const openers: Readonly<Record<QueueName, (options: QueueOptions) => Promise<Que
     return openInbox(bullmqInbox({ connection: redis, queue: name, handles: options.handles, concurrency }), options)
   },
   'graphile-worker': (options) => openGraphileWorker(options, {}),
-  // Its documentation's settings for the most jobs per second.
+  // The settings that its documentation recommends for maximum throughput.
   'graphile-worker, local queue': (options) =>
     openGraphileWorker(options, { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }),
   'pg-boss': openPgBoss,
@@ -140,7 +140,7 @@ async function openPgBoss({ postgres, name, handles, onStart, onHandled }: Queue
   await boss.start()
   await boss.createQueue('events')
   if (handles)
-    // It fetches a batch at each poll, and the shortest pause between two polls is 0.5 s.
+    // It fetches a batch at each poll, and the minimum pause between two polls is 0.5 s.
     await boss.work<ReturnType<typeof eventOf>>(
       'events',
       { batchSize: 2_000, pollingIntervalSeconds: 0.5 },

@@ -11,7 +11,7 @@ const sqs = new SQSClient({})
 const receiver = createReceiver({
   verify: urlToken({ secret: WEBHOOK_TOKEN }),
   inbox: queueInbox({
-    // A FIFO queue: it keeps the order of the events of each media.
+    // A FIFO queue: it keeps the order of the events of each media item.
     send: (message) =>
       sqs.send(
         new SendMessageCommand({

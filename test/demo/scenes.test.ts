@@ -6,10 +6,11 @@ test('npm start -- --exit plays every scene, prints each delivery, each handling
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 
   const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length
-  // The first three media have 5, 6 and 4 events, the other seven 4 each. Then come the test delivery and an unknown type.
+  // The first three media items have 5, 6 and 4 events, the other seven 4 each. Then come the test delivery and an
+  // unknown type.
   expect(count(/^ .* handling {2}handled /)).toBe(45)
   expect(count(/^ .* delivery {2}accepted +200 /)).toBe(45)
-  // Four events each: delivered twice at once, delivered again, and sent again because the answer was lost.
+  // Four events each: delivered twice at the same time, delivered again, and sent again because the answer was lost.
   expect(count(/^ .* delivery {2}duplicate +200 /)).toBe(12)
   expect(count(/^ .* delivery {2}rejected +503 /)).toBe(1)
   expect(count(/^ .* delivery {2}unauthorized +401 /)).toBe(1)

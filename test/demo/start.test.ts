@@ -69,7 +69,7 @@ describe('npm start', () => {
     child.stderr.on('data', (chunk) => (errors += chunk))
     const ended = once(child, 'close')
     for await (const line of createInterface({ input: child.stdout })) {
-      // Only one signal: a second one would end the process at once.
+      // Only one signal: a second one would end the process immediately.
       if (!child.killed && /delivery {2}accepted/.test(line)) child.kill('SIGINT')
     }
     expect([...(await ended), errors]).toEqual([0, null, ''])

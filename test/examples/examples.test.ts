@@ -57,7 +57,7 @@ describe.each(examples)('the example for $name', ({ start, sign }) => {
     return [response.status, ((await response.json()) as { status: string }).status]
   }
 
-  test('accepts a delivery, knows its duplicate, refuses a forged one and handles the event once', async () => {
+  test('accepts a delivery, knows its duplicate, rejects a forged one and handles the event once', async () => {
     expect(await deliver(secret)).toEqual([200, 'accepted'])
     expect(await deliver(secret)).toEqual([200, 'duplicate'])
     expect(await deliver('a-guess')).toEqual([401, 'error'])

@@ -41,7 +41,7 @@ describe.skipIf(!findPostgres())('the example for postgres', () => {
       .toEqual([{ media_id: 'a-film', title: 'Film.mp4', qualities: ['360p', '720p'], is_published: true }])
   })
 
-  test('writes with Kysely one row per event, however often and wherever it is delivered', async () => {
+  test('writes with Kysely one row per event, however often it is delivered and to any process', async () => {
     const films = Array.from({ length: 20 }, (_, index) => `film ${index}`)
     const deliveries = films.flatMap((film) =>
       programs.flatMap((program) => [program, program].map((each) => [each, film] as const)),

@@ -19,9 +19,9 @@ export interface ServerExample {
   readonly handlers: string
   /** A folder of `fixtures/`, whose files are added to it. */
   readonly besides?: string
-  /** What its script `build` writes, if it has one. */
+  /** The output of its script `build`, if it has one. */
   readonly built?: string
-  /** `true` if it has a script `types`, where the build does not check them. */
+  /** `true` if it has a script `types`, because its build does not check the types. */
   readonly typed?: boolean
   /** @defaultValue Node */
   readonly command?: string
