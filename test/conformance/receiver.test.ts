@@ -7,7 +7,7 @@ const sentences: Record<Scenario, string> = {
   singleValid: 'handles an event that is delivered once',
   sequentialDuplicate: 'handles an event once when it is delivered three times',
   concurrentDuplicate: 'handles an event once when it is delivered twenty times at the same instant',
-  orderReversal: 'handles the events of a media in any order of arrival',
+  orderReversal: 'handles the events of a media item in any order of arrival',
   slowHandler: 'acknowledges immediately even if the handler is slow, and treats the retry as a duplicate',
   slowHandlerAndTimeout:
     'handles an event once when the answer waits for the handler and the sender times out and retries',

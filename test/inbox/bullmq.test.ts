@@ -26,7 +26,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     return inbox.close({ timeoutMs: 500 })
   }
 
-  test('accepts events for another process to handle where it handles none', async () => {
+  test('accepts events for another process to handle if it handles none', async () => {
     const name = queue()
     const front = openFront({ queue: name })
     expect(await front.accept(eventOf('one'))).toBe('accepted')
@@ -250,7 +250,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('hands running events back when it closes: the next process starts them at once, and no crash is counted', async () => {
+  test('releases running events when it closes: the next process starts them immediately, and no crash is counted', async () => {
     const name = queue()
     const { inbox, calls: hanging } = open({ queue: name })
     const keys = ['one', 'two', 'three']
@@ -271,7 +271,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     hanging.finishAll()
   })
 
-  test('warns where the settings of Redis can lose acknowledged events', async () => {
+  test('warns if the settings of Redis can lose acknowledged events', async () => {
     const weak = await RedisServer.start({ settings: { appendonly: 'no', 'maxmemory-policy': 'allkeys-lru' } })
     onTestFinished(() => weak.remove())
     const warnings: string[] = []
@@ -282,7 +282,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await end(inbox, calls)
   })
 
-  test('does not warn where Redis keeps everything', async () => {
+  test('does not warn if Redis keeps everything', async () => {
     const warn = vi.fn()
     const { inbox, calls } = open({}, { ...silent, warn })
     await inbox.accept(eventOf('one'))

@@ -10,7 +10,7 @@ import { RedisServer } from '../support/redis/redis-server.ts'
 import { checkAgainstModel } from './model.ts'
 import { temporaryFile } from './sqlite/sqlite-tests.ts'
 
-describe('an inbox behaves like its model, whatever is done with it', () => {
+describe('an inbox behaves like its model, in any sequence of commands', () => {
   test('memoryInbox', () => checkAgainstModel(() => ({ inbox: memoryInbox() }), 100))
 
   test('sqliteInbox', () =>

@@ -10,7 +10,7 @@ type Command =
   | { readonly does: 'replay' | 'discard'; readonly key: string }
 
 const keys = Array.from({ length: 12 }, (_, index) => `${index}`)
-/** Three media, so that every media can have a slot. */
+/** Three media items, so that every media item can have a slot. */
 const mediaOf = (key: string) => `media ${Number(key) % 3}`
 
 const key = fc.constantFrom(...keys)
@@ -84,7 +84,9 @@ class Model {
     }
   }
 
-  /** Says whether these events may be the ones that run: of each media the first one, or one that was replayed. */
+  /**
+   * Returns true if these events may be the ones that run: of each media item the first one, or one that was replayed.
+   */
   mayRun(running: readonly string[]): boolean {
     if (!this.#isOrdered) return running.every((key) => this.#open.includes(key))
     return running.every((key) => {
@@ -95,12 +97,12 @@ class Model {
   }
 }
 
-/** The subject of the contract suite, and whether it keeps the order of a media, which it does by default. */
+/** The subject of the contract suite, and whether it keeps the order of a media item, which it does by default. */
 interface ModelSubject extends InboxSubject {
   readonly ordered?: boolean
 }
 
-/** Runs commands against a fresh inbox and the model, and compares the two after each. Throws where they differ. */
+/** Runs commands against a fresh inbox and the model, and compares the two after each. Throws if they differ. */
 async function play(subject: ModelSubject, commands: readonly Command[]): Promise<void> {
   const { ordered = true, close } = subject
   const { inbox, calls } = openInbox(subject.inbox)

@@ -56,7 +56,7 @@ export function owedHandlers(open: OpenProcess): void {
   const hasLeft = ({ inbox }: Receiver) => until(async () => (await inbox.stats()).retrying > 0)
 
   describe('handlers that an event owes', () => {
-    test('run once each, while a process without one of them runs too', async () => {
+    test('run once each, while a process without one of them also runs', async () => {
       // More than v2 takes while its handlers wait, so that v1 gets some.
       const count = 200
       let goOn = () => {}
@@ -74,7 +74,7 @@ export function owedHandlers(open: OpenProcess): void {
         const keys = runs.filter(({ handler }) => handler === name).map(({ key }) => key)
         expect([keys.length, new Set(keys).size]).toEqual([count, count])
       }
-      // Leaving an event counts as no attempt, and only its end counts as handled.
+      // Leaving an event does not count as an attempt, and only its end counts as handled.
       expect(runs.filter(({ attempt }) => attempt > 1)).toEqual([])
       expect(v1.outcomes).toContain('released')
       expect([...v1.outcomes, ...v2.outcomes].filter((outcome) => outcome === 'handled')).toHaveLength(count)
@@ -99,7 +99,7 @@ export function owedHandlers(open: OpenProcess): void {
       const front = await start(['gone', 'a'], { handles: false })
       await accept(front.receiver, 1, 'first')
       const v1 = await start(['a'], { leaseMs: 3_000 })
-      // From here on it takes no handler for one that is about to come.
+      // From here on, it does not expect missing handlers to be registered later.
       await until(async () => v1.warnings().length > 0)
       const v2 = await start(['a'])
       v2.add('b')
@@ -108,7 +108,7 @@ export function owedHandlers(open: OpenProcess): void {
       expect(v2.runs.filter(({ handler }) => handler === 'b')).toHaveLength(50)
     })
 
-    test('run after a replay, wherever they are', async () => {
+    test('run after a replay, in any process that has them', async () => {
       let fails = true
       const front = await start(['a', 'b'], { handles: false })
       const onlyA = await start(['a'], {}, async () => {

@@ -12,8 +12,8 @@ export interface Blockable {
 }
 
 /**
- * Checks that a handler begins only when it is stored that the one before it has succeeded. A crash in between would run
- * that one twice.
+ * Checks that a handler begins only once the success of the previous one is stored. A crash in between would run the
+ * previous one twice.
  */
 export async function checkProgressIsStored(
   receiver: Receiver,

@@ -30,7 +30,7 @@ export const future =
   '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"A title", "emitted_at":"2026-03-01T12:00:00Z"}'
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** Runs something as a later version of this package would, which can parse `future`. */
+/** Runs a function as a later version of this package would, which can parse `future`. */
 export async function upgraded<T>(run: () => Promise<T>): Promise<T> {
   const parse = JSON.parse
   JSON.parse = (text: string) => {
@@ -113,7 +113,7 @@ export function checkUnreadable(open: OpenReceiver): void {
       ['no UTF-8', new Uint8Array([0x7b, 0xff, 0x00, 0x7d])],
       ['no JSON', bytes('{"type":')],
       ['no object', bytes('[]')],
-    ])('is kept where it is %s', async (_, body) => {
+    ])('is kept if it is %s', async (_, body) => {
       const { receiver, deadLetters } = await opened(open)
       expect((await deliver(receiver, body, { url })).status).toBe(400)
       const [deadLetter] = await deadLetters.list()
@@ -126,13 +126,13 @@ export function checkUnreadable(open: OpenReceiver): void {
       expect(await deadLetters.list()).toHaveLength(1)
     })
 
-    test('is not kept where it was not verified', async () => {
+    test('is not kept if it was not verified', async () => {
       const { receiver, deadLetters } = await opened(open)
       expect((await deliver(receiver, future, { url: '/webhooks/media?token=wrong' })).status).toBe(401)
       expect(await deadLetters.list()).toEqual([])
     })
 
-    test('is answered 400 where it cannot be kept, too', async () => {
+    test('is also answered 400 if it cannot be kept', async () => {
       const { receiver } = await opened(open)
       await receiver.inbox.close()
       expect((await deliver(receiver, future, { url })).status).toBe(400)
@@ -194,7 +194,7 @@ export function checkUnreadable(open: OpenReceiver): void {
       for (const each of secrets) expect(text).not.toContain(each)
     })
 
-    test('is handled with the key of its payload where eventKey is a function that reads headers', async () => {
+    test('is handled with the key of its payload if eventKey is a function that reads headers', async () => {
       const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => `${headers.get('x-event-id')}`
       const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
       for (const id of ['m1', 'm2']) {
@@ -208,7 +208,7 @@ export function checkUnreadable(open: OpenReceiver): void {
       expect(await deadLetters.list()).toEqual([])
     })
 
-    test('is handled where eventKey is a function that returns a header, which is missing then', async () => {
+    test('is handled if eventKey is a function that returns a header, which is then missing', async () => {
       const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => headers.get('x-event-id') as string
       const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
       await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })

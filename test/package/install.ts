@@ -20,7 +20,7 @@ declare module 'vitest' {
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Packages that a user of the adapters and inboxes has installed too. */
+/** Packages that a user of the adapters and inboxes has also installed. */
 const besides = [
   'express',
   'fastify',

@@ -11,7 +11,8 @@ async function moduleGraph(entry: string) {
     write: false,
     metafile: true,
     format: 'esm',
-    // No platform and no condition beside `import` and `default`: what a runtime that nobody foresaw would resolve.
+    // No platform and no condition besides `import` and `default`: the modules that an unforeseen runtime would
+    // resolve.
     platform: 'neutral',
     conditions: [],
     external: ['node:*'],
@@ -31,7 +32,7 @@ test.each([
   'media-webhooks/idempotency/redis',
 ])('%s runs without Node: it reaches no built-in', async (entry) => {
   const { external } = await moduleGraph(entry)
-  // lru-cache tries to import node:diagnostics_channel, and goes without where that fails.
+  // lru-cache tries to import node:diagnostics_channel, and works without it if that fails.
   const needed = external.filter(
     ({ by, kind }) => !(by.includes('node_modules/lru-cache/') && kind === 'dynamic-import'),
   )

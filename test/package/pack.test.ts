@@ -114,7 +114,7 @@ test('the installed command runs the emulator, with its page and all that the pa
 describe('a TypeScript project', () => {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 
-  /** What the compiler has to say about a fixture; nothing, when all is well. */
+  /** The compiler's messages about a fixture; none if it is valid. */
   async function check(file: string, options: object): Promise<string> {
     const compilerOptions = { target: 'es2023', strict: true, noEmit: true, ...options }
     const folder = await mkdtemp(join(inject('userFolder'), 'typed-'))

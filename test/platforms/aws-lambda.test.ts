@@ -66,7 +66,7 @@ describe('a memory inbox in sandboxes that are frozen after each answer', () => 
 })
 
 describe.skipIf(!findRedis())('a queue', () => {
-  test('loses nothing and handles each event once, in the order of each media, although sandboxes are killed', async () => {
+  test('loses nothing and handles each event once, in the order of each media item, although sandboxes are killed', async () => {
     const deployment = await queueDeployment()
     onTestFinished(() => deployment.stop())
     const deliver = async (media: string, quality: number) => {

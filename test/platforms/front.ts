@@ -5,7 +5,7 @@ import { mountListener } from '../support/mounts.ts'
 /** A server in front of one worker at a time, as a platform has one in front of the versions of a worker. */
 export interface Front {
   readonly url: string
-  /** Sends requests to another worker from now on. Those in flight stay where they are. */
+  /** Sends requests to another worker from now on. Those in flight stay with theirs. */
   lead(to: string): Promise<void>
   close(): Promise<void>
 }

@@ -15,13 +15,13 @@ export interface Deployment {
   stop(): Promise<void>
 }
 
-/** The title of a media at whose events the handler of a deployment throws in its first attempt. */
+/** The title of a media item at whose events the handler of a deployment throws in its first attempt. */
 const failsOnce = 'fails once'
 
 /**
- * Proves a setup against the emulator, for both profiles of the sender: three media with a fault each, a handler that fails
- * once, and an orderly stop in the middle. Every acknowledged event has to be handled, and none twice. The observed sender
- * has to have every event acknowledged.
+ * Proves a setup against the emulator, for both profiles of the sender: three media items with a fault each, a handler
+ * that fails once, and an orderly stop in between. Every acknowledged event has to be handled, and none twice. The
+ * observed sender has to have every event acknowledged.
  * @param start starts the deployment, whose handlers run for every type of event
  */
 export function provePlatform(name: SetupName, start: () => Promise<Deployment>): void {
@@ -57,7 +57,7 @@ export function provePlatform(name: SetupName, start: () => Promise<Deployment>)
   )
 }
 
-/** The events of a media with two qualities. */
+/** The events of a media item with two qualities. */
 const eventsOfMedia = 5
 
 const all = (state: string): string[] => new Array(3 * eventsOfMedia).fill(state)

@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts'
 import { startProgram } from '../support/program.ts'
 import type { Deployment } from './platform.suite.ts'
 
-/** A server program. It listens on `PORT` at 127.0.0.1, and prints a line in which `listening` captures something. */
+/** A server program. It listens on `PORT` at 127.0.0.1, and prints a line that `listening` matches. */
 export interface ServerProgram {
   readonly command: string
   readonly args: readonly string[]

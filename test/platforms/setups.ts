@@ -1,10 +1,10 @@
-/** What a setup promises, in the words of the table. */
+/** The promise of a setup, in the words of the table. */
 export interface Promises {
   /** No acknowledged event is lost when the platform stops, freezes or kills what runs. */
   readonly nothingLost: string
   /** Each event is handled once. */
   readonly handledOnce: string
-  /** The events of one media are handled in the order of their acceptance. */
+  /** The events of one media item are handled in the order of their acceptance. */
   readonly order: string
 }
 

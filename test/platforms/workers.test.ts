@@ -13,7 +13,7 @@ const binary = findRuntime('workerd')
 
 /**
  * Deploys a worker with a memory inbox. Its handlers report to a server of the test. A restart deploys another version, as
- * Cloudflare does: it gets the requests from then on, and those of the old one go on to their end.
+ * Cloudflare does: from then on, it gets the requests. Those of the old version continue to their end.
  */
 async function onWorkerd(variables: Record<string, string>): Promise<Deployment> {
   const handled: string[] = []

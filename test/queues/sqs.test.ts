@@ -110,14 +110,14 @@ describe('a standard queue', () => {
     await expect.poll(() => dead.messages.length).toBe(1)
     expect(queue.messages).toEqual([])
     expect(attempts).toEqual([1, 2, 3, 4, 5])
-    // As a redrive from the dead-letter queue does: the message goes back, and its deliveries are counted anew.
+    // Acts as a redrive from the dead-letter queue: the message returns, and its deliveries are counted anew.
     isBroken = false
     queue.send(dead.messages[0]?.body as string)
     await expect.poll(() => queue.messages).toEqual([])
     expect(attempts).toEqual([1, 2, 3, 4, 5, 1])
   })
 
-  test('that is away is answered 503, and the event is accepted when the sender tries again', async () => {
+  test('that is unreachable is answered 503, and the event is accepted when the sender tries again', async () => {
     const { receiver, queue } = setUp()
     receiver.onAny(() => {})
     const payload = event('a-film')
@@ -161,7 +161,7 @@ describe('a standard queue', () => {
 describe('a FIFO queue', () => {
   const film = (media: string) => ['240p', '360p', '480p', '720p', '1080p'].map((quality) => event(media, quality))
 
-  test('keeps the order of the events of each media, over retries and duplicates', async () => {
+  test('keeps the order of the events of each media item, over retries and duplicates', async () => {
     const { receiver, queue, consume } = setUp({ fifo: true })
     const { handled, handler } = recorder({ 'b 360p': 1, 'c 1080p': 2 })
     receiver.onAny(handler)

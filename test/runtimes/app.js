@@ -24,7 +24,9 @@ const handlers = Object.fromEntries(
   }),
 )
 
-/** What each runtime serves: a receiver for each verifier, the list of what was handled, and a user of the client. */
+/**
+ * The program of each runtime: a receiver for each verifier, the list of what was handled, and a user of the client.
+ */
 export async function serve(request, ...context) {
   const url = new URL(request.url)
   if (url.pathname === '/handled') return Response.json(handled)

@@ -11,7 +11,10 @@ import type { Program } from '../support/program.ts'
 
 type Signed = { readonly query?: string; readonly headers?: Record<string, string> }
 
-/** What a sender adds to a body, for each verifier of app.js. Made without the package, which could err twice alike. */
+/**
+ * The credentials that a sender adds to a body, for each verifier of app.js. They are made without the package, which
+ * could make the same mistake twice.
+ */
 const signers: Record<string, (body: string, secret: string) => Signed> = {
   '/url-token': (_body, secret) => ({ query: `?token=${secret}` }),
   '/hmac': (body, secret) => ({ headers: { 'x-signature': createHmac('sha256', secret).update(body).digest('hex') } }),
@@ -25,7 +28,7 @@ const signers: Record<string, (body: string, secret: string) => Signed> = {
 
 /**
  * Proves the built package on a runtime.
- * @param start starts the runtime on app.js, which lies in `folder` where the package can be imported
+ * @param start starts the runtime on app.js, which lies in `folder`, from which the package can be imported
  */
 export function proveRuntime(
   name: Parameters<typeof findRuntime>[0],
@@ -65,7 +68,7 @@ export function proveRuntime(
         expect((await handled()).filter((each) => each === mediaId)).toHaveLength(1)
       })
 
-      test('handles every event of a burst, those that wait for others of their media or for a retry too', async () => {
+      test('handles every event of a burst, also those that wait for others of their media item or for a retry', async () => {
         const media = Array.from({ length: 30 }, (_, index) => `${path} of many ${index}`)
         const bodies = media.flatMap((id) => [bodyOf(id), bodyOf(id, { title: 'fails once' })])
         const answers = await Promise.all(bodies.map((body) => post(path, body, sign(body, 'a-secret'))))
@@ -74,7 +77,7 @@ export function proveRuntime(
         await expect.poll(handledOfMany).toEqual([...media, ...media].sort())
       })
 
-      test('ends the time of a handler that hangs, whatever deliveries came before', async () => {
+      test('ends the time of a handler that hangs, after any earlier deliveries', async () => {
         const first = bodyOf(`${path} before`)
         await post(path, first, sign(first, 'a-secret'))
         await expect.poll(handled).toContain(`${path} before`)

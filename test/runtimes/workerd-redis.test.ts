@@ -74,7 +74,7 @@ describe.skipIf(workerd === undefined || !findRedis())('redisStore with @upstash
 
   storeContract(subject, { test, expect })
 
-  test('two isolates handle each event once, whichever of them a duplicate reaches', async () => {
+  test('two isolates handle each event once, in either of which a duplicate arrives', async () => {
     const ids = Array.from({ length: 20 }, (_, i) => `media ${i}`)
     const send = (isolate: Program, media_id: string) =>
       postJson(`${originOf(isolate)}/webhook`, { type: 'encoding.finished', media_id })

@@ -15,7 +15,7 @@ export interface Run {
   outcome?: 'done' | 'failed' | 'timed out'
 }
 
-/** What a receiver decided about a delivery. */
+/** The decision of a receiver about a delivery. */
 export interface Decision {
   readonly event: number
   readonly by: string
@@ -33,7 +33,7 @@ export interface Life {
   end?: 'killed' | 'closed'
   /** The pauses, from when to when. */
   readonly pauses: { readonly from: number; readonly to: number }[]
-  /** What it reported as unfinished when it closed. */
+  /** The events that it reported as unfinished when it closed. */
   readonly unfinished: Set<number>
 }
 
@@ -52,7 +52,7 @@ export class Journal {
   readonly storageFaults: { readonly name: string; readonly at: number }[] = []
   /** The jumps of clocks, in ms. */
   readonly jumps: number[] = []
-  /** What went wrong before the end of the run. */
+  /** The failure that ended the run early. */
   readonly violations: string[] = []
   readonly #lines: string[] = []
 

@@ -42,7 +42,7 @@ function* lost(
   // The version that finished it decides which handlers had to run.
   const isHandled = journal.lives.some(({ handlersFor }) => {
     const handlers = handlersFor(type)
-    // A transaction whose answer was lost is committed, and its handler has failed all the same.
+    // A transaction whose answer was lost is committed, and its handler has failed anyway.
     return handlers.length > 0 && handlers.every((handler) => done.has(handler) || written?.has(`${number} ${handler}`))
   })
   if (!isHandled) yield `event ${number} was acknowledged, and is neither handled nor a dead letter`
@@ -72,20 +72,20 @@ function mayRepeat(before: Run, again: Run, { setup, ack, leaseMs }: Plan, journ
   )
 }
 
-/** Says whether a clock jumped past the time for which a file remembers keys. */
+/** Returns true if a clock jumped past the time for which a file remembers keys. */
 const hasForgotten = ({ jumps }: Journal): boolean => jumps.some((ms) => Math.abs(ms) > ttlMs)
 
-/** Says whether the storage failed, or a process was paused, at any time of the run. */
+/** Returns true if the storage failed, or a process was paused, at any time of the run. */
 const hasTrouble = ({ storageFaults, lives }: Journal): boolean =>
   storageFaults.length > 0 || lives.some(({ pauses }) => pauses.length > 0)
 
-/** Says whether a process may have lost a lease: it was paused, or could not reach the store. */
+/** Returns true if a process may have lost a lease: it was paused, or could not reach the store. */
 function hasLostLease({ pauses }: Life, from: number, to: number, leaseMs: number, journal: Journal): boolean {
   const overlaps = (pause: { from: number; to: number }) => pause.from < to && pause.to > from
   return pauses.some(overlaps) || journal.storageFaults.some(({ at }) => at > from - 2 * leaseMs && at < to)
 }
 
-/** What transactions wrote more than once: no crash excuses that. */
+/** The writes that transactions made more than once: no crash excuses that. */
 function* writtenTwice(journal: Journal, written: Written | undefined): Iterable<string> {
   if (written === undefined) return
   for (const [what, times] of written)
@@ -95,7 +95,7 @@ function* writtenTwice(journal: Journal, written: Written | undefined): Iterable
       yield `event ${event} was handled, and its transaction is not in the database`
 }
 
-/** The events of a media that a process began out of the order in which it had accepted them. */
+/** The events of a media item that a process began out of the order in which it had accepted them. */
 function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Journal): Iterable<string> {
   if (ack === 'handled' || hasForgotten(journal)) return
   // A process that loses its lease gets its events back in any order.
@@ -122,17 +122,19 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
   }
 }
 
-/** Says whether an event arrived before another one was answered: the database decides their order, not the answers. */
+/**
+ * Returns true if an event arrived before another one was answered: the database decides their order, not the answers.
+ */
 function overlapped(event: number, other: number, by: string, { arrivals, decisions }: Journal): boolean {
   const arrival = arrivals.find((each) => each.event === event && each.by === by)
   const answer = decisions.find((each) => each.event === other && each.by === by && each.outcome === 'accepted')
   return arrival !== undefined && answer !== undefined && arrival.at < answer.at
 }
 
-/** The longest time limit of a handler, in ms: that of Workers is shorter. */
+/** Maximum time limit of a handler, in ms: that of Workers is shorter. */
 const longestMs = requestsEndWork ? 25_000 : Number.POSITIVE_INFINITY
 
-/** Says whether a run had neither ended nor been given up, because its time was up. */
+/** Returns true if a run had neither ended nor been given up, because its time was up. */
 const isRunning = ({ scope, startedAt, endedAt = scope.endsAt }: Run, at: number, handlerTimeoutMs: number): boolean =>
   endedAt > at && scope.endsAt > at && at - startedAt < Math.min(handlerTimeoutMs, longestMs) - 1
 
@@ -159,14 +161,14 @@ function* untrue(plan: Plan, journal: Journal): Iterable<string> {
 
 const is503 = (outcome: string): boolean => ['overloaded', 'closing', 'unavailable', 'in_progress'].includes(outcome)
 
-/** Says whether the event may have been accepted before, also by a process that could not say so any more. */
+/** Returns true if the event may have been accepted before, also by a process that could not answer any more. */
 const mayBeKnown = ({ event, at }: Decision, journal: Journal): boolean =>
   journal.storageFaults.some(({ name, at: failedAt }) => ['answer-lost', 'hung'].includes(name) && failedAt <= at) ||
   journal.arrivals.filter((arrival) => arrival.event === event && arrival.at <= at).length > 1 ||
   journal.runs.some((run) => run.event === event && run.startedAt <= at) ||
   journal.lives.some(({ end, endedAt = 0 }) => end === 'killed' && endedAt <= at)
 
-/** Says whether the storage was out of reach for so long that no waiting helped. */
+/** Returns true if the storage was out of reach for so long that no waiting helped. */
 function mayBeUnavailable({ by, at }: Decision, { setup }: Plan, journal: Journal): boolean {
   if (setup === 'postgres') return hasTrouble(journal)
   const faults = setup === 'sqlite' ? ['failed', 'answer-lost'] : ['hung']
@@ -176,7 +178,7 @@ function mayBeUnavailable({ by, at }: Decision, { setup }: Plan, journal: Journa
   )
 }
 
-/** Says whether another process took a delivery of the event, or a claim may have stayed of which nobody knew. */
+/** Returns true if another process took a delivery of the event, or an unknown claim may have stayed. */
 const mayBeElsewhere = ({ event, by, at }: Decision, { leaseMs }: Plan, journal: Journal): boolean =>
   journal.arrivals.some((other) => other.event === event && other.by !== by && other.at <= at) ||
   journal.storageFaults.some((fault) => fault.name !== 'twice' && fault.at > at - 3 * leaseMs && fault.at <= at) ||
@@ -191,7 +193,7 @@ function mayBeForgotten(before: Decision, { at }: Decision, { setup, leaseMs }: 
 
 /** The dead letters of events that had attempts left. */
 function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<string> {
-  // Where the storage kills every process, the last event that is left becomes a dead letter, although it crashes nothing.
+  // If the storage kills every process, the last event becomes a dead letter, although it crashes nothing.
   const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)

@@ -41,7 +41,7 @@ const { lua, lauxlib, lualib, to_luastring: bytes } = createRequire(import.meta.
 const state = lauxlib.luaL_newstate()
 lualib.luaL_openlibs(state)
 
-/** Where each compiled script is kept. */
+/** The place of each compiled script. */
 const compiled = new Map<string, number>()
 let onCall: Call = () => null
 

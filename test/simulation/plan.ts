@@ -3,10 +3,10 @@ import type { EventFault } from '../../src/emulator/sending/sender.ts'
 import { type EventType, eventTypes } from '../../src/events/catalogue.ts'
 import type { Random } from './random.ts'
 
-/** Where the receivers keep events and what they remember. */
+/** The inboxes and stores of the receivers. */
 export type Setup = 'memory' | 'memory and Redis' | 'sqlite' | 'postgres'
 
-/** Says whether events outlive the processes. */
+/** Returns true if events outlive the processes. */
 export const isDurable = (setup: Setup): boolean => setup === 'sqlite' || setup === 'postgres'
 
 /** An event that will be sent. */
@@ -27,11 +27,11 @@ export interface PlannedHandler {
   readonly types: readonly EventType[]
   readonly failure: number
   readonly longestMs: number
-  /** How often it runs longer than its time limit, without a look at its signal. */
+  /** How often it runs longer than its time limit, without checking its signal. */
   readonly hanging: number
 }
 
-/** Something that happens to a server. */
+/** An incident of a server. */
 export type Incident =
   | { readonly what: 'kill' | 'deploy'; readonly at: number; readonly server: number }
   | { readonly what: 'pause' | 'jump'; readonly at: number; readonly server: number; readonly ms: number }
@@ -39,7 +39,7 @@ export type Incident =
 /** Everything that a seed decides before a run. */
 export interface Plan {
   readonly setup: Setup
-  /** No faults and no incidents: nothing but 200 may be answered then. */
+  /** No faults and no incidents: then every answer has to be 200. */
   readonly isCalm: boolean
   readonly ack: 'accepted' | 'handled'
   readonly profile: Profile
@@ -56,7 +56,7 @@ export interface Plan {
   readonly faultsUntil: number
   /** How often an operation of the storage fails. */
   readonly storageFaults: number
-  /** The place among the faults, from 0 up to 1, of the only one that happens; `undefined` if all do. */
+  /** The place of the only fault that happens among all of them, from 0 up to 1. `undefined` if all happen. */
   readonly oneStorageFault: number | undefined
   readonly networkLatencyMs: number
   readonly attempts: number
@@ -82,7 +82,7 @@ export function makePlan(random: Random, setups: readonly Setup[]): Plan {
   const isCalm = random.chance(0.15)
   const span = random.between(1_000, 30_000)
   const ack = !isDurable(setup) && random.chance(0.2) ? 'handled' : 'accepted'
-  // Where the sender has to retry a failed handler, another server would not know which handlers have succeeded.
+  // If the sender has to retry a failed handler, another server would not know which handlers have succeeded.
   const isShared = setup === 'postgres' || setup === 'memory and Redis'
   const servers = isShared && ack === 'accepted' ? random.whole(1, 3) : 1
   const isLooping = isDurable(setup) && !isCalm && random.chance(0.15)
@@ -108,7 +108,8 @@ export function makePlan(random: Random, setups: readonly Setup[]): Plan {
     concurrency: random.pick([1, 2, 16]),
     maxWaiting: !isCalm && random.chance(0.1) ? random.whole(1, 5) : 10_000,
     leaseMs: random.pick([1_000, 5_000]),
-    // Without one, a receiver rejects what its memory inbox would lose, and could not reach a shared store after the answer.
+    // Without one, a receiver rejects events that its memory inbox would lose, and could not reach a shared store after
+    // the answer.
     hasContext: setup !== 'memory' || ack === 'accepted' || random.chance(0.5),
   }
 }

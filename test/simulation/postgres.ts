@@ -2,14 +2,16 @@ import { Duplex } from 'node:stream'
 import { PGlite } from '@electric-sql/pglite'
 import { currentScope, isOver, Process, type Scope, type Task, type World } from './world.ts'
 
-/** What can go wrong with a message. `lost`: it never arrives. `answer-lost`: it is carried out. `hung`: it is answered too late. */
+/**
+ * The faults of a message. `lost`: it never arrives. `answer-lost`: it is carried out. `hung`: it is answered too late.
+ */
 export type PostgresFault = 'lost' | 'answer-lost' | 'hung'
 
 /** The engine, which runs by the clock of the world. All runs share it, because it takes a second to start. */
 let engine: Promise<PGlite> | undefined
 
 /**
- * A Postgres in JavaScript: a real one, of which a single session runs at a time. While a connection has a transaction open,
+ * A real Postgres in JavaScript, of which a single session runs at a time. While a connection has a transaction open,
  * the others wait for it, as if it had locked everything.
  */
 export class PostgresServer {
@@ -81,7 +83,7 @@ export interface PostgresLinkOptions {
   readonly world: World
   readonly server: PostgresServer
   readonly fault: () => PostgresFault | undefined
-  /** The longest way to the server or back, in ms. */
+  /** Maximum time to the server or back, in ms. */
   readonly latencyMs: number
   /** How long a transaction may wait for its next statement, in ms. */
   readonly idleMs: number

@@ -36,8 +36,8 @@ export class RedisServer {
 }
 
 /**
- * What can go wrong with a command. `lost`: it never arrives. `answer-lost`: it is carried out. `twice`: its answer is lost,
- * and the client sends it again when it is connected again. `hung`: its answer takes longer than anybody waits.
+ * The faults of a command. `lost`: it never arrives. `answer-lost`: it is carried out. `twice`: its answer is lost,
+ * and the client sends it again when it is connected again. `hung`: its answer takes longer than any caller waits.
  */
 export type RedisFault = 'lost' | 'answer-lost' | 'twice' | 'hung'
 
@@ -46,7 +46,7 @@ export interface RedisLinkOptions {
   readonly server: RedisServer
   /** Draws the fault of a command; `undefined` for none. */
   readonly fault: () => RedisFault | undefined
-  /** The longest way to the server or back, in ms. */
+  /** Maximum time to the server or back, in ms. */
   readonly latencyMs: number
 }
 

@@ -12,7 +12,7 @@ export interface Post {
   readonly isCut: boolean
 }
 
-/** What a server does with a delivery: it answers with a status, or the connection breaks. */
+/** The result of a delivery: the server answers with a status, or the connection breaks. */
 export type Deliver = (post: Post, answer: (status: number) => void, broken: () => void) => void
 
 type Failure = DeliveryFailure['reason'] | undefined
@@ -20,7 +20,7 @@ type Failure = DeliveryFailure['reason'] | undefined
 /** The time for which the faults `reorder` and `delay` hold an event back, in ms. */
 const heldBackMs = 5_000
 
-/** The longest way to a server or back, in ms. */
+/** Maximum time to a server or back, in ms. */
 const latencyMs = 30
 
 /** Sends events as the service does, in one of its profiles and with its faults. */

@@ -19,7 +19,7 @@ const restartMs = 300
 /** How long an orderly stop waits for handlers, in ms. */
 const closeMs = 3_000
 
-/** A place where a receiver runs: one process after another, each with the version that is deployed. */
+/** A server of a receiver: one process after another, each with the version that is deployed. */
 export class Server {
   readonly #options: ServerOptions
   /** It starts the processes, and never ends. */
@@ -59,7 +59,7 @@ export class Server {
       if (event) this.#options.journal.died(numberOf(event), failures)
   }
 
-  /** What the process still has to do, when it has closed. */
+  /** The events that the process has left, once it has closed. */
   get leftOver(): number {
     return this.#process === undefined ? 0 : this.#options.world.waiting(this.#process).length
   }
@@ -115,7 +115,7 @@ export class Server {
       const { outcome, status } = await receiver.receive(
         requestsEndWork && plan.hasContext ? { ...delivery, waitUntil } : delivery,
       )
-      // The process or its connection has ended, so nobody gets the answer.
+      // The process or its connection has ended, so the sender gets no answer.
       if (isOver(process) || !this.#connections.delete(broken)) return
       const { number } = post.event
       journal.decisions.push({ event: number, by: process.name, at: world.now, outcome, isCorrupt: post.isCorrupt })

@@ -19,7 +19,7 @@ import { Process, World } from './world.ts'
 export interface Simulated {
   readonly seed: number
   readonly plan: Plan
-  /** What happened that must not; empty when all is well. */
+  /** The violations of the promises; empty if there are none. */
   readonly violations: readonly string[]
   /** The story of the run, a line a step. */
   readonly text: string
@@ -52,7 +52,7 @@ export async function simulate(seed: number, setups: readonly Setup[]): Promise<
   return { seed, plan, violations: journal.violations, text: journal.text }
 }
 
-/** A disk in memory, where the machine has one: the simulation loses nothing of it by a power failure. */
+/** A disk in memory, if the machine has one: the simulation needs no durability. */
 const folder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 async function storageFor(plan: Plan, world: World, journal: Journal): Promise<Storage> {
@@ -103,7 +103,7 @@ async function play(plan: Plan, world: World, journal: Journal, servers: readonl
   }
 }
 
-/** Says whether every server runs and has handled all its events. Time passes meanwhile. */
+/** Returns true if every server runs and has handled all its events. Time passes meanwhile. */
 async function isIdle(world: World, servers: readonly Server[]): Promise<boolean> {
   const counts = await world.settle(Promise.all(servers.map((server) => server.openEvents())).catch(() => [1]))
   return counts?.every((count) => count === 0) === true

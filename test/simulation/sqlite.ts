@@ -2,7 +2,7 @@ import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import type { SqliteDatabase, SqliteStatement } from '../../src/inbox/sqlite-tables/database.ts'
 
 /**
- * What can go wrong with a commit or a read. `busy`: another connection has the lock. `failed`: nothing is written.
+ * The faults of a commit or a read. `busy`: another connection has the lock. `failed`: nothing is written.
  * `answer-lost`: it is committed, and the caller gets an error. The process ends `killed-before` or `killed-after` it.
  */
 export type SqliteFault = 'busy' | 'failed' | 'answer-lost' | 'killed-before' | 'killed-after'
@@ -49,7 +49,7 @@ export class UnreliableDatabase implements SqliteDatabase {
     return this.#database.prepare(sql)
   }
 
-  /** Releases the file as the end of a process does. What is not committed is lost. */
+  /** Releases the file as the end of a process does. Writes that are not committed are lost. */
   cutOff(): void {
     for (const sql of ['ROLLBACK', 'DETACH inbox_lock']) {
       try {

@@ -13,7 +13,7 @@ import { HttpRedisLink, RedisLink, type RedisServer } from './redis.ts'
 import { UnreliableDatabase } from './sqlite.ts'
 import type { Process } from './world.ts'
 
-/** What outlives the processes: a Redis, a file, or nothing. */
+/** The storage that outlives the processes: a Redis, a file, or nothing. */
 export interface Storage {
   /** Makes the inbox of a process. Throws when the storage fails. */
   inboxFor(process: Process): InboxDefinition

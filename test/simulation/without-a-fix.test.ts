@@ -11,19 +11,19 @@ interface Fault {
   readonly fix: string
   readonly without: string
   readonly workers?: boolean
-  /** What the simulation says about it. */
+  /** The message of the simulation about it. */
   readonly finding: RegExp
 }
 
 const faults: Readonly<Record<string, Fault>> = {
-  'on Workers a request that is cut off stops the inbox for good': {
+  'on Workers a request that is cut off stops the inbox permanently': {
     file: 'src/inbox/engine/engine.ts',
     fix: 'if (!requestsEndWork) return',
     without: 'if (requestsEndWork) return',
     workers: true,
     finding: /events stay in the inbox/,
   },
-  'on Workers the claim of a shared store is no longer renewed once the request has ended that began to': {
+  'on Workers the claim of a shared store is no longer renewed once the request that claimed it has ended': {
     file: 'src/idempotency/leases.ts',
     fix: 'if (requestsEndWork) this.#renewHere(key, lease)',
     without: 'if (!requestsEndWork) this.#renewHere(key, lease)',
@@ -49,7 +49,7 @@ const faults: Readonly<Record<string, Fault>> = {
     without: 'const pauseMs = dueInMs',
     finding: /events stay in the inbox/,
   },
-  'a crash loop turns innocent events into dead letters': {
+  'a crash loop turns harmless events into dead letters': {
     file: 'src/inbox/sqlite/lease.ts',
     fix: 'SET starts = starts + 1 WHERE id = ?',
     without: 'SET starts = starts + 1 WHERE id > 0 * ?',

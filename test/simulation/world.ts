@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Random } from './random.ts'
 
-/** The code that runs now: a process, and on Workers one of its requests. What it has begun ends with it. */
+/** The code that runs now: a process, and on Workers one of its requests. Work that it has begun ends with it. */
 export interface Scope {
   readonly process: Process
   /** From when on nothing of it runs any more, in ms of the world. */
@@ -21,7 +21,7 @@ const current = new AsyncLocalStorage<Scope>()
 /** Returns the scope of the code that calls it; `undefined` outside of the world. */
 export const currentScope = (): Scope | undefined => current.getStore()
 
-/** Says whether nothing of it runs any more. */
+/** Returns true if nothing of it runs any more. */
 export const isOver = ({ process, endsAt }: Scope): boolean => Math.min(process.endsAt, endsAt) <= process.world.now
 
 /** The real ones, since the world replaces the global ones. */
@@ -69,7 +69,7 @@ export class Process implements Scope {
 export class World {
   readonly random: Random
   now = 0
-  /** In the order of their time. */
+  /** These are in the order of their time. */
   #tasks: Task[] = []
 
   constructor(random: Random) {
@@ -133,7 +133,7 @@ export class World {
     return true
   }
 
-  /** Lets time pass until a promise is settled, for up to a minute; `undefined` if it is not settled then. */
+  /** Lets time pass until a promise is settled, for up to a minute. `undefined` if it is then not settled. */
   async settle<T>(promise: Promise<T>): Promise<T | undefined> {
     let isSettled = false
     const settled = promise.finally(() => {

@@ -34,13 +34,13 @@ let browser: Promise<Browser> | undefined
 async function openContext(options?: BrowserContextOptions): Promise<BrowserContext> {
   browser ??= chromium.launch({ executablePath: executablePath as string, args })
   const context = await (await browser).newContext(options)
-  // As for other waits: it ends one that hangs, on a busy machine too.
+  // As for other waits: it ends one that hangs, also on a busy machine.
   context.setDefaultTimeout(120_000)
   return context
 }
 
 /**
- * Opens the page for the duration of the test. The test fails if the page requests something from another host, opens a
+ * Opens the page for the duration of the test. The test fails if the page sends a request to another host, opens a
  * dialog, throws, or violates its Content-Security-Policy.
  */
 export async function openPage({ url }: { readonly url: string }, options: BrowserContextOptions = {}): Promise<Page> {

@@ -9,7 +9,7 @@ afterEach(() => {
 const check = (isThere: boolean, options?: Parameters<typeof canTest>[3]) =>
   canTest(isThere, 'redis-server does not run here', 'install it', options)
 
-test('Tests run where what they need is there', () => {
+test('Tests run if their programs are there', () => {
   vi.stubEnv('CI', 'true')
   expect(check(true)).toBe(true)
 })

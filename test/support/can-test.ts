@@ -1,15 +1,15 @@
 /** The options of {@link canTest}. */
 interface CanTestOptions {
   /**
-   * `false` for something that CI can be without too.
+   * `false` if CI also works without it.
    * @defaultValue true
    */
   readonly inCi?: boolean
 }
 
 /**
- * Says whether the tests that need something can run. Without it they are skipped on a user's machine, with a warning. In
- * CI it throws, because a skipped test proves nothing there.
+ * Returns true if the tests that need a program can run. Without it, they are skipped on a user's machine, with a
+ * warning. In CI it throws, because a skipped test proves nothing.
  * @param problem the reason why they cannot, such as `redis-server does not run here`
  * @param fix what to do, such as `install it`
  */

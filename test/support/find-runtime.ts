@@ -6,7 +6,7 @@ import { canTest } from './can-test.ts'
 
 const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
 
-/** Where the npm package of each runtime keeps its binary. Bun's install script, where it runs, moves the binary. */
+/** The path of the binary in the npm package of each runtime. Bun's install script, if it runs, moves the binary. */
 const binaries = {
   bun: ['bun/bin/bun.exe', '@oven/*/bin/bun'],
   deno: ['@deno/*/deno'],

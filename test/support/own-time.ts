@@ -3,8 +3,8 @@ import { onTestFinished } from 'vitest'
 const tickMs = 10
 
 /**
- * Measures how long something takes by the timers of this process, in ms. On a busy machine they are as late as the timers
- * of the code under test, so a limit holds there too. Time in which this process computes does not count.
+ * Measures a time by the timers of this process, in ms. On a busy machine they are as late as the timers of the code
+ * under test, so a limit also holds there. Time in which this process computes does not count.
  * @returns a function that returns the time so far
  */
 export function ownTime(): () => number {

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
 export interface Program {
-  /** What the pattern captured. */
+  /** The text that the pattern captured. */
   readonly captured: string
   /** Everything it has written. */
   output(): string
-  /** Ends it. The status is `null` where the signal ended it. */
+  /** Ends it. The status is `null` if the signal ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
@@ -16,7 +16,7 @@ export interface ProgramOptions {
   readonly env?: Record<string, string>
 }
 
-/** Starts a program and waits for the line in which it says where it listens. It fails when the program ends first. */
+/** Starts a program and waits for the line with its address. It fails when the program ends first. */
 export async function startProgram(
   command: string,
   args: readonly string[],

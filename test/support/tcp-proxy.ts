@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A TCP proxy, whose connections a test can break, mute, delay and lead to another server. */
 export class TcpProxy {
-  /** The port of the server that new connections are led to. Open ones stay where they are. */
+  /** The port of the server that new connections are led to. Open ones stay as they are. */
   target: number
   readonly #server: Server
   readonly #sockets = new Set<Socket>()

@@ -1,7 +1,7 @@
 /** Passes a value that its types forbid, as a caller in JavaScript can: for tests of wrong input. */
 export const untyped = (value: unknown): never => value as never
 
-/** Makes a value that throws whatever is done with it, even by `instanceof`. */
+/** Makes a value that throws on every use, even by `instanceof`. */
 export function revokedProxy(): never {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()

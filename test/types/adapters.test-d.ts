@@ -29,7 +29,7 @@ describe('the handlers of the adapters fit', () => {
     expectTypeOf(handler).toExtend<express.RequestHandler>()
   })
 
-  test('Fastify, whatever its server, logger and type provider', () => {
+  test('Fastify, with any server, logger and type provider', () => {
     const options = { receiver, url: '/webhooks/media' }
     fastify().register(fastifyReceiver, options)
     fastify({ http2: true }).register(fastifyReceiver, { ...options, closeTimeoutMs: 1_000 })
@@ -39,7 +39,7 @@ describe('the handlers of the adapters fit', () => {
     fastify().register(async (scope) => void scope.register(fastifyReceiver, options))
   })
 
-  test('Koa, whatever its state and context', () => {
+  test('Koa, with any state and context', () => {
     const handler = koaHandler(receiver)
     new Koa().use(handler)
     new Koa<{ user: string }, { db: object }>().use(handler)
@@ -47,7 +47,7 @@ describe('the handlers of the adapters fit', () => {
     expectTypeOf(handler).toExtend<Koa.Middleware>()
   })
 
-  test('Hono, whatever its bindings and variables', () => {
+  test('Hono, with any bindings and variables', () => {
     const handler = honoHandler(receiver)
     new Hono().post('/webhooks/media', handler).all('/any', handler)
     new Hono().on(['POST'], '/webhooks/:id', handler)

@@ -54,7 +54,7 @@ test('handlers can have the type that the vendor gives the storage', () => {
 test('a receiver is made with the inbox that it is given, and a transaction is synchronous', () => {
   // @ts-expect-error It returns no receiver.
   inboxObject((_: Env) => 'nothing')
-  // @ts-expect-error A binding is no class.
+  // @ts-expect-error A binding is not a class.
   durableObjectInbox({ namespace: class {} })
   inboxObject((_: Env, inbox) =>
     createReceiver({ verify: unverified(), inbox }).onAny(async (_, { transaction }) => {

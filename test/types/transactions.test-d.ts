@@ -97,12 +97,12 @@ describe('the handlers of a receiver whose inbox has no database', () => {
 })
 
 describe('an inbox or a receiver', () => {
-  test('with transactions fits where none are needed', () => {
+  test('with transactions fits if none are needed', () => {
     expectTypeOf(inbox).toExtend<InboxDefinition>()
     expectTypeOf<Receiver<Transactional<Client>>>().toExtend<Receiver>()
   })
 
-  test('without transactions does not fit where they are needed', () => {
+  test('without transactions does not fit if they are needed', () => {
     expectTypeOf(memoryInbox()).not.toExtend<InboxDefinition<Transactional<Client>>>()
     expectTypeOf<Receiver>().not.toExtend<Receiver<Transactional<Client>>>()
     // @ts-expect-error it has no transactions

@@ -10,7 +10,7 @@ import { checkProgressIsStored } from '../stored-progress.ts'
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()
 
-  test('begins a handler only once the success of the one before it is in Redis', async () => {
+  test('begins a handler only once the success of the previous one is in Redis', async () => {
     const queue = `progress ${crypto.randomUUID()}`
     const inbox = bullmqInbox({ connection: redis.server.url, queue })
     const receiver = createReceiver({ verify: unverified(), inbox, logger: silent })

@@ -32,7 +32,7 @@ describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
     return { inbox, lines }
   }
 
-  /** Accepts events until one is not accepted. Returns the keys of those before it, and what became of it. */
+  /** Accepts events until one is not accepted. Returns the keys of those before it, and its outcome. */
   async function fill(inbox: Inbox) {
     const accepted: string[] = []
     for (;;) {
@@ -43,7 +43,7 @@ describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
     }
   }
 
-  test('is overloaded before that, so that everything it has accepted is handled, and accepts again then', async () => {
+  test('is overloaded before that, so that everything it has accepted is handled, and then accepts again', async () => {
     const { inbox: front, lines } = openFront()
     const { accepted, outcome } = await fill(front)
     expect(outcome).toBe('overloaded')
@@ -61,7 +61,7 @@ describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
     expect(lines.map(({ level }) => level)).toEqual(['error', 'info'])
   })
 
-  test('is overloaded before that where many events come side by side', async () => {
+  test('is overloaded before that if many events come side by side', async () => {
     const { inbox } = openFront()
     const outcomes = await Promise.all(Array.from({ length: 32 }, () => fill(inbox)))
     expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['overloaded']))

@@ -66,7 +66,7 @@ describe.skipIf(!findRedis())('openInboxQueue', () => {
     expect(await stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 1 })
   })
 
-  test('opens the queue of a process that only accepts, with options for ioredis too', async () => {
+  test('opens the queue of a process that only accepts, also with options for ioredis', async () => {
     const queue = `queue ${crypto.randomUUID()}`
     const { inbox } = openInbox(bullmqInbox({ connection: { port: server.port }, queue, handles: false }))
     onTestFinished(async () => void (await inbox.close()))
@@ -92,7 +92,7 @@ describe.skipIf(!findRedis())('openInboxQueue', () => {
     })
   })
 
-  test('rejects where there is no such queue, or no Redis', async () => {
+  test('rejects if there is no such queue, or no Redis', async () => {
     await expect(openInboxQueue({ connection: server.url, queue: 'missing' })).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringMatching(/^Redis has no queue missing of an inbox: start a receiver/),

@@ -4,7 +4,7 @@ import { Isolation } from '../../../src/inbox/bullmq/isolation.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Makes a function that starts named runs, which end when the test says, and the names of those that run. */
+/** Makes a function that starts named runs, and the names of those in progress. The test ends the runs. */
 function runsOf(isolation: Isolation) {
   const running = new Set<string>()
   const ends = new Map<string, () => void>()

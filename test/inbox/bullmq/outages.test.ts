@@ -42,7 +42,7 @@ function acceptMany(inbox: Inbox, callers = 16) {
   }
 }
 
-/** Opens an inbox that handles events at once, and counts how often it handles each. */
+/** Opens an inbox that handles events immediately, and counts how often it handles each. */
 function openCounting(options: BullmqInboxOptions, logger?: Logger) {
   const runs = new Map<string, number>()
   const count: Handle = async ({ event: { key } }) => {
@@ -85,7 +85,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await server?.remove()
   })
 
-  test('is unavailable within timeoutMs without Redis, and closes soon, where it has handled events and accepted none', async () => {
+  test('is unavailable within timeoutMs without Redis, and closes soon, if it has handled events and accepted none', async () => {
     const lines: string[] = []
     const error = (_: object, line: string) => void lines.push(line)
     const { inbox, runs } = open({ leaseMs, timeoutMs: 200 }, { ...silent, error })
@@ -164,7 +164,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(lines).toEqual(Array(4).fill(expect.stringMatching(/ECONNREFUSED|is restored/)))
   })
 
-  test('logs nothing about a connection that is back at once', async () => {
+  test('logs nothing about a connection that is back immediately', async () => {
     const lines: string[] = []
     const { inbox } = open({}, logInto(lines))
     await inbox.accept(eventOf('one'))

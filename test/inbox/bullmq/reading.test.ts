@@ -30,7 +30,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     onTestFinished(() => opened.close())
     return opened
   }
-  /** Opens a queue with many events that nobody handles. */
+  /** Opens a queue with many events that no process handles. */
   const withWaiting = async (
     count: number,
     change: (index: number) => Partial<AcceptedEvent['event']> = () => ({}),
@@ -55,7 +55,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(next.cursor).toBe(undefined)
   })
 
-  test('goes on after a page whose events have ended meanwhile', async () => {
+  test('continues after a page whose events have ended in the meantime', async () => {
     const { queue, reader } = await withWaiting(5)
     const { events, cursor } = await reader.events.list({ order: 'oldest', limit: 2 })
     expect(keysOf(events)).toEqual(['key 0', 'key 1'])
@@ -86,7 +86,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(await reader.events.list({ state: 'dead', limit: 1 })).toEqual({ events: [] })
   })
 
-  test('finds no event of a media whose id only appears in the payload of another', async () => {
+  test('finds no event of a media item whose id only appears in the payload of another', async () => {
     const { reader } = await withWaiting(2, (index) => ({ payload: { mediaId: 'm1' }, mediaId: `m${index}` }))
     expect(keysOf(await reader.history('m1'))).toEqual(['key 1'])
   })

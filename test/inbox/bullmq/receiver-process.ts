@@ -9,9 +9,9 @@ export interface ReceiverTask {
   readonly redis: string
   readonly queue: string
   /**
-   * `effects`: counts each run of a handler in the hash of that name, by event key. `held`: has a handler that ends at
-   * once, and one that waits for a message. `none`: handles nothing. `crashing`: kills itself 0.3 s after it started to
-   * handle an event whose key begins with `culprit`, and counts the runs of others that have lasted 1 s.
+   * `effects`: counts each run of a handler in the hash of that name, by event key. `held`: has a handler that ends
+   * immediately, and one that waits for a message. `none`: handles nothing. `crashing`: kills itself 0.3 s after it
+   * started to handle an event whose key begins with `culprit`, and counts the runs of others that have lasted 1 s.
    */
   readonly handling: 'effects' | 'held' | 'none' | 'crashing'
   readonly leaseMs: number

@@ -60,7 +60,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(await deadLetters.get(first?.key ?? '')).toBe(undefined)
     expect(await inbox.stats()).toMatchObject({ deadLetters: 1_000 })
     expect(await board.getFailedCount()).toBe(1_000)
-    // As long as those of earlier versions.
+    // The key is as long as those of earlier versions.
     expect(first?.key).toMatch(/^unreadable:[^:]{32}$/)
     expect(await knownKeys(prefix)).toHaveLength(1_000)
   })

@@ -55,7 +55,7 @@ export class App {
     this.#origins = await this.#worker.origins()
   }
 
-  /** Asks the worker something beside deliveries. Throws the error that it answers. */
+  /** Asks the worker a question that is not a delivery. Throws the error that it answers. */
   async ask<Result>(path: string): Promise<Result> {
     const answer = await fetch(`${this.#origins[0]}${path}`)
     const { result, error } = (await answer.json()) as { result: Result; error?: string }

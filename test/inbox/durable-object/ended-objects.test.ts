@@ -5,7 +5,7 @@ import { eventOf } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { storageInNode } from './storage-in-node.ts'
 
-/** Objects over the same storage, each of which follows one that has ended in the middle of its work. */
+/** Objects over the same storage. Each follows one that has ended in the middle of its work. */
 function objects() {
   const storage = storageInNode()
   return (handler: () => Promise<void>) => {
@@ -39,7 +39,7 @@ test('an event that runs whenever its object ends becomes a dead letter, without
   expect(handler).not.toHaveBeenCalled()
 })
 
-test('objects that end while nothing is due are no crashes of the events that come later', async () => {
+test('objects that end while nothing is due do not count as crashes of the events that come later', async () => {
   const next = objects()
   for (let ended = 0; ended < 12; ended++) {
     const handler = vi.fn(async () => {})

@@ -14,8 +14,8 @@ interface ObjectRun extends Run {
 type Message = Partial<ObjectRun> & { readonly id: string; readonly failed?: boolean }
 
 /**
- * What the handlers in workerd report to the test, since they cannot write to a file: each run when it begins and when it
- * ends, and each object before it is aborted. A handler waits for the answer before it goes on.
+ * The reports of the handlers in workerd to the test, since they cannot write to a file. They report each run when it
+ * begins and when it ends, and each object before it is aborted. A handler waits for the answer before it continues.
  */
 export class Evidence {
   readonly #server: Server
@@ -62,12 +62,14 @@ export class Evidence {
     for (const response of this.#held.splice(0)) response.end()
   }
 
-  /** The runs for a media, in the order in which they began. */
+  /** The runs for a media item, in the order in which they began. */
   of(mediaId: string): readonly ObjectRun[] {
     return [...this.#runs.values()].filter(({ key }) => key === mediaId)
   }
 
-  /** Every run. Those of an instance that was aborted have a process of their own, as an instance ends by itself then. */
+  /**
+   * Every run. Those of an instance that was aborted have a process of their own, as the instance then ends by itself.
+   */
   runs(): readonly Run[] {
     const processOf = ({ process, instance }: ObjectRun) => (this.#aborted.has(instance) ? instance : process)
     return [...this.#runs.values()].map((run) => ({ ...run, process: processOf(run) }))

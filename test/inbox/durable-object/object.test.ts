@@ -31,7 +31,7 @@ async function post(object: InboxObject, step: string, input?: unknown) {
 
 const never = () => new Promise(() => {})
 
-test('an object that is full says so, and an object of another version too', async () => {
+test('an object that is full says so, and so does an object of another version', async () => {
   const ask = objectWith(never, { limits: { concurrency: 1, maxWaiting: 1 } })
   expect(await ask('accept', eventOf('one'))).toEqual({ result: 'accepted' })
   await expect.poll(() => ask('stats')).toMatchObject({ result: { running: 1 } })
@@ -90,7 +90,7 @@ test('an attempt in which the storage of an object is full does not count', asyn
       async (_, { attempt, transaction }) => {
         attempts.push(attempt)
         await transaction(() => {
-          // As workerd says it.
+          // This is the message of workerd.
           if (attempts.length < 3) throw new Error('database or disk is full: SQLITE_FULL')
         })
       },
@@ -112,7 +112,7 @@ test('a receiver with another inbox than the given one is an error that every st
   write.mockRestore()
 })
 
-test('wrong options are errors at once', () => {
+test('wrong options are immediate errors', () => {
   const namespace = {
     idFromName: () => ({}),
     get: () => ({ fetch: () => Promise.reject(new Error('it is not asked')) }),

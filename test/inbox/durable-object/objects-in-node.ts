@@ -7,7 +7,7 @@ import { storageInNode } from './storage-in-node.ts'
  * and everything between the two goes through requests.
  */
 export class ObjectsInNode {
-  /** What the objects were asked for. */
+  /** The steps that the objects were asked for. */
   readonly asked: { readonly name: string; readonly step: string }[] = []
   readonly storages: ReturnType<typeof storageInNode>[] = []
   readonly #inboxes: Inbox[] = []

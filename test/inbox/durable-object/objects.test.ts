@@ -27,7 +27,7 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     expect(await app.ask('/written')).toEqual([mediaId])
   })
 
-  test('goes on without a delivery after an object was evicted in the middle', async () => {
+  test('continues without a delivery after an object was evicted in the middle', async () => {
     await app.start()
     const [running = '', waiting = ''] = mediaIn(2, 2)
     app.evidence.holds = ({ key }) => key === running
@@ -40,7 +40,7 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     await expect.poll(() => firstRuns(app, waiting)).toContain('done')
   })
 
-  test('goes on without a delivery after SIGKILL, with events that ran, waited or were to be retried', async () => {
+  test('continues without a delivery after SIGKILL, with events that ran, waited or were to be retried', async () => {
     await app.start()
     const media = mediaIn(0, 0, 1, 3)
     const [ran = ''] = media

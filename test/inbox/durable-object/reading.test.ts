@@ -59,7 +59,7 @@ test('the events of all objects are listed once, page by page, in both orders', 
   expect((await pages(events, { state: 'handled', order: 'oldest', limit: 2 })).flat()).toEqual(handled)
 })
 
-test('only the object of a media is asked for the events of that media', async () => {
+test('only the object of a media item is asked for the events of that media item', async () => {
   const { inbox, calls, events, asked } = opened()
   const [media = ''] = mediaIn(2)
   await inbox.accept(eventOf('one', media))

@@ -61,7 +61,7 @@ test('an error that the object answers with is its error', async () => {
   expect([error instanceof WebhookError, (error as WebhookError).code, asked.length]).toEqual([true, 'closing', 1])
 })
 
-test('a full object answers the sender 503, and a failing one too', async () => {
+test('a full object answers the sender 503, and so does a failing one', async () => {
   const statusWith = async (answer: Answer) => {
     const { namespace } = objects(answer)
     const receiver = createReceiver({
@@ -87,7 +87,7 @@ test('a replay is not repeated: it may have been carried out', async () => {
   expect(asked.map(({ step }) => step)).toEqual(['get', 'get', 'replay'])
 })
 
-test('the events of one media go to one of the objects, and those of many to all', async () => {
+test('the events of one media item go to one of the objects, and those of many to all', async () => {
   const { namespace, asked } = objects({ result: 'accepted' })
   const inbox = open(namespace)
   for (let i = 0; i < 200; i++) await inbox.accept(eventOf(`key ${i}`))
@@ -98,7 +98,7 @@ test('the events of one media go to one of the objects, and those of many to all
   expect(['media', '映画', ''].map((text) => shardOf(text, 16))).toEqual([3, 12, 5])
 })
 
-test('a namespace that is no binding is an error at once, with the fix', () => {
+test('a namespace that is not a binding is an immediate error, with the fix', () => {
   for (const make of [durableObjectInbox, durableObjectStore])
     expect(() => make({ namespace: untyped(undefined) })).toThrow(/declare it in durable_objects/)
 })

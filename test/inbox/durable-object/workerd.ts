@@ -21,7 +21,7 @@ export interface WorkerSetup {
   readonly isInstalled?: boolean
 }
 
-/** Which the source has for Workers: its package.json names the file that is built of it. */
+/** The source of `#crypto` for Workers. In the built package, package.json names the file that is built of it. */
 const cryptoOfWeb = fileURLToPath(new URL('../../../src/internal/crypto/web.ts', import.meta.url))
 
 /** A worker on a disk: the storage of its objects outlives the workerd that runs it. */

@@ -119,7 +119,7 @@ describe('lanes', () => {
     expect(lanes.running).toBe(0)
   })
 
-  test('run every job in the order of its lane, whatever is added and ended in between', async () => {
+  test('run every job in the order of its lane, with any jobs added and ended in between', async () => {
     const ranByLane = new Map<string, number[]>()
     const lanes = lanesOf(3, async ({ lane, name }) => {
       if (Number(name) % 3 === 0) await nextTurn()

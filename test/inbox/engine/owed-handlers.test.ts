@@ -65,9 +65,9 @@ test('other processes have the time to come back after a start and after an outa
   expect(await waits()).toBe(false)
 })
 
-test('an event waits where the other processes cannot be asked', async () => {
+test('an event waits if the other processes cannot be asked', async () => {
   const { decide, settle } = deciding(() => {
-    throw new Error('the storage is away')
+    throw new Error('the storage is unreachable')
   })
   settle()
   expect(await decide(['b'])).toMatchObject({ isPartial: true, missing: [] })

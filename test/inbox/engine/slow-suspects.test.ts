@@ -3,7 +3,7 @@ import { beginSearch, jobOf } from './suspect-search.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
-  // As after some time of work.
+  // This is the state after some time of work.
   vi.advanceTimersByTime(100_000)
 })
 afterEach(() => void vi.useRealTimers())

@@ -49,7 +49,7 @@ describe('the search for the event that made a process crash', () => {
     expect(alone).toEqual(['a'])
   })
 
-  test('goes on until every event is considered, and runs a suspect alone that is considered later', async () => {
+  test('continues until every event is considered, and runs a later suspect alone', async () => {
     const [a, b, other, another] = [jobOf('a'), jobOf('b'), jobOf('other'), jobOf('another')]
     const { consider, allConsidered, enter, leave, started, over } = beginSearch({ suspects: [a], isReading: true })
     enter(a)

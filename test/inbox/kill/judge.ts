@@ -3,7 +3,7 @@ import type { Run } from './runs.ts'
 /** A moment in the life of a process. */
 export interface Moment {
   readonly process: string
-  /** In ms since the epoch. */
+  /** The time in ms since the epoch. */
   readonly at: number
 }
 
@@ -40,11 +40,11 @@ export interface KillReport {
 /** The fewest acknowledged events per kill: with fewer, hardly anything was at stake. */
 const leastAcknowledged = 10
 
-/** So few kills may happen to cut off nothing. */
+/** With so few kills, it can happen that none cuts off a handler. */
 const shortRun = 3
 
 /**
- * The longest time between the end of a handler and the record of it, in ms. If its process is killed in between, the
+ * Maximum time between the end of a handler and the record of it, in ms. If its process is killed in between, the
  * handler runs again. On an idle machine it takes a few milliseconds.
  */
 const recordMs = 1_000
@@ -101,7 +101,7 @@ function faultsOf({
   return faults.flatMap(([holds, fault]) => (holds ? [fault] : []))
 }
 
-/** Returns a function that looks for the reason why a run followed another: it says why there is none. */
+/** Returns a function that searches for the reason why a run followed another. It says why there is none. */
 function explainer(
   { kills, settled = [], handlers }: KillEvidence,
   byHandler: ReadonlyMap<string, ReadonlyMap<string, readonly Run[]>>,

@@ -64,7 +64,7 @@ export class Killed {
     return { process: this.#name, at }
   }
 
-  /** Ends it at the end of a run, where it does not count as killed. */
+  /** Ends it at the end of a run. It then does not count as killed. */
   async end(): Promise<void> {
     if (!this.#process.hasEnded) await this.#process.kill()
   }

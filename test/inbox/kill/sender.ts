@@ -5,7 +5,7 @@ import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { sign } from '../../conformance/sending.ts'
 import { oneOf } from '../../support/seeded.ts'
 
-/** The longest wait for acknowledgements, in ms. */
+/** Maximum wait for acknowledgements, in ms. */
 const stuckMs = 30_000
 
 export interface SenderOptions {
@@ -49,7 +49,7 @@ export class Sender {
     }
   }
 
-  /** A new media, or one of the last fifty: it was acknowledged, or a kill cut off its delivery. */
+  /** A new media item, or one of the last fifty: it was acknowledged, or a kill cut off its delivery. */
   #nextMedia(): string {
     const { random } = this.#options
     const isDuplicate = random() < 0.1

@@ -97,7 +97,7 @@ describe('an event whose claim failed', () => {
     expect((await calls.next()).event.key).toBe('one')
   })
 
-  test('is unavailable where the store throws at once, too', async () => {
+  test('is also unavailable if the store throws immediately', async () => {
     const fails = () => {
       throw new Error('not connected')
     }
@@ -107,7 +107,7 @@ describe('an event whose claim failed', () => {
     expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
   })
 
-  test('can be claimed by another machine where only the answer was lost', async () => {
+  test('can be claimed by another machine if only the answer was lost', async () => {
     const { inbox, intercept, shared } = machine()
     intercept.claim = answerLost
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
@@ -115,7 +115,7 @@ describe('an event whose claim failed', () => {
     expect(await other.inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
-  test('fails only after its claim was given back, so that a quick retry is no duplicate', async () => {
+  test('fails only after its claim was released, so that a quick retry is not a duplicate', async () => {
     const { inbox, intercept, shared } = machine()
     const { open, interceptor } = gate()
     intercept.claim = answerLost
@@ -125,7 +125,7 @@ describe('an event whose claim failed', () => {
     expect(await first).toBe('claimed')
   })
 
-  test('is no duplicate when it arrives again, although its claim could not be given back', async () => {
+  test('is not a duplicate when it arrives again, although its claim could not be released', async () => {
     let clock = 1
     const { inbox, intercept, calls } = machine(lruStore({ now: () => clock }))
     intercept.claim = answerLost
@@ -144,7 +144,7 @@ describe('an event whose claim failed', () => {
 describe('a store that does not answer', () => {
   afterEach(() => void vi.useRealTimers())
 
-  test('is unavailable after a lease, and a claim that it makes later is given back', async () => {
+  test('is unavailable after a lease, and a claim that it makes later is released', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const { inbox, intercept, count } = machine()
     const { open, interceptor } = gate()
@@ -157,21 +157,21 @@ describe('a store that does not answer', () => {
     expect(await inbox.accept(eventOf('one'))).toBe('accepted')
   })
 
-  test('does not keep the sender waiting where it never answers the release either', async () => {
+  test('does not keep the sender waiting if it also never answers the release', async () => {
     const { inbox, intercept } = machine()
     intercept.claim = down
     intercept.release = () => new Promise(() => {})
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
   })
 
-  test('is unavailable where it answers with anything but its three words', async () => {
+  test('is unavailable if it answers with anything but its three words', async () => {
     const { inbox, intercept } = machine()
     intercept.claim = async () => 'OK'
     await expect(inbox.accept(eventOf('one'))).rejects.toThrow(withCode('unavailable'))
   })
 })
 
-describe('a claim that is given back late', () => {
+describe('a claim that is released late', () => {
   test('undoes no newer claim of the same process', async () => {
     const first = machine()
     const { open, interceptor } = gate()

@@ -40,7 +40,7 @@ describe('handling an event before its acknowledgement', () => {
     expect(count('claim one')).toBe(1)
   })
 
-  test('shares a failure too', async () => {
+  test('also shares a failure', async () => {
     const { inbox, calls } = machine()
     const results = [inbox.handleNow(eventOf('one')), inbox.handleNow(eventOf('one'))]
     const call = await calls.next()
@@ -84,7 +84,7 @@ describe('handling an event before its acknowledgement', () => {
     expect(numbers).toEqual([1, 2, 3, 1])
   })
 
-  test('says failed only once the claim was given back, so that a retry on another machine runs', async () => {
+  test('says failed only once the claim was released, so that a retry on another machine runs', async () => {
     const { inbox, calls, intercept, shared } = machine()
     const { open, interceptor } = gate()
     intercept.release = interceptor
@@ -145,7 +145,7 @@ describe('handling an event before its acknowledgement', () => {
     expect(await again).toBe('handled')
   })
 
-  test('handles a failed event whose claim could not be given back, once that claim has run out', async () => {
+  test('handles a failed event whose claim could not be released, once that claim has run out', async () => {
     let clock = 1
     const { inbox, calls, intercept } = machine(lruStore({ now: () => clock }))
     const first = inbox.handleNow(eventOf('one'))

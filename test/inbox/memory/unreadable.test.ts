@@ -36,7 +36,7 @@ describe('the unreadable deliveries of a memory inbox', () => {
     expect(dropped.map(({ details }) => details)).toEqual([{ key: oldest }])
   })
 
-  test('are listed among the events, newest first, and are no events themselves', async () => {
+  test('are listed among the events, newest first, and are not events themselves', async () => {
     const receiver = await open({ retry: { attempts: 1 } })
     receiver.onAny(() => Promise.reject(new Error('the handler fails')))
     const { deadLetters, events } = receiver.inbox

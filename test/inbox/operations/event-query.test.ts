@@ -9,7 +9,7 @@ const recordOf = (key: string): EventRecord => {
   return { key, type, mediaId, event, receivedAt, state: 'waiting', attempts: 0, completed: [], failedAttempts: [] }
 }
 
-test('a page ends with any key, also one with spaces and line breaks, and the next page goes on behind it', () => {
+test('a page ends with any key, also one with spaces and line breaks, and the next page continues after it', () => {
   const records = ['a b', 'a b\nc', 'a b\nc d', '1 2'].map(recordOf)
   const found: string[] = []
   let cursor: string | undefined

@@ -113,7 +113,7 @@ describe('a replay of all dead letters', () => {
     ])
   })
 
-  test('leaves what cannot be replayed as it is, and goes on', async () => {
+  test('leaves dead letters that cannot be replayed as they are, and continues', async () => {
     const replay = async (key: string) => {
       if (key === 'unreadable') return fail('malformed', 'type is missing')
       if (key === 'running') return fail('in_progress', 'the event is being handled')

@@ -24,7 +24,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
     await vi.waitFor(() => expect(handled).toEqual(['three', 'one', 'two']))
   })
 
-  /** Lets `count` events pass that belong to nobody, so that claims need not read older ones any more. */
+  /** Lets `count` events without an owner pass, so that claims need not read older ones any more. */
   const passEvents = (count = 20_000) => postgres.query(`SELECT setval('$schema.event_id', ${count})`)
 
   test('leaves the events of a media item to its process, however many older ones of them are replayed', async () => {
@@ -58,7 +58,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
     expect(handled).toEqual(['user', 'user', 'last', ...numbers])
   })
 
-  test('comes to an old event that a process gives back before the later ones of its media item', async () => {
+  test('comes to an old event that a process releases before the later ones of its media item', async () => {
     const stays = postgres.receiver({ handles: false }).onAny(() => {})
     await stays.ready()
     const started = signalled()

@@ -6,7 +6,7 @@ import { accept, postgresTests } from './postgres-tests.ts'
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   const postgres = postgresTests()
 
-  test('begins a handler only once the success of the one before it is in the database', async () => {
+  test('begins a handler only once the success of the previous one is in the database', async () => {
     const receiver = postgres.receiver()
     await receiver.ready()
     const client = await postgres.pool.connect()
@@ -22,7 +22,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     client.release()
   })
 
-  /** Accepts an event that is charged with the ends of so many processes, and opens a receiver that handles it. */
+  /** Accepts an event that counts the ends of so many processes, and opens a receiver that handles it. */
   async function crashed(crashes: number, handled = vi.fn<() => unknown>()) {
     const front = postgres.receiver({ handles: false }).onAny(() => {})
     await front.ready()
@@ -54,7 +54,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     handled.mockRejectedValueOnce(new Error('no')).mockReturnValueOnce(new Promise(() => {}))
     const { deadLetters } = await crashed(9, handled)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(2))
-    // As when the process crashes.
+    // This acts as a crash of the process.
     await postgres.query('UPDATE $schema.owner SET is_dead = true')
     const next = postgres.receiver().onAny(() => handled(), { name: 'handle' })
     await next.ready()

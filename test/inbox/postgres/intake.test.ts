@@ -24,7 +24,7 @@ test('an event whose first answer was lost is looked for, though it is known the
   expect(stored).toHaveBeenCalledOnce()
 })
 
-test('nobody looks for an event that was known at once', async () => {
+test('an event that was known immediately is not searched for', async () => {
   const stored = vi.fn()
   const accepting = new Accepting(answering([]), ['channel', 'sender'], 2_000, stored)
   expect(await accepting.add(eventOf('one'), [])).toBe(false)
@@ -57,7 +57,7 @@ function hanging() {
   return { statements, answer, addAll }
 }
 
-test('events that come after an outage are stored at once, however many were given up in it', async () => {
+test('events that come after an outage are stored immediately, however many were given up in it', async () => {
   const { answer, addAll } = hanging()
   const during = addAll('during', 3_000)
   await vi.advanceTimersByTimeAsync(2_000)
@@ -82,7 +82,7 @@ test('large events are stored a few at a time', async () => {
 describe.skipIf(!findPostgres())('processes that accept the same events at the same time', () => {
   const postgres = postgresTests()
 
-  test('do not block each other, in whatever order each of them receives the events', async () => {
+  test('do not block each other, in any order in which each of them receives the events', async () => {
     // Postgres resolves no deadlock by itself.
     const connection = { connectionString: postgres.server.url, options: '-c deadlock_timeout=1h' }
     const receivers = [1, 2].map(() => postgres.receiver({ connection, handles: false, timeoutMs: 10_000 }))

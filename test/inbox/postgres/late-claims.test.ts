@@ -7,8 +7,8 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
   const postgres = postgresTests()
 
   /**
-   * Opens a receiver whose first claim waits in Postgres for so long that the process gives it up and asks again, which
-   * waits behind it. Both are carried out then.
+   * Opens a receiver whose first claim waits in Postgres for so long that the process gives it up and asks again. The
+   * second claim waits behind the first. Then both are carried out.
    * @param meanwhile what happens while they wait
    */
   async function withLateClaim(meanwhile = async () => {}) {
@@ -68,7 +68,7 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
       handled.push(userId)
     })
     const carryOut = await delayed
-    // As many events of one media item as a process has at a time: the claim that is late could claim the next one.
+    // As many events of one media item as a process has at a time: the late claim could claim the next one.
     const numbers = Array.from({ length: 17 }, (_, index) => `${index}`)
     for (const number of numbers.slice(0, 16)) await accept(accepting, 'media', number)
     const claimed = () => postgres.query('SELECT 1 FROM $schema.event WHERE owner IS NOT NULL')

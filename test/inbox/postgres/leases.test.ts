@@ -172,7 +172,7 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
     expect(found).toBeLessThan(500)
   })
 
-  test('hand their events to the others at once when they close', async () => {
+  test('release their events to the others immediately when they close', async () => {
     const started = signalled()
     const first = postgres.receiver()
     first.onAny(
@@ -197,7 +197,7 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
     expect(await postgres.query('SELECT 1 FROM $schema.owner')).toHaveLength(1)
   })
 
-  test('accept only, where one does not handle', async () => {
+  test('only accept, if one does not handle', async () => {
     const accepting = postgres.receiver({ handles: false })
     const handler = vi.fn()
     accepting.onAny(handler)

@@ -83,13 +83,13 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await vi.waitFor(() => expect(receivers.flatMap(({ handled }) => handled)).toEqual([['one', 1]]))
   })
 
-  test('stay usable by processes of version 1, which only look at the number', async () => {
+  test('stay usable by processes of version 1, which only check the number', async () => {
     const { schema, rows } = await earlier()
     const { receiver, handled } = await serve(schema)
     expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
     await rows.event('one', 'm')
     await rows.deadLetter('dead', 'm')
-    // What another process tells a running one when it has marked an unreadable delivery: it looks after its tables.
+    // The notification of a process that has marked an unreadable delivery. The running process then checks its tables.
     await server.query(`SELECT pg_notify('${schema}', 'replay')`)
     await vi.waitFor(() => expect(handled).toEqual([['one', 1]]))
     await vi.waitFor(async () =>

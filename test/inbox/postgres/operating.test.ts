@@ -20,7 +20,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     return database
   }
 
-  test('tells what became of an event whose process crashed, and of those that it had handled', async () => {
+  test('shows the outcome of an event whose process crashed, and of those that it had handled', async () => {
     const folder = await temporaryFolder()
     await postgres.query('CREATE TABLE IF NOT EXISTS effect (media text)')
     const front = postgres.receiver({ handles: false }).onAny(() => {})

@@ -47,7 +47,7 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
     await writeFile(notes, '')
     const program = await bundled(new URL('./order/child.ts', import.meta.url), folder)
     receivers = new Receivers(program, { url: server.url, notes, leaseMs, seed: testSeed() }, 4)
-    // An event is sent when the one before it, of the same media, has been acknowledged by whichever process.
+    // An event is sent when the previous one of the same media item has been acknowledged by any process.
     const sent = media.map(async (mediaId) => {
       for (let n = 0; n < eventsPerMedia; n++) await receivers.deliver({ mediaId, n })
     })

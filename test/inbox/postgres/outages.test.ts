@@ -111,7 +111,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     await vi.waitFor(() => expect(handled).toContain('after'))
   })
 
-  test('is away when a handler has succeeded, its success is recorded once Postgres is back', async () => {
+  test('is unreachable when a handler has succeeded, its success is recorded once Postgres is back', async () => {
     const receiver = postgres.receiver()
     const started = signalled()
     const finish = signalled()
@@ -133,7 +133,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     expect(runs).toHaveBeenCalledTimes(1)
   })
 
-  test('is away when a handler has succeeded and the inbox closes, the event is unfinished, and is handled again', async () => {
+  test('is unreachable when a handler has succeeded and the inbox closes, the event is unfinished, and is handled again', async () => {
     const { logger, lines } = recordingLogger()
     const receiver = postgres.receiver({}, { logger })
     const finish = signalled()
@@ -186,7 +186,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     await vi.waitFor(() => expect(handled).toEqual(['media']))
   })
 
-  test('was away when the receiver was made, it opens the inbox once Postgres is back', async () => {
+  test('was unreachable when the receiver was made, it opens the inbox once Postgres is back', async () => {
     await postgres.server.stop('SIGINT')
     const receiver = postgres.receiver({ timeoutMs: 300 })
     const handled = vi.fn()
@@ -234,7 +234,7 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     const handled = vi.fn()
     receiver.onAny(({ mediaId }) => handled(mediaId))
     await receiver.ready()
-    // Nothing is under way then, and its three connections are open.
+    // Then no statement is running, and its three connections are open.
     await sleep(300)
     await Promise.all([receiver.inbox.stats(), receiver.inbox.stats(), receiver.inbox.stats()])
     proxy.silence()

@@ -100,7 +100,10 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
   return fixture
 }
 
-/** Delivers `encoding.finished` of a media. Events of one media differ in their `userId`. Resolves with the outcome. */
+/**
+ * Delivers `encoding.finished` of a media item. Events of one media item differ in their `userId`. Resolves with the
+ * outcome.
+ */
 export async function accept(receiver: Pick<Receiver, 'receive'>, mediaId: string, userId = 'user'): Promise<string> {
   return (await deliver(receiver, samplePayload('encoding.finished', { media_id: mediaId, user_id: userId }))).outcome
 }

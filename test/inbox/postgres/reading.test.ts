@@ -96,7 +96,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect(await counts()).toEqual({ waiting: 0, running: 2, listed: ['running', 'running'] })
   })
 
-  test('are retried now by whichever process is free, when somebody asks who only looks into the tables', async () => {
+  test('are retried now by any free process, when a process asks that only reads the tables', async () => {
     const keys = { eventKey: ({ userId }: { userId?: string }) => userId as string }
     const failing = postgres.receiver({}, { ...keys, retry: { baseMs: 3_600_000, maxMs: 3_600_000 } })
     failing.onAny(() => Promise.reject(new Error('no')), { name: 'handle' })
@@ -197,7 +197,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       ).toEqual(['failed'])
   })
 
-  test('are recorded where the sequence of their ids began again, as on a logical replica', async () => {
+  test('are recorded if the sequence of their ids began again, as on a logical replica', async () => {
     const receiver = postgres.receiver({}, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
     await receiver.ready()
     await accept(receiver, 'before')
@@ -209,7 +209,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect(await receiver.inbox.events?.get('before')).toBe(undefined)
   })
 
-  test('are forgotten with their keys, also where a process of version 1 has removed the keys', async () => {
+  test('are forgotten with their keys, also if a process of version 1 has removed the keys', async () => {
     const receiver = postgres.receiver({ ttlMs: 400 }, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
     await receiver.ready()
     const records = async () => keysOf((await receiver.inbox.events?.list({ state: 'handled' }))?.events ?? [])

@@ -87,7 +87,7 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([])
   })
 
-  test('warns where another process has an event whose result it records, and only there', async () => {
+  test('warns if another process has an event whose result it records, and only then', async () => {
     const warnings: unknown[] = []
     const warn = (details: object, message: string) => void warnings.push([details, message])
     const receiver = postgres.receiver({}, { logger: { ...silent, warn }, eventKey: ({ mediaId }) => mediaId })

@@ -239,7 +239,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await vi.waitFor(async () => expect(await rows()).toBe(1))
   })
 
-  test('goes on after its function has released the client, as query builders do after each query', async () => {
+  test('continues after its function has released the client, as query builders do after each query', async () => {
     await withTable()
     const receiver = postgres.receiver({ pool: limitedPool(2) }, { retry: { attempts: 1 } })
     receiver.onAny((_, { transaction }) =>

@@ -175,7 +175,7 @@ describe('a handler that has succeeded', () => {
   })
 })
 
-describe('while the store is away', () => {
+describe('while the store is unreachable', () => {
   test('a message is tried again after the lease, and nothing runs', async () => {
     const a = vi.fn()
     const { receiver, intercept, lines } = processes()({ a })

@@ -59,7 +59,7 @@ describe('a message', () => {
     ['with an event without a key', (message) => ({ ...message, event: { ...message.event, key: undefined } })],
     ['with an event without a media', (message) => ({ ...message, event: { ...message.event, mediaId: 7 } })],
     ['without its time', ({ receivedAt: _, ...message }) => message],
-    ['with a time that is none', (message) => ({ ...message, receivedAt: 'the secret' })],
+    ['with an invalid time', (message) => ({ ...message, receivedAt: 'the secret' })],
     [
       'with an emission that has no time',
       (message) => ({ ...message, event: { ...message.event, emittedAt: 'the secret' } }),
@@ -88,7 +88,7 @@ describe('an event', () => {
     expect(other.handler).not.toHaveBeenCalled()
   })
 
-  test('that failed is delivered again after the pause of the schedule, and handled then', async () => {
+  test('that failed is delivered again after the pause of the schedule, and is then handled', async () => {
     const { receiver, handler } = consumer()
     handler.mockImplementationOnce(failing)
     const message = await messageOf()
@@ -120,7 +120,7 @@ describe('an event', () => {
     for (let i = 0; i < 8; i++) expect((await receiver.handle(message)).status).toBe('retry')
   })
 
-  test('that nobody handles any more is not lost', async () => {
+  test('that no handler takes any more is not lost', async () => {
     const { receiver } = queueProcess()
     const message = await messageOf()
     expect((await receiver.handle(message)).status).toBe('retry')

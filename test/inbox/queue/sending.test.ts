@@ -84,7 +84,7 @@ describe('the acknowledgement', () => {
     expect(sent).toEqual([])
   })
 
-  test('of an event that nobody handles is `ignored`, and nothing is sent', async () => {
+  test('of an event without a handler is `ignored`, and nothing is sent', async () => {
     const { receiver, sent } = queueProcess()
     expect((await deliver(receiver, samplePayload('encoding.finished'))).outcome).toBe('ignored')
     expect(sent).toEqual([])
@@ -123,7 +123,7 @@ describe('a message', () => {
     expect(first.group).not.toBe(first.deduplicationId)
   })
 
-  test('has ids that any queue takes, whatever the media is called', async () => {
+  test('has ids that any queue takes, with any media id', async () => {
     const { group, deduplicationId } = await messageOf({ media_id: `${'🎬 '.repeat(200)}\ud800` })
     expect(group).toMatch(/^[0-9a-f]{64}$/)
     expect(deduplicationId).toMatch(/^[0-9a-f]{64}$/)
@@ -148,7 +148,7 @@ describe('queueInbox', () => {
     ],
     ['an option that there is not', { send, store, lease: 1 }, 'queueInbox: there is no option lease'],
     [
-      'a lease that is no number',
+      'a lease that is not a number',
       { send, store, leaseMs: 'long' },
       'queueInbox: leaseMs has to be a whole number from 1 to 2147483647',
     ],

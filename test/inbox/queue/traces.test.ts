@@ -39,9 +39,9 @@ describe('the trace of a delivery', () => {
 
   test.each([
     ['the message has none, as those of an earlier version', undefined],
-    ['it is no object', 'traceparent'],
+    ['it is not an object', 'traceparent'],
     ['it is null', null],
-    ['one of its values is no text', { traceparent: 7 }],
+    ['one of its values is not a text', { traceparent: 7 }],
   ])('is left out if %s', async (_, trace) => {
     const { telemetry, startRun } = fakeTelemetry()
     const { receiver } = queueProcess({ receiver: { handlers, telemetry } })

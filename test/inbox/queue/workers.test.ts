@@ -6,7 +6,7 @@ import { asOnWorkers } from '../../support/as-on-workers.ts'
 import { openInbox } from '../../support/inbox.ts'
 import { messageOf } from './queue-process.ts'
 
-// What a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
+// Work that a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 
 const leaseMs = 30_000
 

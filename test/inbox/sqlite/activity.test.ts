@@ -56,7 +56,7 @@ test('the activity of a minute in which the process was restarted is counted tog
   expect(file.activity(start)).toEqual(await second.activity())
 })
 
-test('activity is written every 5 s if there was any, also while nobody asks for it', async () => {
+test('activity is written every 5 s if there was any, even if it is not read', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { accept, count } = opened(await freshPath())

@@ -74,7 +74,7 @@ describe('in a crash loop', () => {
     expect(deadIn(path)).toEqual(['fatal'])
     const notes = notesOf(path)
     expect(new Set(notes).size).toBe(101)
-    // All but those of the media whose event makes it crash, and those that were running.
+    // All except the events of the media item whose event makes it crash, and those that were running.
     expect(handledAfter[2]).toBeGreaterThan(80)
     for (let media = 0; media < 20; media++) {
       const all = [...new Set(notes)].map((title) => Number(title.split(' ')[1]))

@@ -60,7 +60,7 @@ describe('on a full disk', () => {
   })
 })
 
-describe('a failure of the storage in a transaction is no attempt of its handler', () => {
+describe('a failure of the storage in a transaction does not count as an attempt of its handler', () => {
   const table = 'CREATE TABLE written (content TEXT)'
   const write = (database: SqliteDatabase, content = 'x') =>
     void database.prepare('INSERT INTO written VALUES (?)').run(content)

@@ -27,7 +27,7 @@ test('two keys of one second have two hashes', () => {
 })
 
 test.each(['2026-13-01T12:00:00Z', '1969-12-31T23:59:59Z', '2026-03-01T25:00:00Z', '2026-03-01'])(
-  'a key with %s, which is no time to sort by, has the hash of earlier versions',
+  'a key with %s, which is not a time to sort by, has the hash of earlier versions',
   (time) => {
     expect(hashKey(keyAt(time))).toBe(hashWithoutTime(keyAt(time)))
   },

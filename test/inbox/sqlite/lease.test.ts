@@ -23,7 +23,7 @@ function ownersIn(path: string) {
 }
 
 describe('the owner of a file', () => {
-  test('is the process that has it open, and nobody once it is closed', async () => {
+  test('is the process that has it open, and none once it is closed', async () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     const { owners } = ownersIn(path)

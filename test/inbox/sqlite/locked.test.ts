@@ -58,7 +58,7 @@ describe('while another process writes to the file', () => {
     ['holds its lock for 1.4 s', { holdMs: 1_400, pauseMs: 200, times: 2 }],
     ['commits hundreds of times', { holdMs: 4, pauseMs: 1, times: 300 }],
   ])(
-    'and %s, the event loop goes on and every delivery is accepted',
+    'and %s, the event loop continues and every delivery is accepted',
     options,
     async (_, { holdMs, pauseMs, times }) => {
       const path = await freshPath()
@@ -93,7 +93,7 @@ const replayAll = (path: string) => {
 }
 
 test(
-  '3,000 dead letters that the command replays beside the inbox are handled within a second, and it goes on',
+  '3,000 dead letters that the command replays beside the inbox are handled within a second, and it continues',
   options,
   async () => {
     const path = await freshPath()

@@ -63,7 +63,7 @@ test('a deleted folder takes its file with it', async () => {
   await expect(inbox.accept(eventOf('two'))).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test.each(Object.entries(drivers))('a connection of %s notices it too', async (_, open) => {
+test.each(Object.entries(drivers))('a connection of %s also notices it', async (_, open) => {
   const path = await freshPath()
   const { inbox } = started({ database: open(path) })
   await rm(path)

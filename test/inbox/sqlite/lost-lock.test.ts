@@ -40,7 +40,7 @@ test('a process whose lock was released by a backup stops when another process o
   expect(first.all('logged').filter((line) => String(line).startsWith('the inbox has stopped'))).toHaveLength(1)
 })
 
-test('it stops at its next delivery too, before it has looked at the file again', async () => {
+test('it also stops at its next delivery, before it has checked the file again', async () => {
   const path = await freshPath()
   const first = await firstOwner(path)
   started({ path })

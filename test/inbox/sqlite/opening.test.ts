@@ -15,7 +15,7 @@ const withCode = (code: string, message: string | RegExp = '') =>
   expect.objectContaining({ name: 'WebhookError', code, message: expect.stringMatching(message) })
 
 describe('the file of an inbox', () => {
-  test('is made where there is none', async () => {
+  test('is made if there is none', async () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
@@ -51,7 +51,7 @@ describe('the file of an inbox', () => {
     },
   )
 
-  test('cannot be opened when it is no database', async () => {
+  test('cannot be opened when it is not a database', async () => {
     const path = await freshPath()
     await writeFile(path, 'This is a text, and nothing that SQLite would have written. '.repeat(100))
     expect(() => started({ path })).toThrow(withCode('unavailable', /not a database/))
@@ -132,7 +132,7 @@ describe('the file of an inbox', () => {
     file.close()
   })
 
-  test('cannot be opened where its folder is missing, or where it is a folder', async () => {
+  test('cannot be opened if its folder is missing, or if it is a folder', async () => {
     const path = await freshPath()
     expect(() => started({ path: join(path, 'deeper') })).toThrow(withCode('unavailable', /there is no folder/))
     await mkdir(path)
@@ -189,7 +189,7 @@ describe('the options', () => {
     ['no database', { database: untyped({}) }],
     ['a concurrency of 0', { path: 'inbox.db', concurrency: 0 }],
     ['room for nothing', { path: 'inbox.db', maxWaiting: 0 }],
-    ['a time that is no number', { path: 'inbox.db', ttlMs: Number.NaN }],
+    ['a time that is not a number', { path: 'inbox.db', ttlMs: Number.NaN }],
   ])('do not take %s', (_, options) => {
     expect(() => sqliteInbox(options)).toThrow(withCode('invalid_option'))
   })

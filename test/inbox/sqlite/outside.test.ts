@@ -52,7 +52,7 @@ describe('beside the inbox that has the file open', () => {
     expect(file.deadLetters.replay('dead')).toBe(false)
     const call = await calls.next()
     expect(call).toMatchObject({ ...eventOf('dead'), attempt: { number: 1, completed: ['a'] } })
-    // Every write makes the inbox look into the file again.
+    // Every write makes the inbox check the file again.
     expect(file.deadLetters.discard('dead')).toBe(false)
     await inbox.accept(eventOf('next'))
     expect((await calls.next()).event.key).toBe('next')

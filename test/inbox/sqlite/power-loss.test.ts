@@ -34,10 +34,10 @@ describe.skipIf(!findStrace())('before an event is answered 200', () => {
 })
 
 test.each(Object.entries(drivers))(
-  'each commit waits for the disk, on macOS for its cache too, with %s',
+  'each commit waits for the disk, on macOS also for its cache, with %s',
   async (_, open) => {
     const database = open(await freshPath())
-    // As the application may have set them.
+    // The application may have set these values.
     database.exec('PRAGMA synchronous = OFF; PRAGMA fullfsync = OFF; PRAGMA busy_timeout = 4000')
     const { inbox } = started({ database })
     await inbox.accept(eventOf('one'))

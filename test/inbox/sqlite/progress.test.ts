@@ -4,7 +4,7 @@ import { eventOf } from '../../support/inbox.ts'
 import { checkProgressIsStored } from '../stored-progress.ts'
 import { freshPath, receiverOver, started } from './sqlite-tests.ts'
 
-test('a handler begins only once the success of the one before it is in the file', async () => {
+test('a handler begins only once the success of the previous one is in the file', async () => {
   const path = await freshPath()
   const receiver = receiverOver({ path })
   const other = openDatabase(path)

@@ -26,7 +26,9 @@ async function pages(events: InboxEvents, query: EventQuery): Promise<string[][]
 describe('a file with 100,000 handled events', () => {
   const count = 100_000
 
-  /** Opens an inbox over it, in which every 1,000th event is of one media, and the first one of a type of its own. */
+  /**
+   * Opens an inbox over it, in which every 1,000th event is of one media item, and the first one of a type of its own.
+   */
   async function opened() {
     const path = await freshPath()
     await seedHandled(path, count, (index) => ({
@@ -56,7 +58,7 @@ describe('a file with 100,000 handled events', () => {
     expect(await pages(events, { type: 'rare', order: 'oldest', limit: 1 })).toContainEqual(['key 0'])
   })
 
-  test('has the events of a media found without reading the others', async () => {
+  test('has the events of a media item found without reading the others', async () => {
     const { inbox, events, take } = await opened()
     const ofMedia = Array.from({ length: 100 }, (_, i) => `key ${i * 1_000}`)
     expect(keysOf((await inbox.history?.('wanted')) ?? [])).toEqual(ofMedia)
@@ -80,7 +82,7 @@ test('keys and media ids of any text are found again', async () => {
     expect(await inbox.events?.get(text)).toMatchObject({ key: text, mediaId: text })
     expect(await inbox.history?.(text)).toMatchObject([{ key: text, mediaId: text }])
   }
-  // As the receiver makes it: with the type and the media at its start.
+  // A key as the receiver makes it, with the type and the media id at its start.
   const key = JSON.stringify(['encoding.finished', '\ud800"', 'user', '2026-03-01T12:00:00Z', '', 'done'])
   await inbox.accept(eventOf(key, '\ud800"'))
   ;(await calls.next()).finish()
@@ -88,7 +90,7 @@ test('keys and media ids of any text are found again', async () => {
   expect((await inbox.events?.list({ mediaId: '\ud800"' }))?.events).toMatchObject([{ key, mediaId: '\ud800"' }])
 })
 
-test('a handled event shows the handlers that completed, and its payload is gone', async () => {
+test('a handled event shows the handlers that completed, and has no payload any more', async () => {
   const path = await freshPath()
   const { inbox, calls } = started({ path })
   await inbox.accept({ ...eventOf('one'), trace: { traceparent: 'secret' } })
@@ -104,7 +106,7 @@ test('a handled event shows the handlers that completed, and its payload is gone
   expect(handled).not.toMatch(/secret|映画|360p/)
 })
 
-test('what became of an event is forgotten with its key, after ttlMs', async () => {
+test('the outcome of an event is forgotten with its key, after ttlMs', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
   const { inbox, calls } = started({ path: await freshPath(), ttlMs: 60_000 })
@@ -120,7 +122,7 @@ test('what became of an event is forgotten with its key, after ttlMs', async () 
   expect(keysOf((await inbox.events?.list())?.events ?? [])).toEqual(['dead'])
 })
 
-test('what became of events is known to the next process, and to one that looks into the file', async () => {
+test('the outcome of events is known to the next process, and to one that reads the file', async () => {
   const path = await freshPath()
   const { inbox, calls } = started({ path })
   for (const [key, result] of [
@@ -150,7 +152,7 @@ test('what became of events is known to the next process, and to one that looks 
     expect(keysOf((await file.events.list({ state })).events)).toEqual([state])
 })
 
-test('an event that runs is running for its own process, and waiting for one that looks into the file', async () => {
+test('an event that runs is running for its own process, and waiting for one that reads the file', async () => {
   const path = await freshPath()
   const { inbox, calls } = started({ path })
   await inbox.accept(eventOf('one'))

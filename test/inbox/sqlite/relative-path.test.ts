@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freshPath, started } from './sqlite-tests.ts'
 
-test('the file of an inbox is on disk, whatever its name could mean to a driver', async () => {
+test('the file of an inbox is on disk, even if its name has a meaning for a driver', async () => {
   const folder = dirname(await freshPath())
   const before = process.cwd()
   process.chdir(folder)

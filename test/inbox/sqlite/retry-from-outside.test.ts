@@ -40,7 +40,7 @@ describe('a retry that another process asks for', () => {
     expect(file.events.retryNow('one')).toBe(false)
     ;(await calls.next()).finish(later)
     await until(async () => file.stats().retrying === 1)
-    // Another change of the file makes the inbox look into it again.
+    // Another change of the file makes the inbox check it again.
     const looks = count('SELECT id FROM inbox_retry')
     const other = openDatabase(path)
     other.exec('CREATE TABLE mine (a)')
@@ -104,7 +104,7 @@ describe('a retry that another process asks for', () => {
   })
 })
 
-test('a retry that was started by hand is due for the next process too, if this one crashes', async () => {
+test('a retry that was started by hand is also due for the next process, if this one crashes', async () => {
   const { path, calls, inbox, file } = await withRetry()
   expect(await inbox.events?.retryNow('one')).toBe(true)
   await calls.next()

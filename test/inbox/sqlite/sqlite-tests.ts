@@ -16,7 +16,7 @@ type Database = new (path: string) => SqliteDatabase
 
 /**
  * The drivers that are installed for this version of Node, each as a function that opens a database. better-sqlite3 is not
- * among the packages of this project, since it is compiled where no prebuilt one can be downloaded. To test with it, run
+ * among the packages of this project, since it is compiled if no prebuilt one can be downloaded. To test with it, run
  * `npm install --no-save better-sqlite3`.
  */
 export const drivers: Readonly<Record<string, Open>> = {

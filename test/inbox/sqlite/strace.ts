@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { canTest } from '../../support/can-test.ts'
 
-/** Says whether the tests that trace a process can run. A sandbox can forbid tracing even in CI. */
+/** Returns true if the tests that trace a process can run. A sandbox can forbid tracing even in CI. */
 export function findStrace(): boolean {
   try {
     execFileSync('strace', ['-o', '/dev/null', process.execPath, '--version'], { stdio: 'ignore' })
@@ -23,7 +23,7 @@ export interface SystemCall {
   readonly name: string
   /** The file or socket that it was about. */
   readonly file: string
-  /** What strace prints of its parameters and its result. */
+  /** The parameters and the result as strace prints them. */
   readonly text: string
 }
 

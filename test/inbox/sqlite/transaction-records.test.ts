@@ -33,10 +33,10 @@ describe('a transaction', () => {
     expect(written()).toEqual(['a', 'b'])
   })
 
-  test('of a handler that has completed writes nothing in a later attempt either, whatever the attempt before says', async () => {
+  test('of a handler that has completed also writes nothing in a later attempt, even if the previous attempt says otherwise', async () => {
     const { call, calls, transact, written } = await handling()
     await transact('a')
-    // As if its answer had been lost.
+    // This acts as if its answer had been lost.
     call.finish({ status: 'retry', delayMs: 1, completed: ['b'], failures: [] })
     const next = await calls.next()
     await expect(transact('a', null, next)).rejects.toEqual(codeOf('lease_lost'))

@@ -48,7 +48,7 @@ async function subject({
   const written = () =>
     (connection.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content)
   const outcomes = () => reports.map(({ handler, attempt, outcome }) => `${handler} ${attempt} ${outcome}`)
-  /** Delivers events at once, and returns the statuses of the answers. */
+  /** Delivers events together, and returns the statuses of the answers. */
   const send = async (...mediaIds: string[]) => {
     const payloads = mediaIds.map((media_id) => samplePayload('encoding.finished', { media_id }))
     const answers = await Promise.all(payloads.map((payload) => deliver(receiver, payload)))
@@ -85,7 +85,7 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     expect([results, written(), outcomes()]).toEqual([[true], ['m1'], ['h 1 handled']])
   })
 
-  test('undoes its own writes when it throws, and nobody else’s', async () => {
+  test('undoes only its own writes when it throws', async () => {
     const { receiver, written, send, idle, reports } = await subject({ open })
     receiver.onAny(
       (event, { transaction, attempt }) =>
@@ -228,7 +228,7 @@ describe('a transaction whose commit fails', () => {
     })
   })
 
-  test('does not run again when it was committed all the same', async () => {
+  test('does not run again when it was committed anyway', async () => {
     const { runs, written, outcomes } = await withFailingCommit((commit) => {
       commit()
       fail('the answer was lost')
@@ -244,7 +244,7 @@ describe('transactions in one commit that fails', () => {
     expect([runs(), written().sort()]).toEqual([6, ['m1', 'm2', 'm3']])
   })
 
-  test('do not run again when it was committed all the same', async () => {
+  test('do not run again when it was committed anyway', async () => {
     const lost = (commit: () => unknown) => {
       commit()
       fail('the answer was lost')

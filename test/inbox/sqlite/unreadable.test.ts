@@ -40,7 +40,7 @@ test('an unreadable delivery that was replayed beside the inbox and still cannot
   file.deadLetters.replay(deadLetter?.key ?? '')
   await until(async () => errors.length === 1)
   expect(errors).toEqual([{ key: deadLetter?.key, err: expect.objectContaining({ code: 'malformed' }) }])
-  // The inbox looks at its marked deliveries whenever another process has written.
+  // The inbox checks its marked deliveries whenever another process has written.
   for (let i = 0; i < 3; i++) {
     await new Promise((resolve) => setTimeout(resolve, 300))
     const other = openDatabase(path)
@@ -66,7 +66,7 @@ describe('an unreadable delivery that was replayed while no inbox was open', () 
     return path
   }
 
-  test('is handled by the next inbox, or by the one after it where the next closes at once', async () => {
+  test('is handled by the next inbox, or by the one after it if the next closes immediately', async () => {
     const path = await replayed()
     await upgraded(async () => receiverOver({ path }).close())
     const handled: MediaEvent[] = []

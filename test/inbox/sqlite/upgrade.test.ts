@@ -109,7 +109,7 @@ describe('the file of an earlier release', () => {
     expect(story(await inbox.history?.('media'))).toEqual(['dead: handled', 'retrying: retrying', 'waiting: handled'])
   })
 
-  test('has its keys where they have a time, which this release stores in another form', async () => {
+  test('has its keys if they have a time, which this release stores in another form', async () => {
     const { path, release } = await earlierFile()
     const keyOf = (name: string) => JSON.stringify([name, '2026-03-01T12:00:00Z'])
     for (const state of ['handled', 'dead', 'retrying'] as const) release[state](keyOf(state))
@@ -137,7 +137,7 @@ describe('the file of an earlier release', () => {
     expect(await inbox.deadLetters.get(dead)).toBe(undefined)
   })
 
-  test('can be looked into while that release has it open, which goes on with it', async () => {
+  test('can be read while that release has it open and continues to use it', async () => {
     const { path, release } = await earlierFile()
     const file = openInboxFile(path)
     onTestFinished(() => file.close())

@@ -32,7 +32,7 @@ describe('an inbox at rest', () => {
     expect(count(readsEvents)).toBe(1)
   })
 
-  test('looks at a file that it could not read again, although nobody has changed it', async () => {
+  test('checks a file again that it could not read, although it has not changed', async () => {
     const { database, failing, ran, count } = watched(await freshPath())
     const { logged } = started({ database })
     failing.sql = /^PRAGMA data_version/
@@ -44,7 +44,7 @@ describe('an inbox at rest', () => {
   })
 })
 
-test('an inbox that could not clean up its file says so, and does not try again at once', async () => {
+test('an inbox that could not clean up its file says so, and does not try again immediately', async () => {
   const { database, failing, count } = watched(await freshPath())
   const { logged } = started({ database })
   failing.sql = /^DELETE FROM inbox_key/
@@ -64,7 +64,7 @@ describe('a closed inbox', () => {
     expect([ran, lines]).toEqual([[], []])
   })
 
-  test('says so whatever it is asked for', async () => {
+  test('says so for every call', async () => {
     const { inbox } = started({ path: await freshPath() })
     const closed = expect.objectContaining({ name: 'WebhookError', code: 'closing' })
     await inbox.close()

@@ -4,7 +4,7 @@ import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
 /** Matches no statement. */
 export const nothing = /(?!)/
 
-/** Opens a database that tells which statements it runs, and fails to run those that match `failing.sql`. */
+/** Opens a database that reports the statements that it runs, and fails to run those that match `failing.sql`. */
 export function watched(path: string) {
   const database = openDatabase(path)
   const ran: string[] = []

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-/** What the platform sends to a sandbox. */
+/** A message of the platform to a sandbox. */
 export interface Invocation {
   readonly handler: string
   readonly event: unknown
 }
 
-/** What a sandbox answers. */
+/** The answer of a sandbox. */
 export type Outcome = { readonly result: unknown } | { readonly error: string }
 
 export interface LambdaFunctionOptions {
@@ -118,7 +118,7 @@ function freeze(sandbox: ChildProcess, frozen: ChildProcess[]): void {
 async function end(sandbox: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const closed = once(sandbox, 'close')
   sandbox.kill(signal)
-  // A stopped process takes a signal once it goes on.
+  // A stopped process takes a signal once it continues.
   sandbox.kill('SIGCONT')
   await closed
 }

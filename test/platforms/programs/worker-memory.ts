@@ -4,7 +4,7 @@ import { redisStore } from '../../../src/idempotency/redis.ts'
 import { createReceiver, memoryInbox, unverified } from '../../../src/index.ts'
 
 interface Env {
-  /** Where a handler records its runs that succeeded. */
+  /** The place in which a handler records its successful runs. */
   readonly RECORDER: string
   /** The Redis that the isolates share; empty for none. */
   readonly REDIS_URL: string

@@ -15,7 +15,7 @@ import { startProgram } from '../../support/program.ts'
 export interface QueueWorker extends Deployment {
   /** Kills workerd and starts it again on the same storage. */
   kill(): Promise<void>
-  /** What workerd has written since it was started. */
+  /** The output of workerd since it was started. */
   output(): string
 }
 

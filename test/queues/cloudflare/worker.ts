@@ -9,7 +9,7 @@ export { StoreObject } from '../../../src/cloudflare.ts'
 interface Env {
   readonly EVENTS: Queue<QueueMessage>
   readonly MEDIA_KEYS: ObjectNamespace
-  /** Where the handlers report their runs. */
+  /** The place to which the handlers report their runs. */
   readonly EVIDENCE: string
 }
 

@@ -1,12 +1,13 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import { md5, type SqsMessage, type SqsQueue } from './queue.ts'
 
-/** What Lambda's event source mapping invokes. */
+/** The function that Lambda's event source mapping invokes. */
 export type Invoke = (event: SQSEvent) => Promise<SQSBatchResponse>
 
 /**
  * Polls a queue and invokes a function with batches, as Lambda's event source mapping does with
- * `ReportBatchItemFailures`: it deletes what the function does not report, and nothing if the invocation fails.
+ * `ReportBatchItemFailures`. It deletes the messages that the function does not report, and none if the invocation
+ * fails.
  */
 export class EventSource {
   readonly #queue: SqsQueue

@@ -7,7 +7,7 @@ export interface SqsQueueOptions {
   readonly fifo?: boolean
   /** The time for which a received message is hidden, in ms. */
   readonly visibilityMs: number
-  /** Where a message goes that was received so often and not deleted. */
+  /** The queue of a message that was received that often and not deleted. */
   readonly redrive?: { readonly maxReceiveCount: number; readonly to: SqsQueue }
 }
 
@@ -119,7 +119,7 @@ export class SqsQueue {
     message.visibleAt = Date.now() + visibilityMs
   }
 
-  /** A handle of an earlier receipt is worth nothing once the message was received again. */
+  /** A handle of an earlier receipt is invalid once the message was received again. */
   #received(receiptHandle: string): SqsMessage | undefined {
     return this.messages.find((message) => message.receiptHandle === receiptHandle)
   }

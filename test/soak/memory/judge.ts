@@ -5,8 +5,8 @@ const quantities = ['heap', 'rss', 'size'] as const
 type Quantity = (typeof quantities)[number]
 
 /**
- * The most by which a quantity may rise over the second half of a run, in bytes. `varies`: by so much it goes up and down
- * in a run that stays flat. V8 keeps free memory, and Postgres vacuums from time to time.
+ * Maximum rise of a quantity over the second half of a run, in bytes. `varies`: its fluctuation in a run that stays
+ * flat. V8 keeps free memory, and Postgres vacuums from time to time.
  */
 const varies: Readonly<Record<Quantity, number>> = { heap: 1_000_000, rss: 16_000_000, size: 4_000_000 }
 /** Added for each event, in bytes: the smallest thing that can be kept of it is a reference. The key alone takes 200. */

@@ -33,7 +33,7 @@ export const places: Readonly<Record<MeasuredInbox, () => Promise<Place>>> = {
   },
 
   async bullmq() {
-    // Without the log of commands, whose buffers count as memory.
+    // Redis runs without its log of commands, whose buffers count as memory.
     const server = await RedisServer.start({ settings: { appendonly: 'no' } })
     const redis = new Redis(server.port)
     return {

@@ -5,7 +5,7 @@ import { canTest } from '../can-test.ts'
 /** Debian keeps the server's programs here, one folder per version, and not on the PATH. */
 const debian = '/usr/lib/postgresql'
 
-/** Says whether the tests that need Postgres can run. */
+/** Returns true if the tests that need Postgres can run. */
 export const findPostgres = (): boolean =>
   canTest(
     postgresFolder() !== undefined,

@@ -57,7 +57,7 @@ export class PostgresServer {
       listen_addresses: '127.0.0.1',
       unix_socket_directories: this.#folder,
       shared_buffers: '32MB',
-      // In the server's folder, where nothing is left over after SIGKILL.
+      // In the server's folder, so that nothing is left over after SIGKILL.
       dynamic_shared_memory_type: 'mmap',
       ...this.#settings,
     }
@@ -87,7 +87,8 @@ export class PostgresServer {
 
   /**
    * Stops the server. SIGTERM waits until every client has disconnected. SIGINT disconnects the clients and writes
-   * everything to the data files. SIGKILL ends every process of the server at once, as the loss of the machine does.
+   * everything to the data files. SIGKILL ends every process of the server immediately, as the loss of the machine
+   * does.
    */
   async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     const child = this.#process
@@ -158,7 +159,7 @@ async function createData(folder: string): Promise<void> {
   if (user !== undefined) await chown(folder, user.uid, user.gid)
   const args = ['--pgdata', join(folder, 'data'), '--username', 'postgres', '--auth', 'trust']
   args.push('--encoding', 'UTF8', '--locale', 'C')
-  // Only the files of an empty server are not synced to the disk. The running server syncs what it writes.
+  // The files of an empty server are not synced to the disk. The running server syncs what it writes.
   await promisify(execFile)(program('initdb'), [...args, '--no-sync'], { ...user, cwd: folder })
 }
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { canTest } from '../can-test.ts'
 
-/** Says whether the tests that need redis-server can run. */
+/** Returns true if the tests that need redis-server can run. */
 export const findRedis = (): boolean =>
   canTest(isInstalled(), 'redis-server does not run here', 'install it (Debian: apt-get install redis-server)')
 

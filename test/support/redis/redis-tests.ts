@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
 import { RedisServer } from './redis-server.ts'
 
-/** Starts a server for the tests of a file, and a client that looks into it. */
+/** Starts a server for the tests of a file, and a client that reads it. */
 export function redisTests() {
   let server: RedisServer
   let client: Redis

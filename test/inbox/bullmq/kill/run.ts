@@ -13,7 +13,7 @@ import { Sender } from '../../kill/sender.ts'
 import { bundled } from '../../postgres/forked.ts'
 import type { QueueTask } from './child.ts'
 
-/** So long that a living process renews it on a busy machine too: a second run without a kill is a fault. */
+/** So long that a living process renews it even on a busy machine: a second run without a kill is a fault. */
 const leaseMs = 5_000
 
 /**

@@ -25,7 +25,7 @@ interface Env {
   readonly BROKEN?: string
 }
 
-/** What handlers have in an object. */
+/** The context of handlers in an object. */
 interface InObject extends Env {
   /** Tells this instance of the object from others. */
   readonly instance: string
@@ -131,7 +131,7 @@ const own = (env: Env) =>
 const handler = fetchHandler(own)
 let receiver: ReturnType<typeof makeReceiver> | undefined
 
-/** What the test can ask, beside delivering. */
+/** The questions of the test, besides deliveries. */
 async function control(url: URL, env: Env): Promise<unknown> {
   receiver ??= own(env)
   const { inbox } = receiver

@@ -3,7 +3,7 @@ import { Forked } from '../forked.ts'
 import { readCounters } from './evidence.ts'
 import type { FromKilled, KillTask, ToKilled } from './task.ts'
 
-/** What every process of the fleet has in common. */
+/** The settings that every process of the fleet shares. */
 export interface FleetTask extends Omit<KillTask, 'name' | 'predecessor' | 'seed'> {
   /** The bundled program. */
   readonly program: string

@@ -25,12 +25,12 @@ const outageEvery = 25
 
 /**
  * Runs three processes that accept and handle on one database. One after another is killed at a random moment and
- * replaced; some are paused for longer than their lease; Postgres is killed and started again in between.
+ * replaced. Some are paused for longer than their lease. Postgres is killed and started again in between.
  */
 export async function killRun(server: PostgresServer, { kills, seed, transaction }: KillRunOptions) {
   const random = seeded(seed)
   const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-kill-run-'))
-  // Nothing but the inbox prevents a second row.
+  // Only the inbox prevents a second row.
   await server.query('CREATE TABLE handled (handler text, key text, process text)')
   const program = await bundled(new URL('./child.ts', import.meta.url), folder)
   const fleet = new Fleet({ program, url: server.url, folder, leaseMs, transaction }, size, random)

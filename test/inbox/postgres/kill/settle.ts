@@ -7,7 +7,7 @@ import { silent } from '../../../support/silent.ts'
 import { processesOf, readAcknowledged, readCounters } from './evidence.ts'
 import type { Fleet } from './fleet.ts'
 
-/** The longest time without progress, in ms, after which the rest of the events counts as stuck. */
+/** Maximum time without progress, in ms, after which the rest of the events counts as stuck. */
 const stuckMs = 30_000
 
 /** Waits until everything has been handled, and compares the rows with the acknowledged events. */

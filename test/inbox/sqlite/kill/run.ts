@@ -34,7 +34,8 @@ export async function killRun(kills: number, seed: number): Promise<KillReport> 
   const settled: Moment[] = []
   try {
     for (let i = 0; i < kills; i++) {
-      // After crashes in a row an inbox looks for the event that causes them, and handles few at a time until then.
+      // After crashes in a row an inbox searches for the event that causes them, and handles few at a time until it is
+      // found.
       if (i % 3 === 0) {
         isFlooding = false
         settled.push(await child.settled())
