@@ -6,7 +6,7 @@ import type { Logger, MemoryInboxOptions, ReceiverOptions } from '../src/index.t
 import { secret } from './deliveries.ts'
 import { handle, handlerMs } from './tally.ts'
 
-// Imported at run time, so that the benchmark measures a built package, as a user has it.
+// The package is imported at run time, so that the benchmark measures a built one, as a user has it.
 const built = process.env['BENCH_PACKAGE'] ?? ''
 const load = (module: string) => import(pathToFileURL(join(built, 'dist', `${module}.js`)).href)
 

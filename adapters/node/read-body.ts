@@ -54,7 +54,7 @@ export function readStream(request: IncomingMessage, limit: number): Promise<Rea
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose).pause()
       resolve(result)
     }
-    // Resumed, since a stream that a middleware has paused would stay paused.
+    // The stream is resumed, since one that a middleware has paused would stay paused.
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose).resume()
   })
 }

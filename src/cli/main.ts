@@ -18,7 +18,7 @@ const { stdout, stderr, env } = process
 process.exitCode = await run(process.argv.slice(2), {
   stdout,
   stderr,
-  // Opened only by a command that reads it.
+  // Only a command that reads it opens it.
   get stdin() {
     return process.stdin
   },

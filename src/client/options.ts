@@ -69,8 +69,8 @@ const options = params({
   retries: wholeNumber(0, 10).default(2),
   fetch: z
     .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'has to be a function' })
-    // Looked up at each call, because tests and instrumentation replace it. Some runtimes throw if it is called as a method
-    // of another object.
+    // The global function is looked up at each call, because tests and instrumentation replace it. Some runtimes throw
+    // if it is called as a method of another object.
     .default(() => (url: string, init: RequestInit) => globalThis.fetch(url, init)),
 })
 

@@ -53,7 +53,7 @@ export class Leases implements Claims {
   }
 
   claim(key: string): MaybePromise<Claim> {
-    // Made at the first claim: Workers give out no random numbers at start-up.
+    // It is made at the first claim: Workers give out no random numbers at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
     const until = this.#leaseFromNow()

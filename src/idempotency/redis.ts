@@ -90,7 +90,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
 
   const steps = {
     async claim(key: string, owner: string, leaseMs: number) {
-      // Made at the first claim: Workers give out no random numbers at start-up.
+      // It is made at the first claim: Workers give out no random numbers at start-up.
       noncePrefix ??= crypto.randomUUID().slice(0, 8)
       const nonce = `${noncePrefix}${(claims++).toString(36)}`
       const release = (answer: unknown) => {

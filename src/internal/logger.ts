@@ -58,7 +58,7 @@ export function safeLogger(logger: Logger): SafeLogger {
       // The failure of the logger cannot be logged.
     }
   })
-  // Checked for every line: the level of a running logger can change.
+  // It is checked for every line: the level of a running logger can change.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 

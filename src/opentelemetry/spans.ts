@@ -118,7 +118,7 @@ export class Spans {
   #attributesOf(event: MediaEvent): Attributes {
     try {
       const attributes: unknown = this.#attributes?.(event)
-      // Copied here, since a getter can throw.
+      // They are copied here, since a getter can throw.
       if (!isPromise(attributes)) return { ...(attributes as Attributes | undefined) }
       // Its rejection would end the process.
       attributes.then(undefined, () => {})

@@ -157,7 +157,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
     },
-    // Async, so that an invalid option rejects the promise, like every other failure to close.
+    // The method is async, so that an invalid option rejects the promise, like every other failure to close.
     close: async (options) => closing.start(options),
     ready: async () => inbox.ready?.(),
   })

@@ -56,7 +56,7 @@ export function credentialMatcher(what: string, secrets: readonly string[]): Mat
   return (candidate) => {
     if (candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
     if (candidate.length > maxCredentialLength) return notVerified(`${what} is too long`)
-    // Made at the first delivery: Workers forbid digests at start-up.
+    // They are made at the first delivery: Workers forbid digests at start-up.
     digests ??= secrets.map((secret) => sha256(secret))
     const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
     return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])

@@ -41,7 +41,7 @@ function judge(signatures: readonly string[], expected: readonly string[], succe
 export function timestampFault(text: string, toleranceSeconds: number, now: () => number): string | undefined {
   if (!/^[0-9]{1,12}$/.test(text)) return 'the timestamp is malformed'
   const age = now() / 1000 - Number(text)
-  // Negated, so that a tolerance or a clock that is not a number fails.
+  // The condition is negated, so that a tolerance or a clock that is not a number fails.
   if (!(age <= toleranceSeconds)) return 'the timestamp is too old'
   if (!(age >= -toleranceSeconds)) return 'the timestamp is in the future'
   return undefined

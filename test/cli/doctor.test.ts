@@ -141,13 +141,13 @@ describe('doctor, given a receiver of this package', () => {
     expect(findings.slice(1, 5)).toEqual([
       { check: 'acknowledges a duplicate', verdict: 'ok', reason: expect.stringMatching(/^200 in/) },
       {
-        check: 'handles an event once that came in two deliveries',
+        check: 'handles an event once when it comes in two deliveries',
         verdict: 'ok',
         reason: '1 answered as duplicate',
       },
       { check: 'acknowledges 5 concurrent duplicates', verdict: 'ok', reason: expect.stringMatching(/^200 in/) },
       {
-        check: 'handles an event once that came in 5 concurrent deliveries',
+        check: 'handles an event once when it comes in 5 concurrent deliveries',
         verdict: 'ok',
         reason: '4 answered as duplicate',
       },

@@ -33,7 +33,7 @@ const inFastify =
       app.route({
         method: ['GET', 'HEAD', 'POST'],
         url,
-        // Before Fastify reads the body.
+        // The hook runs before Fastify reads the body.
         onRequest(request, reply) {
           reply.hijack()
           page.node(request.raw, reply.raw)

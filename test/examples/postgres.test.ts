@@ -33,7 +33,7 @@ describe.skipIf(!findPostgres())('the example for postgres', () => {
     return ((await response.json()) as { status: string }).status
   }
 
-  test('writes with Drizzle what an event says', async () => {
+  test('writes the fields of an event with Drizzle', async () => {
     const payload = { type: 'encoding.finished', media_id: 'a-film', title: 'Film.mp4', qualities: '360p,720p' }
     expect(await deliver(programs[0], payload)).toBe('accepted')
     await expect
@@ -41,7 +41,7 @@ describe.skipIf(!findPostgres())('the example for postgres', () => {
       .toEqual([{ media_id: 'a-film', title: 'Film.mp4', qualities: ['360p', '720p'], is_published: true }])
   })
 
-  test('writes with Kysely one row per event, however often it is delivered and to any process', async () => {
+  test('writes one row per event with Kysely, for any number of deliveries to any process', async () => {
     const films = Array.from({ length: 20 }, (_, index) => `film ${index}`)
     const deliveries = films.flatMap((film) =>
       programs.flatMap((program) => [program, program].map((each) => [each, film] as const)),

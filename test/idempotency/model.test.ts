@@ -8,7 +8,7 @@ import { findRedis } from '../support/redis/find-redis.ts'
 import { RedisServer } from '../support/redis/redis-server.ts'
 import { checkAgainstModel, type ModelSubject, ttlMs } from './model.ts'
 
-/** @param max more than the keys of the model by default, and less than the store's own default, which costs time */
+/** @param max by default more than the keys of the model, and less than the store's own default, which takes longer */
 function lruSubject(max = 100) {
   let now = 0
   const store = lruStore({ max, ttlMs, now: () => now })
@@ -73,7 +73,7 @@ describe('a store behaves like its model, in any sequence of steps', () => {
   })
 })
 
-/** The fault, the steps that have it, and what is said of it. */
+/** The fault, the steps that have it, and the expected message. */
 const wrongStores: [string, (right: StoreSteps) => Partial<StoreSteps>, RegExp][] = [
   [
     'lets any owner release',
@@ -99,7 +99,7 @@ const wrongStores: [string, (right: StoreSteps) => Partial<StoreSteps>, RegExp][
   ['renews nothing', () => ({ renew: () => true }), /renew|claimed, and not in-progress/],
 ]
 
-describe('a store that behaves otherwise is found out: one that', () => {
+describe('the model finds the fault of a store that', () => {
   test.each(wrongStores)('%s', async (_, wrong, message) => {
     const subject = () => {
       const { store, advance } = lruSubject()
@@ -107,7 +107,7 @@ describe('a store that behaves otherwise is found out: one that', () => {
     }
     const error = await checkAgainstModel(subject, { runs: 1_000 }).then(String, (thrown: Error) => thrown)
     expect(error).toMatchObject({ cause: { message: expect.stringMatching(message) } })
-    // Enough to play it again, and to read.
+    // The message is enough to read the run, and to play it again.
     expect(error).toMatchObject({ message: expect.stringMatching(/seed: -?\d+.*Counterexample/s) })
   })
 

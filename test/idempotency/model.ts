@@ -25,7 +25,7 @@ const step: fc.Arbitrary<Command> = fc.record({
   owner: fc.constantFrom('one', 'two', 'three'),
   isRepeated: fc.boolean(),
 })
-// No sum of these is the time of a lease, or the one for which keys are remembered.
+// No sum of these is the time of a lease, or the time for which keys are remembered.
 const wait: fc.Arbitrary<Command> = fc.record({
   does: fc.constant('wait' as const),
   ms: fc.constantFrom(400_000, 700_000, 1_100_000, 4_000_000),
@@ -49,7 +49,7 @@ class Model {
   }
 
   /**
-   * Returns the right answers. There are two if nothing is promised: a lease has run out, and no owner took the key.
+   * Returns the right answers. After a lease has run out, both answers are right until an owner takes the key.
    */
   answers(does: Step, key: string, owner: string): readonly (Claim | boolean)[] {
     const finished = this.#current(this.#finished, key)
@@ -83,7 +83,7 @@ class Model {
   }
 }
 
-/** Runs commands against a fresh store and the model, and compares the answers. Throws at the first that is wrong. */
+/** Runs commands against a fresh store and the model, and compares the answers. Throws at the first wrong answer. */
 async function play(
   { store, advance, repeat }: ModelSubject,
   commands: readonly Command[],

@@ -57,7 +57,7 @@ export function owedHandlers(open: OpenProcess): void {
 
   describe('handlers that an event owes', () => {
     test('run once each, while a process without one of them also runs', async () => {
-      // More than v2 takes while its handlers wait, so that v1 gets some.
+      // There are more events than v2 takes while its handlers wait, so that v1 gets some.
       const count = 200
       let goOn = () => {}
       const v1HasLeft = new Promise<void>((resolve) => {

@@ -6,7 +6,7 @@ import { closeServer, nodeHandler } from 'media-webhooks/node'
 
 const { PORT, FOLDER, HANDLED, INBOX, STORAGE } = process.env
 
-// Imported only when it is used: each needs packages of its own.
+// Each is imported only when it is used, since it needs packages of its own.
 const inboxes = {
   memory: () => memoryInbox(),
   async sqlite() {

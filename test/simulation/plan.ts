@@ -11,7 +11,7 @@ export const isDurable = (setup: Setup): boolean => setup === 'sqlite' || setup 
 
 /** An event that will be sent. */
 export interface PlannedEvent {
-  /** From 0; it is in the title. */
+  /** The number, from 0. It is in the title. */
   readonly number: number
   readonly type: EventType
   readonly mediaId: string

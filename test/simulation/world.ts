@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 /** The code that runs now: a process, and on Workers one of its requests. Work that it has begun ends with it. */
 export interface Scope {
   readonly process: Process
-  /** From when on nothing of it runs any more, in ms of the world. */
+  /** The time from which nothing of it runs any more, in ms of the world. */
   readonly endsAt: number
 }
 

@@ -26,7 +26,7 @@ export const emulate = defineCommand({
   serves: true,
   examples: ['emulate', 'emulate --port 0 --profile observed --time-scale 0.1'],
   async run({ values: { port = standardPort, profile = 'documented', json, ...values } }, screen) {
-    // Loaded only here: the emulator is most of the code, and the other commands start faster without it.
+    // It is loaded only here: the emulator is most of the code, and the other commands start faster without it.
     const { createEmulator } = await import('../../emulator/index.ts')
     const { timeScale = 1, publicKey, secretKey, accessToken } = values
     const given = { publicKey, secretKey, accessToken }

@@ -39,7 +39,7 @@ export function tokenRule(token: string, missed?: (url: string) => void): Dashbo
     if (cookies.some((each) => equalText(each, cookie))) return true
     if (equalText(searchParams.get('token') ?? '', token)) {
       searchParams.delete('token')
-      // Relative, because a path that begins with two slashes would lead to another host.
+      // The path is relative: one that begins with two slashes would lead to another host.
       const location = `./${pathname.slice(pathname.lastIndexOf('/') + 1)}${searchParams.size > 0 ? '?' : ''}${searchParams}`
       const setCookie = `${cookie}; Path=/; HttpOnly; SameSite=Strict`
       return new Response(null, { status: 303, headers: headed({ location, 'set-cookie': setCookie }) })

@@ -38,7 +38,7 @@ export class Holds {
    */
   overtake(webhookId: string): (() => void) | undefined {
     const held = this.#held.get(webhookId)
-    // Removed now, so that the next event can be held back while this one is being overtaken.
+    // It is removed now, so that the next event can be held back while this one is being overtaken.
     this.#held.delete(webhookId)
     clearTimeout(held?.timer)
     return held?.release

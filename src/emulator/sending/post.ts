@@ -75,7 +75,7 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     })
 
     if (fault !== 'cut-connection') outgoing.end(body)
-    // Cut only after the half body was written, so that the receiver sees it.
+    // The connection is cut only after the half body was written, so that the receiver sees it.
     else
       outgoing.write(
         body,
@@ -92,7 +92,7 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
     if (body.length < keptOfAnswer) body = (body + chunk).slice(0, keptOfAnswer)
     if (read >= readOfAnswer) break
   }
-  // Copied, because a substring keeps the whole string in memory.
+  // It is copied, because a substring keeps the whole string in memory.
   return { status: incoming.statusCode ?? 0, body: Buffer.from(body).toString() }
 }
 

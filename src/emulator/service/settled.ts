@@ -20,7 +20,7 @@ export async function settled({ outbox, studio, closing, timeoutMs }: SettledOpt
   checkNumbers('settled', { timeoutMs })
   const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {
-    // Repeated, because a media item may be added while events are being sent.
+    // The wait is repeated, because a media item may be added while events are being sent.
     while (!closing.aborted && stillRunning().length > 0) {
       await studio.idle()
       await outbox.idle()

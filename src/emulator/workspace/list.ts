@@ -48,5 +48,5 @@ export function list<Item extends { readonly name: string; readonly created_at: 
   return { items: sorted.slice(offset, offset + limit), total: matching.length }
 }
 
-// By code unit and not by language, so that the order is the same on every machine.
+// Texts are compared by code unit and not by language, so that the order is the same on every machine.
 const compare = <Value>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)

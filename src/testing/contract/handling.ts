@@ -35,7 +35,7 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 /** One array, since another one would be published as a change. */
 const handlers: readonly HandlerName[] = [{ name: 'a' }, { name: 'b' }]
 
-/** Opens an inbox whose attempts end as the test says. It can parse no unreadable delivery. */
+/** Opens an inbox whose attempts end as the test says. It cannot parse unreadable deliveries. */
 export function openInbox(
   definition: InboxDefinition,
   logger = silent,

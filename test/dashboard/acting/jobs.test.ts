@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Replay = (key: string) => Promise<boolean>
 
-/** Makes the jobs of an inbox, and notes what they replay or discard, with the times in ms. */
+/** Makes the jobs of an inbox, and records the events that they replay or discard, with the times in ms. */
 function subject(replay: Replay = async () => true) {
   const startedAt = performance.now()
   const elapsed = () => Math.round(performance.now() - startedAt)

@@ -200,7 +200,7 @@ describe('the fault', () => {
     const { url } = await listen(async (request, response) => {
       seen.push(mediaIdOf(await text(request)))
       if (seen.length > 1) return response.end()
-      // Longer than an event is held back when no other one arrives.
+      // This is longer than an event is held back when no other one arrives.
       setTimeout(() => {
         seen.push('rejected')
         response.writeHead(500).end()

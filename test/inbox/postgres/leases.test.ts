@@ -97,7 +97,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
       VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 0)`)
     await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))
     const alive = () => postgres.query("SELECT id FROM $schema.owner WHERE expires_at > now() + interval '300 ms'")
-    // Twice the time of a lease, by the timers that renew it.
+    // The test waits for two lease times, by the timers that renew the lease.
     for (let i = 0; i < 12; i++) await new Promise((settle) => setTimeout(settle, 100))
     await vi.waitFor(async () => expect(await alive()).toHaveLength(1))
     expect(signals[0]?.aborted).toBe(false)

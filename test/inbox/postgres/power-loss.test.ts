@@ -28,7 +28,7 @@ describe.skipIf(!findPostgres())('the loss of everything that Postgres has only 
 
   test('takes no acknowledged event, though the connection that accepts it claims events as well', async () => {
     await suspendWalWriter()
-    // Longer than the test, since a renewal of the lease waits for the disk.
+    // The lease is longer than the test, since a renewal waits for the disk.
     const receiver = postgres.receiver({ leaseMs: 600_000 })
     const started: string[] = []
     receiver.onAny(({ mediaId }) => {

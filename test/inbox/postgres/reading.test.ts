@@ -164,7 +164,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
   test('are found by their type among many, page by page', async () => {
     const receiver = postgres.receiver({ handles: false })
     await receiver.ready()
-    // Closed: it would clean the records up, which have no keys.
+    // The inbox is closed: it would clean up the records, which have no keys.
     await receiver.close()
     const { events } = await openDatabase()
     await writeHandled(3, 'rare')

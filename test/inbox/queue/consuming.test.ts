@@ -108,7 +108,7 @@ describe('an event', () => {
       status: 'dead',
       failures: [{ handler: expect.any(String), message: 'Error: no disk' }],
     })
-    // From the queue's dead letters, with a fresh count.
+    // The message comes from the queue's dead letters, with a fresh count.
     handler.mockImplementation(() => undefined)
     expect(await receiver.handle(message)).toEqual({ status: 'done' })
   })

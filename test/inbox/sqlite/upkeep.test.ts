@@ -18,7 +18,7 @@ describe('an inbox at rest', () => {
     await inbox.accept(eventOf('dead'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
     await until(async () => (await inbox.stats()).deadLetters === 1)
-    // Until the clean-up after the dead letter.
+    // The test waits for the clean-up after the dead letter.
     await until(async () => count(looksForTooMany) > 1)
     ran.length = 0
     await pause(900)

@@ -84,7 +84,7 @@ async function judge(
   replies: readonly Reply[],
   once: readonly string[],
 ): Promise<Finding | undefined> {
-  const check = `${handledOnce} that came in ${deliveries}`
+  const check = `${handledOnce} when it comes in ${deliveries}`
   const outcomes = replies.map(({ outcome = '' }) => outcome)
   const taken = outcomes.filter((outcome) => once.includes(outcome)).length
   if (taken > 1 && (await usesOurWords(endpoint)))

@@ -15,7 +15,7 @@ export const serve: Action = {
   serves: true,
   async run(context) {
     const { inbox, target, values, screen } = context
-    // Loaded only here: the other actions start faster without it.
+    // It is loaded only here: the other actions start faster without it.
     const [{ createDashboard }, { tokenRule }] = await Promise.all([
       import('../../../dashboard/dashboard.ts'),
       import('../../../dashboard/access/local-only.ts'),

@@ -94,7 +94,7 @@ function readFields(lines: readonly string[]): Map<string, string> {
 
 /** Opens a connection to the server of a URL. */
 export async function connectTo(url: string): Promise<Connection> {
-  // Imported on demand, so that the other helpers load on runtimes without sockets.
+  // It is imported on demand, so that the other helpers load on runtimes without sockets.
   const { connect } = await import('node:net')
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
