@@ -16,7 +16,7 @@ const token = 'url-token-5c1e'
 const media = { title: 'Holiday.mp4', qualities: ['360p', '720p', '1080p'] }
 const life = ['file.received', 'encoding.started', ...media.qualities, 'encoding.finished']
 
-/** The fields that distinguish an event from the others of its media. */
+/** The fields that distinguish an event from the others of its media item. */
 const nameOf = (event: MediaEvent): string => ('quality' in event ? `${event.quality}` : event.type)
 
 /** Losses that no receiver can prevent: the sender never sends the event, or never retries its own broken delivery. */

@@ -7,7 +7,7 @@ import { silent } from '../support/silent.ts'
 import { untyped } from '../support/untyped.ts'
 import { receiverWithReports } from './reported-receiver.ts'
 
-/** A database of one table: what a transaction writes is there once it is committed. */
+/** A database of one table, which shows the writes of a transaction once it is committed. */
 function makeDatabase() {
   const rows: string[] = []
   const log: string[] = []

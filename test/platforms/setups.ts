@@ -1,6 +1,6 @@
 /** The promise of a setup, in the words of the table. */
 export interface Promises {
-  /** No acknowledged event is lost when the platform stops, freezes or kills what runs. */
+  /** No acknowledged event is lost when the platform stops, freezes or kills an instance. */
   readonly nothingLost: string
   /** Each event is handled once. */
   readonly handledOnce: string
@@ -13,7 +13,7 @@ export interface Setup extends Promises {
   readonly platform: string
   readonly inbox: string
   readonly ack: 'accepted' | 'handled'
-  /** The file that proves it, from test/ on. */
+  /** The path of the test file that proves it, below `test/`. */
   readonly test: string
 }
 

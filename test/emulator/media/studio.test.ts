@@ -210,7 +210,7 @@ describe('the properties of a media', () => {
 })
 
 describe('a studio', () => {
-  test('lists its media, newest first, and drops the oldest finished ones', async () => {
+  test('lists its media items, newest first, and drops the oldest finished ones', async () => {
     const { studio } = studioWith({ maxRecords: 2 })
     const ids: string[] = []
     for (let i = 0; i < 4; i++) {

@@ -26,7 +26,7 @@ async function whenDone(card: Locator, input: Locator): Promise<Locator> {
   return card
 }
 
-/** The card of a webhook, an API key or a media. */
+/** The card of a webhook, an API key or a media item. */
 export const cardOf = (page: Page, name: string): Locator =>
   page.locator('li.card').filter({ has: page.getByRole('heading', { name, exact: true }) })
 

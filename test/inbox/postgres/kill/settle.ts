@@ -43,7 +43,7 @@ export async function settle(server: PostgresServer, fleet: Fleet, folder: strin
   }
 }
 
-/** Returns the number of events that are left once nothing moves any more: 0 unless some are stuck. */
+/** Returns the number of events that are left when their number stays the same: 0 unless some are stuck. */
 async function drained(receiver: Pick<Receiver, 'inbox'>, fleet: Fleet): Promise<number> {
   let before = Number.POSITIVE_INFINITY
   let since = Date.now()

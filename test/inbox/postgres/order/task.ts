@@ -9,7 +9,7 @@ export interface OrderTask {
   readonly seed: number
 }
 
-/** The nth event of a media. */
+/** The nth event of a media item. */
 export interface Numbered {
   readonly mediaId: string
   readonly n: number

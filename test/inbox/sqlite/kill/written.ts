@@ -9,7 +9,7 @@ export function openWritten(path: string) {
   return {
     database,
     insert: (mediaId: string) => void insert.run(mediaId),
-    /** Counts the rows of each media. */
+    /** Counts the rows of each media item. */
     counts: () => new Map((counts.all() as { media: string; rows: number }[]).map(({ media, rows }) => [media, rows])),
   }
 }
