@@ -163,9 +163,9 @@ class PostgresInbox implements Inbox {
     this.#handlersOf = host.handlersOf
     this.#database = new Database({ config, schema, timeoutMs, listen, host })
     const stored = () => this.#worker?.wake()
-    this.#accepting = new Accepting(this.#database, [schema, this.#sender], timeoutMs, stored)
-    this.deadLetters = new PostgresDeadLetters(this.#database, schema, host, () => this.#closing.checkOpen())
-    this.events = new PostgresEvents(this.#database, schema, this.#claims)
+    this.#accepting = new Accepting(this.#database, this.#sender, timeoutMs, stored)
+    this.deadLetters = new PostgresDeadLetters(this.#database, host, () => this.#closing.checkOpen())
+    this.events = new PostgresEvents(this.#database, this.#claims)
     this.#activity = new StoredActivity(activityTable(this.#database, this.#sender, host.logger))
     host.observe(this.#activity.recorder)
     if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
@@ -176,12 +176,11 @@ class PostgresInbox implements Inbox {
         database: this.#database,
         host,
         pool,
-        channel: schema,
         concurrency,
         leaseMs,
         pollMs: longestPauseMs,
       })
-    if (handles && listen) this.#listener = new Listener(this.#database, schema, (payload) => this.#heard(payload))
+    if (handles && listen) this.#listener = new Listener(this.#database, (payload) => this.#heard(payload))
     this.#cleanUp = new CleanUp(this.#database, ttlMs)
     this.#cleaning = new Regularly(() => this.#upkeep(), longestPauseMs, host.logger)
     this.#database.start(() => this.#opened())

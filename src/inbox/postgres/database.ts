@@ -22,12 +22,14 @@ export interface DatabaseOptions {
 }
 
 /** The part of a database that is needed to read the inbox, and for dead letters. */
-export type Tables = Pick<Database, 'schema' | 'query' | 'reach'>
+export type Tables = Pick<Database, 'schema' | 'channel' | 'query' | 'reach'>
 
 /** The inbox's own connections to Postgres, which handlers cannot use up. */
 export class Database {
   /** The quoted name of the schema. */
   readonly schema: string
+  /** The channel on which the processes of the schema notify each other. It has the name of the schema, which is not quoted. */
+  readonly channel: string
   readonly #options: DatabaseOptions
   readonly #pool: pg.Pool
   readonly #config: pg.PoolConfig
@@ -41,6 +43,7 @@ export class Database {
     const { config, schema, timeoutMs, listen } = options
     this.#options = options
     this.schema = quoted(schema)
+    this.channel = schema
     this.#config = {
       ...config,
       connectionTimeoutMillis: timeoutMs,

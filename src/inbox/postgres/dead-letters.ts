@@ -30,9 +30,9 @@ export class PostgresDeadLetters implements DeadLetters {
    * @param receiver parses an unreadable delivery. Without it, a replay marks the delivery for a process that has the inbox open
    * @param checkOpen throws once the inbox is closing
    */
-  constructor(database: Tables, channel: string, receiver?: ReplayingReceiver, checkOpen = () => {}) {
+  constructor(database: Tables, receiver?: ReplayingReceiver, checkOpen = () => {}) {
     this.#tables = {
-      channel,
+      channel: database.channel,
       schema: database.schema,
       query: <Row>(statement: string, values?: unknown[]) => {
         const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${database.schema}.${table}`)

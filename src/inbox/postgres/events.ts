@@ -16,13 +16,11 @@ const longestScanMs = 1_000
 export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
   readonly #database: Tables
-  readonly #channel: string
   readonly #claims: () => OwnClaims
 
   /** @param claims says what this process knows of its claims. Events that others have claimed are running. */
-  constructor(database: Tables, channel: string, claims: () => OwnClaims = () => ({})) {
+  constructor(database: Tables, claims: () => OwnClaims = () => ({})) {
     this.#database = database
-    this.#channel = channel
     this.#claims = claims
   }
 
@@ -77,7 +75,7 @@ export class PostgresEvents implements InboxEvents {
           WHERE id = (SELECT id FROM ${schema}.key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
         )
         SELECT pg_notify($2, '') FROM due`,
-      values: [hashKey(key), this.#channel],
+      values: [hashKey(key), this.#database.channel],
     })
     return rows.length > 0
   }

@@ -103,11 +103,11 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     await close()
     throw unreachable(error)
   }
-  const tables = tablesOf(pool, quoted(schema))
-  const events = new PostgresEvents(tables, schema)
+  const tables = tablesOf(pool, schema)
+  const events = new PostgresEvents(tables)
   return {
     stats: () => readStats(tables),
-    deadLetters: new PostgresDeadLetters(tables, schema),
+    deadLetters: new PostgresDeadLetters(tables),
     events,
     history: (mediaId) => historyOf(events, mediaId),
     activity: async (since) => toActivity(await tables.reach(() => readMinutes(tables, minuteOf(since.getTime())))),
@@ -152,7 +152,8 @@ async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Prom
 
 /** The tables, over a pool. A step is not repeated: somebody waits for its result, and can repeat it. */
 const tablesOf = (pool: pg.Pool, schema: string): Tables => ({
-  schema,
+  schema: quoted(schema),
+  channel: schema,
   async query<Row>(text: string, values?: unknown[]) {
     const { rows } = await pool.query(text, values)
     return rows as Row[]

@@ -66,7 +66,7 @@ export class Accepting {
   readonly #database: Database
   readonly #deadlines: Deadlines
   readonly #statement: string
-  readonly #notification: readonly [channel: string, payload: string]
+  readonly #sender: string
   readonly #stored: () => void
   /** The events that are not stored yet, by the hash of their key. */
   readonly #entries = new Map<string, PendingEvent>()
@@ -76,17 +76,12 @@ export class Accepting {
   #onIdle: (() => void) | undefined
 
   /**
-   * @param notification the channel and the payload of the notification of new events
+   * @param sender the payload of the notification of new events
    * @param stored called when there are new events, or may be
    */
-  constructor(
-    database: Database,
-    notification: readonly [channel: string, payload: string],
-    timeoutMs: number,
-    stored: () => void,
-  ) {
+  constructor(database: Database, sender: string, timeoutMs: number, stored: () => void) {
     this.#database = database
-    this.#notification = notification
+    this.#sender = sender
     this.#stored = stored
     this.#deadlines = new Deadlines(timeoutMs)
     this.#statement = acceptStatement(database.schema)
@@ -135,7 +130,7 @@ export class Accepting {
     if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
-      const values = [...columns(entries, events), ...this.#notification]
+      const values = [...columns(entries, events), this.#database.channel, this.#sender]
       const rows = await this.#database.measure('accept', () =>
         this.#database.query<{ hash: string }>(this.#statement, values),
       )

@@ -149,12 +149,11 @@ export class Owner {
   }
 
   /**
-   * Gives the lease back, and every event to the next process at once.
-   * @param channel the one on which the others hear of them
+   * Releases the lease, and every event, so that the next process has them immediately.
    * @param held the events that this process owns; `undefined` if it may own others, for which all events are looked through
    */
-  async release(channel: string, held: readonly string[] | undefined): Promise<void> {
-    const { schema } = this.#database
+  async release(held: readonly string[] | undefined): Promise<void> {
+    const { schema, channel } = this.#database
     const isHeld = held === undefined ? 'true' : `id = ANY ('{${held}}'::bigint[])`
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;

@@ -12,16 +12,14 @@ const checkMs = 2_000
 /** Listens on a connection of its own for events that another process has accepted. It connects again when it is cut off. */
 export class Listener {
   readonly #database: Database
-  readonly #channel: string
   readonly #heard: (payload: string) => void
   #client: pg.Client | undefined
   #timer: Timer | undefined
   #isStopped = false
 
   /** @param heard called with the payload of each notification, and with '' when some may have been missed */
-  constructor(database: Database, channel: string, heard: (payload: string) => void) {
+  constructor(database: Database, heard: (payload: string) => void) {
     this.#database = database
-    this.#channel = channel
     this.#heard = heard
   }
 
@@ -31,7 +29,7 @@ export class Listener {
       this.#client = client
       client.on('notification', ({ payload = '' }) => this.#heard(payload))
       client.once('end', () => this.#again())
-      await client.query(`LISTEN ${quoted(this.#channel)}`)
+      await client.query(`LISTEN ${quoted(this.#database.channel)}`)
       if (this.#isStopped) return void (await client.end())
       this.#heard('')
       this.#check(client)

@@ -3,7 +3,7 @@ import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
-import { type Database, isUnreachable } from './database.ts'
+import { type Database, isUnreachable, type Tables } from './database.ts'
 import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
 import { hashKey } from './keys.ts'
@@ -40,12 +40,11 @@ export class PostgresSettling implements Settling<PostgresJob> {
   #entries: PendingRecord[] = []
   #writing: Promise<void> | undefined
 
-  /** @param channel the one on which other processes hear of events that are left to them */
-  constructor(database: Database, host: Pick<InboxHost, 'logger' | 'handlersOf'>, owed: OwedHandlers, channel: string) {
+  constructor(database: Database, host: Pick<InboxHost, 'logger' | 'handlersOf'>, owed: OwedHandlers) {
     this.#database = database
     this.#host = host
     this.#owed = owed
-    this.#statements = statements(database.schema, channel)
+    this.#statements = statements(database)
   }
 
   begin(attempt: JobAttempt<PostgresJob>): Promise<DeadResult | undefined> | undefined {
@@ -166,7 +165,7 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
  *
  * `leave` is for an event that other processes have handlers for. They learn when it is due. It may still have crashed one.
  */
-function statements(schema: string, channel: string): Record<Kind, string> {
+function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
   const union = (row: string) => `ARRAY(
     SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`

@@ -22,7 +22,6 @@ export interface PostgresWorkerOptions {
   readonly database: Database
   readonly host: InboxHost
   readonly pool: Pool
-  readonly channel: string
   readonly concurrency: number
   readonly leaseMs: number
   /** Maximum time between two checks for events, in ms, if no notification arrives. */
@@ -92,13 +91,13 @@ export class PostgresWorker {
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
   constructor(options: PostgresWorkerOptions) {
-    const { database, host, pool, channel, concurrency, leaseMs } = options
+    const { database, host, pool, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
     this.#owner = new Owner(database, leaseMs, 2 * concurrency, host.handlers)
     this.#claims = new Claims(database, this.#owner)
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
-    this.#settling = new PostgresSettling(database, host, this.#owed, channel)
+    this.#settling = new PostgresSettling(database, host, this.#owed)
     this.#engine = new Engine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
@@ -294,7 +293,7 @@ export class PostgresWorker {
     await this.#lease.stop()
     await this.#takingOver
     await this.#settling.settle()
-    await this.#owner.release(this.#options.channel, this.#isUnsure ? undefined : this.#held)
+    await this.#owner.release(this.#isUnsure ? undefined : this.#held)
   }
 
   /** Counts the claimed events of each media item. */

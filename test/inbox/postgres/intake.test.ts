@@ -12,21 +12,27 @@ function answering(...answers: readonly (Error | { hash: string }[])[]): Databas
     if (answer instanceof Error) query.mockRejectedValueOnce(answer)
     else query.mockResolvedValueOnce(answer)
   const measure = (_: string, run: () => unknown) => run()
-  return { schema: '"media_webhooks"', checkReady() {}, query, measure } as unknown as Database
+  return {
+    schema: '"media_webhooks"',
+    channel: 'media_webhooks',
+    checkReady() {},
+    query,
+    measure,
+  } as unknown as Database
 }
 
 const cutOff = new Error('Connection terminated unexpectedly')
 
 test('an event whose first answer was lost is looked for, though it is known the second time', async () => {
   const stored = vi.fn()
-  const accepting = new Accepting(answering(cutOff, []), ['channel', 'sender'], 2_000, stored)
+  const accepting = new Accepting(answering(cutOff, []), 'sender', 2_000, stored)
   expect(await accepting.add(eventOf('one'), [])).toBe(false)
   expect(stored).toHaveBeenCalledOnce()
 })
 
 test('an event that was known immediately is not searched for', async () => {
   const stored = vi.fn()
-  const accepting = new Accepting(answering([]), ['channel', 'sender'], 2_000, stored)
+  const accepting = new Accepting(answering([]), 'sender', 2_000, stored)
   expect(await accepting.add(eventOf('one'), [])).toBe(false)
   expect(stored).not.toHaveBeenCalled()
 })
@@ -46,7 +52,7 @@ function hanging() {
     answers = true
   }
   const database: Database = Object.assign(answering(), { query })
-  const accepting = new Accepting(database, ['channel', 'sender'], 2_000, () => {})
+  const accepting = new Accepting(database, 'sender', 2_000, () => {})
   const addAll = (name: string, count: number, filler?: string) =>
     Promise.allSettled(
       Array.from({ length: count }, (_, index) => {

@@ -13,7 +13,7 @@ describe.skipIf(!findPostgres())('Listener', () => {
     const config = { connectionString }
     const database = new Database({ config, schema: postgres.schema, timeoutMs: 2_000, listen: true, host })
     const heard: string[] = []
-    const listener = new Listener(database, 'channel', (payload) => void heard.push(payload))
+    const listener = new Listener(database, (payload) => void heard.push(payload))
     onTestFinished(async () => {
       await listener.stop()
       await database.close()
@@ -25,11 +25,11 @@ describe.skipIf(!findPostgres())('Listener', () => {
     const { listener, heard } = listening(postgres.server.url)
     await listener.start()
     expect(heard).toEqual([''])
-    await postgres.query("NOTIFY channel, 'one'")
+    await postgres.query(`NOTIFY "${postgres.schema}", 'one'`)
     await vi.waitFor(() => expect(heard).toEqual(['', 'one']))
     await postgres.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
     await vi.waitFor(() => expect(heard).toEqual(['', 'one', '']))
-    await postgres.query("NOTIFY channel, 'two'")
+    await postgres.query(`NOTIFY "${postgres.schema}", 'two'`)
     await vi.waitFor(() => expect(heard).toEqual(['', 'one', '', 'two']))
   })
 
@@ -38,9 +38,9 @@ describe.skipIf(!findPostgres())('Listener', () => {
     const { listener, heard } = listening(pool.options.connectionString as string)
     await listener.start()
     proxy.silence()
-    await postgres.query("NOTIFY channel, 'lost'")
+    await postgres.query(`NOTIFY "${postgres.schema}", 'lost'`)
     await vi.waitFor(() => expect(heard).toEqual(['', '']), 60_000)
-    await postgres.query("NOTIFY channel, 'heard'")
+    await postgres.query(`NOTIFY "${postgres.schema}", 'heard'`)
     await vi.waitFor(() => expect(heard).toEqual(['', '', 'heard']), 60_000)
   })
 })

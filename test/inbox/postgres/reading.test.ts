@@ -74,13 +74,13 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     const started = [first?.id ?? '']
     const claimedBy = (by: string, where: string) =>
       postgres.query(`UPDATE $schema.event SET owner = '${by}' WHERE id ${where} ${first?.id}`)
-    const schema = quoted(postgres.schema)
     const tables: Tables = {
-      schema,
+      schema: quoted(postgres.schema),
+      channel: postgres.schema,
       query: async (text, values) => (await postgres.pool.query(text, values)).rows,
       reach: (step) => step(),
     }
-    const events = new PostgresEvents(tables, schema, () => ({ owner, started }))
+    const events = new PostgresEvents(tables, () => ({ owner, started }))
     const counts = async () => {
       const { waiting, running } = await readStats(tables, { owner, started })
       const { events: listed } = await events.list({ order: 'oldest' })
