@@ -24,7 +24,7 @@ import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
 import { PostgresEvents } from './postgres/events.ts'
-import { Accepting } from './postgres/intake.ts'
+import { Intake } from './postgres/intake.ts'
 import { Listener } from './postgres/listener.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
@@ -144,7 +144,7 @@ class PostgresInbox implements Inbox {
   readonly #logger: Logger
   readonly #handlersOf: InboxHost['handlersOf']
   readonly #database: Database
-  readonly #accepting: Accepting
+  readonly #intake: Intake
   readonly #worker: PostgresWorker | undefined
   readonly #listener: Listener | undefined
   readonly #cleanUp: CleanUp
@@ -163,7 +163,7 @@ class PostgresInbox implements Inbox {
     this.#handlersOf = host.handlersOf
     this.#database = new Database({ config, schema, timeoutMs, listen, host })
     const stored = () => this.#worker?.wake()
-    this.#accepting = new Accepting(this.#database, this.#sender, timeoutMs, stored)
+    this.#intake = new Intake(this.#database, this.#sender, timeoutMs, stored)
     this.deadLetters = new PostgresDeadLetters(this.#database, host, () => this.#closing.checkOpen())
     this.events = new PostgresEvents(this.#database, this.#claims)
     this.#activity = new StoredActivity(activityTable(this.#database, this.#sender, host.logger))
@@ -204,7 +204,7 @@ class PostgresInbox implements Inbox {
     if (this.#worker?.has(accepted.event.key)) return 'duplicate'
     const publishing = this.#worker?.publish()
     if (publishing !== undefined) await publishing
-    return (await this.#accepting.add(accepted, this.#handlersOf(accepted.event))) ? 'accepted' : 'duplicate'
+    return (await this.#intake.add(accepted, this.#handlersOf(accepted.event))) ? 'accepted' : 'duplicate'
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -246,7 +246,7 @@ class PostgresInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
-    await within(left(), this.#accepting.settle(), () => {})
+    await within(left(), this.#intake.settle(), () => {})
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []

@@ -62,7 +62,7 @@ class PendingEvent implements Timed {
  * Stores events. Those that arrive together share a statement, and so one commit and one wait for the disk. While Postgres
  * is unreachable they wait up to `timeoutMs`.
  */
-export class Accepting {
+export class Intake {
   readonly #database: Database
   readonly #deadlines: Deadlines
   readonly #statement: string

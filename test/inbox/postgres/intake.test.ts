@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
-import { Accepting } from '../../../src/inbox/postgres/intake.ts'
+import { Intake } from '../../../src/inbox/postgres/intake.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -25,15 +25,15 @@ const cutOff = new Error('Connection terminated unexpectedly')
 
 test('an event whose first answer was lost is looked for, though it is known the second time', async () => {
   const stored = vi.fn()
-  const accepting = new Accepting(answering(cutOff, []), 'sender', 2_000, stored)
-  expect(await accepting.add(eventOf('one'), [])).toBe(false)
+  const intake = new Intake(answering(cutOff, []), 'sender', 2_000, stored)
+  expect(await intake.add(eventOf('one'), [])).toBe(false)
   expect(stored).toHaveBeenCalledOnce()
 })
 
 test('an event that was known immediately is not searched for', async () => {
   const stored = vi.fn()
-  const accepting = new Accepting(answering([]), 'sender', 2_000, stored)
-  expect(await accepting.add(eventOf('one'), [])).toBe(false)
+  const intake = new Intake(answering([]), 'sender', 2_000, stored)
+  expect(await intake.add(eventOf('one'), [])).toBe(false)
   expect(stored).not.toHaveBeenCalled()
 })
 
@@ -52,12 +52,12 @@ function hanging() {
     answers = true
   }
   const database: Database = Object.assign(answering(), { query })
-  const accepting = new Accepting(database, 'sender', 2_000, () => {})
+  const intake = new Intake(database, 'sender', 2_000, () => {})
   const addAll = (name: string, count: number, filler?: string) =>
     Promise.allSettled(
       Array.from({ length: count }, (_, index) => {
         const { event, ...rest } = eventOf(`${name} ${index}`)
-        return accepting.add({ ...rest, event: { ...event, ...(filler !== undefined && { title: filler }) } }, [])
+        return intake.add({ ...rest, event: { ...event, ...(filler !== undefined && { title: filler }) } }, [])
       }),
     )
   return { statements, answer, addAll }
