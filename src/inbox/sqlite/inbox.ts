@@ -28,7 +28,7 @@ import { GroupCommit } from './commits.ts'
 import type { AcceptingEvent } from './event-batch.ts'
 import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
-import { StartLoader } from './load-at-start.ts'
+import { StartLoader, type StartLoaderOptions } from './load-at-start.ts'
 import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { SqliteUpkeep } from './upkeep.ts'
@@ -65,7 +65,7 @@ export class SqliteInbox implements Inbox {
 
   constructor(host: InboxHost, file: OwnedFile, limits: SqliteLimits) {
     const { handle, logger, measured } = host
-    const { database, events, deadLetters, owner } = file
+    const { database, events, deadLetters } = file
     this.#limits = limits
     this.#logger = logger
     this.#measured = measured
@@ -80,21 +80,9 @@ export class SqliteInbox implements Inbox {
     const { concurrency, maxDeadLetters } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     const retries = new SqliteRetries(database, events)
-    const loader = {
-      file,
-      jobs: this.#jobs,
-      engine: this.#engine,
-      transactions: this.#transactions,
-      logger,
-      hasStopped: () => this.#closing.hasStarted || owner.isLost,
-      checkAgain: () => this.#upkeep.suspect(),
-      // If this fails, the next process does it.
-      bringForward: (row: number) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
-      settling: this.#settling,
-      rowOf: (key: string) => retries.rowOf(key),
-    }
-    this.#loader = new StartLoader(loader)
-    this.#asked = { ...loader, commits: this.#commits, retries }
+    const loaderOptions = this.#loaderOptions(retries)
+    this.#loader = new StartLoader(loaderOptions)
+    this.#asked = { ...loaderOptions, commits: this.#commits, retries }
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
@@ -118,11 +106,33 @@ export class SqliteInbox implements Inbox {
       logger,
       onChanged: () => this.#checkFile(),
     })
-    const closeAll = () => {
-      this.#stop(() => {})
-      file.close()
+    this.#open(host)
+  }
+
+  /** The options of what loads events. */
+  #loaderOptions(retries: SqliteRetries): StartLoaderOptions {
+    const { events, owner } = this.#file
+    return {
+      file: this.#file,
+      jobs: this.#jobs,
+      engine: this.#engine,
+      transactions: this.#transactions,
+      logger: this.#logger,
+      hasStopped: () => this.#closing.hasStarted || owner.isLost,
+      checkAgain: () => this.#upkeep.suspect(),
+      // If this fails, the next process does it.
+      bringForward: (row) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
+      settling: this.#settling,
+      rowOf: (key) => retries.rowOf(key),
     }
-    closedOnError(closeAll, () => usable(file.path, () => this.#takeOver()))
+  }
+
+  #open(host: InboxHost): void {
+    const closeAll = () => {
+      this.#stop()
+      this.#file.close()
+    }
+    closedOnError(closeAll, () => usable(this.#file.path, () => this.#takeOver()))
     this.#upkeep.start()
     this.#activity.start()
     host.observe(this.#activity.recorder)
@@ -214,7 +224,7 @@ export class SqliteInbox implements Inbox {
   /** Stops immediately: another process handles the events of the file now, or it is gone. */
   #lose(error: WebhookError): void {
     this.#logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
-    this.#stop(() => {})
+    this.#stop()
     const leaseLost = new WebhookError('lease_lost', error.message)
     for (const job of [...this.#jobs]) {
       job.stop(leaseLost)
@@ -222,7 +232,7 @@ export class SqliteInbox implements Inbox {
     }
   }
 
-  #stop(releaseRetries: () => void): void {
+  #stop(releaseRetries?: () => void): void {
     this.#upkeep.stop()
     this.#activity.stop()
     this.#settling.stop()
