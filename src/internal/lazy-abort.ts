@@ -22,10 +22,4 @@ export class LazyAbort {
     this.#reason ??= reason
     this.#controller?.abort(this.#reason)
   }
-
-  /** Makes the signal count as not aborted: the next read makes a new one. */
-  reset(): void {
-    this.#controller = undefined
-    this.#reason = undefined
-  }
 }

@@ -18,8 +18,8 @@ interface Fault {
 const faults: Readonly<Record<string, Fault>> = {
   'on Workers a request that is cut off stops the inbox permanently': {
     file: 'src/inbox/engine/engine.ts',
-    fix: 'if (!requestsEndWork) return',
-    without: 'if (requestsEndWork) return',
+    fix: 'if (this.requests === undefined) return',
+    without: 'if (this.requests !== undefined) return',
     workers: true,
     finding: /events stay in the inbox/,
   },

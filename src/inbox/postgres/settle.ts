@@ -163,7 +163,7 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
  * `complete`, which is for every event, takes an array of each column instead: Postgres reads the JSON of a row again for
  * each of its values, which made this statement take about 17 % longer.
  *
- * `leave` is for an event that other processes have handlers for. They learn when it is due. It may still have crashed one.
+ * `release` is for an event that other processes have handlers for. They learn when it is due. It may still have crashed one.
  */
 function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
