@@ -34,8 +34,8 @@ export interface ActivityStorage {
   write(minutes: readonly StoredMinute[]): Promise<unknown>
   /** Reads the minutes of all processes, from a minute on. */
   read(first: number): MaybePromise<readonly StoredMinute[]>
-  /** Called when the regular write has failed, with the number of failures in a row. What it had is written the next time. */
-  failed?(error: unknown, failures: number): void
+  /** Called when the regular write has failed. What it had is written the next time. */
+  failed?(error: unknown): void
 }
 
 /** The activity of an inbox: counts what its receiver does, and writes it to the storage every 5 s. */
@@ -44,7 +44,6 @@ export class StoredActivity {
   readonly #storage: ActivityStorage
   #timer: Timer | undefined
   #writing: Promise<void> | undefined
-  #failures = 0
 
   constructor(storage: ActivityStorage) {
     this.#storage = storage
@@ -60,9 +59,8 @@ export class StoredActivity {
     if (this.#writing !== undefined) return
     try {
       await this.write()
-      this.#failures = 0
     } catch (error) {
-      this.#storage.failed?.(error, ++this.#failures)
+      this.#storage.failed?.(error)
     }
   }
 

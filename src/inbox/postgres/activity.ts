@@ -1,23 +1,28 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { ActivityStorage, StoredMinute } from '../operations/activity.ts'
 import type { Tables } from './database.ts'
-import { logFailure } from './regularly.ts'
+import { FailureLog } from './regularly.ts'
 
 /**
  * The table of the activity, which all processes share.
  * @param process a uuid
  */
-export const activityTable = (database: Tables, process: string, logger: Logger): ActivityStorage => ({
-  write: (minutes) =>
-    database.query(
-      `INSERT INTO ${database.schema}.activity (minute, process, numbers)
-       SELECT to_timestamp(minute * 60), $1::uuid, numbers FROM unnest($2::float8[], $3::json[]) AS given (minute, numbers)
-       ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
-      [process, minutes.map(([minute]) => minute), minutes.map(([, numbers]) => numbers)],
-    ),
-  read: (first) => readMinutes(database, first),
-  failed: (error, failures) => logFailure(logger, error, failures),
-})
+export function activityTable(database: Tables, process: string, logger: Logger): ActivityStorage {
+  const log = new FailureLog(logger)
+  return {
+    async write(minutes) {
+      await database.query(
+        `INSERT INTO ${database.schema}.activity (minute, process, numbers)
+         SELECT to_timestamp(minute * 60), $1::uuid, numbers FROM unnest($2::float8[], $3::json[]) AS given (minute, numbers)
+         ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
+        [process, minutes.map(([minute]) => minute), minutes.map(([, numbers]) => numbers)],
+      )
+      log.succeeded()
+    },
+    read: (first) => readMinutes(database, first),
+    failed: (error) => log.failed(error),
+  }
+}
 
 /** Reads the activity of all processes, from a minute on. */
 export async function readMinutes(database: Tables, first: number): Promise<readonly StoredMinute[]> {

@@ -5,31 +5,40 @@ import { isUnreachable } from './database.ts'
 /** The failures in a row after which one is logged, if Postgres seems to be unreachable. */
 const tellingFailures = 3
 
-/**
- * Logs a failure of regular work, unless Postgres seems to be unreachable.
- * @param failures the number of failures in a row. The third is logged anyway: a statement that always takes too long looks
- * like a Postgres that is unreachable
- */
-export function logFailure(logger: Logger, error: unknown, failures: number): void {
-  if (!isUnreachable(error) || failures === tellingFailures)
-    logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
+/** Logs failures of regular work, unless Postgres seems to be unreachable. */
+export class FailureLog {
+  readonly #logger: Logger
+  #failures = 0
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  failed(error: unknown): void {
+    // A statement that always takes too long looks like an unreachable Postgres.
+    if (!isUnreachable(error) || ++this.#failures === tellingFailures)
+      this.#logger.error({ err: error }, 'the inbox could not do its regular work in Postgres')
+  }
+
+  succeeded(): void {
+    this.#failures = 0
+  }
 }
 
 /** Runs work at regular intervals. A failure is logged, unless Postgres is unreachable, and the work is done again later. */
 export class Regularly {
   readonly #work: () => Promise<number>
   readonly #afterFailureMs: number
-  readonly #logger: Logger
+  readonly #log: FailureLog
   #timer: Timer | undefined
   #running: Promise<void> | undefined
-  #failures = 0
   #isStopped = false
 
   /** @param work resolves with the pause before it is done again, in ms */
   constructor(work: () => Promise<number>, afterFailureMs: number, logger: Logger) {
     this.#work = work
     this.#afterFailureMs = afterFailureMs
-    this.#logger = logger
+    this.#log = new FailureLog(logger)
   }
 
   start(pauseMs: number): void {
@@ -51,10 +60,10 @@ export class Regularly {
   async #run(): Promise<number> {
     try {
       const pauseMs = await this.#work()
-      this.#failures = 0
+      this.#log.succeeded()
       return pauseMs
     } catch (error) {
-      logFailure(this.#logger, error, ++this.#failures)
+      this.#log.failed(error)
       return this.#afterFailureMs
     }
   }
