@@ -47,20 +47,21 @@ export interface MemoryInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, those that wait for a retry included. Beyond that, deliveries are answered 503.
+   * The number of events that may wait, for a slot or for a retry. Beyond that, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters, the newest. Up to 100 unreadable deliveries are kept beside them.
+   * The number of events that are kept as dead letters. The newest ones stay. Up to 100 unreadable deliveries are also
+   * kept.
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number
 }
 
 /**
- * An inbox in this process's memory. Slow handlers, bursts and an orderly shutdown lose no event. A crash loses the
- * events that were acknowledged and not yet handled.
+ * An inbox in this process's memory. Slow handlers, bursts and an orderly shutdown lose no event. A crash loses all
+ * acknowledged events that were not handled yet.
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
@@ -87,7 +88,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
 
 type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
 
-/** On Workers, how long a delivery waits for the claim of another one, in ms. */
+/** Maximum time that a delivery waits for the claim of another one on Workers, in ms. */
 const claimWaitMs = 1_000
 
 class MemoryInbox implements Inbox {
@@ -123,7 +124,7 @@ class MemoryInbox implements Inbox {
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
   }
 
-  /** @param earlier not given for a delivery */
+  /** @param earlier absent for a delivery */
   accept(
     accepted: AcceptedEvent,
     { waitUntil }: AcceptOptions = {},
@@ -138,7 +139,7 @@ class MemoryInbox implements Inbox {
     return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
   }
 
-  /** While the first delivery's claim is pending, nobody knows whether the event is safe: its duplicates wait too. */
+  /** While the first delivery's claim is pending, the event may not be safe yet, so its duplicates also wait. */
   #answerOf(claim: Promise<Claim>): Promise<Claim> {
     // On Workers the first delivery's request may have ended, and its claim will never be answered.
     return this.#engine.requests ? within(claimWaitMs, claim, () => 'in-progress') : claim
@@ -155,20 +156,20 @@ class MemoryInbox implements Inbox {
     const job = held ?? this.#admit(accepted, true, this.#settling.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.result()
-    // Rejects when the claim fails. Any other answer than `claimed` ends the job, with the result for it.
+    // Rejects when the claim fails. Any answer except `claimed` ends the job with that result.
     await (held === undefined ? this.#claim(job) : held.claim)
     return result
   }
 
   /**
-   * Takes the event in, if there is room. Called before the claim, so that no other process sees a claim that is taken
-   * back.
+   * Accepts the event, if there is room. Call it before the claim, so that no other process sees a claim and its
+   * withdrawal.
    */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.size - this.#engine.running >= this.#maxWaiting) return undefined
     const job = new Job(accepted, earlier, once)
-    // A claim that is not answered by then has ended with its request, and its lease has run out.
+    // If a claim has no answer by that time, it has ended with its request, and its lease has run out.
     this.#engine.requests?.begin(job, this.#leaseMs, once)
     this.#jobs.add(job)
     return job
@@ -224,7 +225,7 @@ class MemoryInbox implements Inbox {
     this.#engine.add(job)
   }
 
-  /** Accepts the event of a delivery that was unreadable before. Its sender may have sent it again in the meantime. */
+  /** Accepts the event of a delivery that was unreadable earlier. Its sender may have sent it again in the meantime. */
   async #acceptAgain(event: MediaEvent, receivedAt: Date): Promise<void> {
     const sinceNow = { attempts: 0, completed: [], since: Date.now() }
     if ((await this.accept({ event, receivedAt }, {}, sinceNow)) === 'overloaded') throw overloaded()
@@ -243,7 +244,10 @@ class MemoryInbox implements Inbox {
     this.#jobs.end(job, 'in-progress')
   }
 
-  /** Stops the attempt at an event that another process may have now. The next one waits for the claim. */
+  /**
+   * Stops the attempt at an event, because another process may have the event now. The next attempt waits for the
+   * claim.
+   */
   #leaseEnded(key: string): void {
     const job = this.#jobs.get(key)
     // On Workers the next attempt does not wait.
@@ -263,14 +267,14 @@ class MemoryInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
-    // No other process has them, and their retry may be later than the end of this one.
+    // No other process has these events, and their retry may be later than the end of this process.
     for (const job of this.#jobs) this.#engine.retryNow(job)
     await this.#jobs.idle(timeoutMs)
-    // Their handlers have ended. The claims log what they could not record.
+    // Their handlers have ended. The claims log each failed record.
     const unrecorded = this.#jobs.release(['recording'])
     const unfinished = this.#jobs.release()
     this.#engine.stop()
-    // The claims are not released: a handler may go on in spite of its signal. It is safe to let the leases run out.
+    // The claims are not released: a handler may continue in spite of its signal. It is safe to let the leases run out.
     this.#claims.stop()
     for (const { event, state } of unfinished) {
       const { key, type, mediaId } = event

@@ -19,11 +19,11 @@ export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.t
 export type { Synchronous } from './sqlite-tables/synchronous.ts'
 
 /**
- * The options of `sqliteInbox`: either `path` or `database`, and limits.
- * @typeParam Database the type of `database`, which handlers write with in their transactions
+ * The options of `sqliteInbox`: either `path` or `database`, and the limits.
+ * @typeParam Database the type of `database`. Handlers write with it in their transactions
  */
 export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteDatabase> {
-  /** The file, which is made if there is none. Use a local disk: network file systems lock unreliably. */
+  /** The file. It is made if it does not exist. Use a local disk: network file systems lock unreliably. */
   readonly path?: string
   /**
    * A connection to use instead, of better-sqlite3 or with its interface. The inbox changes its settings, and does not
@@ -36,12 +36,13 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503.
+   * The number of events that may wait, for a slot or for a retry. Beyond that, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept beside them.
+   * The number of events that are kept as dead letters. The newest ones stay. Up to 1,000 unreadable deliveries are
+   * also kept.
    * @defaultValue 10_000
    */
   readonly maxDeadLetters?: number
@@ -53,9 +54,10 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
 }
 
 /**
- * An inbox in a SQLite file: acknowledged events survive the process and a power failure. The events that were waiting
- * or running when the process ended are handled by the next process that opens the file. One process at a time can. The
- * driver is node:sqlite, or libsql where Node has none. Handlers that write to the same file get `context.transaction`.
+ * An inbox in a SQLite file: acknowledged events survive the process and a power failure. If events were waiting or
+ * running when the process ended, the next process that opens the file handles them. Only one process at a time can
+ * open it. The driver is node:sqlite, or libsql if Node has none. Handlers that write to the same file get
+ * `context.transaction`.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: sqliteInbox({ path: '/var/lib/app/events.db' }) })

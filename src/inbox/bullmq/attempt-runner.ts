@@ -15,7 +15,7 @@ import type { EventQueue } from './queue.ts'
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
 
-/** The pause before this process passes an event on, in ms: another process that waits for events then gets it. */
+/** The pause before this process passes an event on, in ms. Another waiting process can take the event meanwhile. */
 const passOnMs = 20
 
 /** Tells BullMQ when to run a job again. */
@@ -28,7 +28,7 @@ export class Retry extends Error {
   }
 }
 
-/** Makes attempts: those of events that may have ended a process alone, and the others side by side. */
+/** Makes attempts. A suspect runs alone, and the other events run side by side. */
 export class AttemptRunner {
   readonly #queue: EventQueue
   readonly #handle: Handle
@@ -60,8 +60,8 @@ export class AttemptRunner {
   }
 
   /**
-   * Leaves the event to the other processes, without counting the attempt. This one is often the first to have it
-   * again. Every second time it therefore passes the event on: the process that has waited longest gets it.
+   * Leaves the event to the other processes, without counting the attempt. This process is often the first to get it
+   * again. Every second time it therefore passes the event on, and the longest waiting process gets it.
    */
   async #release({ job, accepted }: BullmqAttempt): Promise<never> {
     if (job.attemptsStarted % 2 === 0) {
@@ -73,7 +73,7 @@ export class AttemptRunner {
     throw new DelayedError()
   }
 
-  /** Handles an event that may have ended a process. If this one ends meanwhile, the crash stays counted. */
+  /** Handles a suspect. If this process ends meanwhile, the crash stays counted. */
   async #runSuspect(attempt: BullmqAttempt): Promise<void> {
     if (attempt.aborted) return
     attempt.isCounted = true
@@ -90,7 +90,7 @@ export class AttemptRunner {
     }
   }
 
-  /** Takes back the count for a suspect that has not ended the process. */
+  /** Subtracts the crash again, because the suspect did not end the process. */
   async uncountCrash(attempt: BullmqAttempt): Promise<void> {
     if (!attempt.isCounted) return
     attempt.isCounted = false
@@ -103,7 +103,7 @@ export class AttemptRunner {
   }
 
   async #handleEvent(attempt: BullmqAttempt): Promise<void> {
-    // It may have waited for its turn.
+    // The event may have waited for its turn.
     if (attempt.aborted) return
     const { job, accepted } = attempt
     await this.#owed.check(attempt, attempt)
@@ -127,13 +127,13 @@ export class AttemptRunner {
     return this.#end(attempt, result.failures)
   }
 
-  /** Makes a dead letter of an event whose end is recorded. */
+  /** Dead-letters an event after its end was recorded. */
   async #end(attempt: BullmqAttempt, failures: readonly HandlerFailure[]): Promise<never> {
     await this.#insist(attempt, () => this.#queue.rememberDead(attempt.job))
     throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
   }
 
-  /** Repeats a step until Redis does it: a failed job would run handlers again that have succeeded. */
+  /** Repeats a step until Redis does it. If the job failed instead, its succeeded handlers would run again. */
   async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
     while (!attempt.aborted) {
       try {

@@ -16,9 +16,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   readonly owed: readonly string[] | undefined
   isPartial = false
   missing: readonly string[] = []
-  /** `true` once the handlers of this process have succeeded, and others are left to another process. */
+  /** `true` once the handlers of this process have succeeded, and another process has to run the rest. */
   isReleased = false
-  /** `true` while Redis holds the event responsible, should the process end. */
+  /** `true` while Redis counts a crash for the event, in case the process ends. */
   isCounted = false
   /** `true` once its handlers have ended. */
   isHandled = false
@@ -64,7 +64,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     await this.#queue.record(this.job, { ...progress, failures, stalls: this.job.stalledCounter })
   }
 
-  /** Adds the handlers that an attempt has recorded: another version of the program can have them, and this one not. */
+  /** Adds the handlers that an attempt has recorded. This version of the program may lack some of them. */
   #progressWith(completed: readonly string[], failures: readonly HandlerFailure[]): JobProgress {
     const failed = this.#failedBefore
     return {

@@ -3,7 +3,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 
-// BullMQ needs these: it does not repeat what it does at start-up, and it blocks for as long as it likes.
+// BullMQ needs these settings: it does not repeat its steps at start-up, and its blocking commands have no time limit.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
 
 /** The pauses between two attempts to connect, in ms. */
@@ -19,23 +19,23 @@ export function connect(connection: string | RedisOptions): Redis {
     typeof connection === 'string'
       ? new Redis(connection, { ...options, reconnectOnError, ...required })
       : new Redis({ ...options, reconnectOnError, ...connection, ...required })
-  // Every failed attempt to reconnect emits one; `reach` reports the outage to its callers.
+  // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
   return client.on('error', () => {})
 }
 
-/** The reconnections of the client, and of those that BullMQ makes of it. */
+/** The reconnections of the client, and of its copies in BullMQ. */
 class Retries {
-  /** The number of times in a row that the server was a replica, and the time at which it last was. */
+  /** The number of times in a row that the server was a replica, and the time of the last one. */
   #asReplica = 0
   #foundAt = Number.NEGATIVE_INFINITY
 
   /**
-   * Connects again where the server has become a replica: after a failover an open connection leads to the former master
-   * for ever.
+   * Connects again if the server has become a replica. After a failover, an open connection stays with the former
+   * master.
    */
   reconnects(error: Error): boolean {
     const sinceMs = performance.now() - this.#foundAt
-    // A connection that is being closed gives the same answer to every command that was on its way.
+    // While a connection closes, every pending command gets the same answer.
     if (!/\bREADONLY\b/.test(error.message) || sinceMs < leastPauseMs) return false
     this.#asReplica = sinceMs > 5 * longestPauseMs ? 1 : this.#asReplica + 1
     this.#foundAt = performance.now()
@@ -60,11 +60,11 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
   }
   client.on('error', (error) => {
     const reason = reasonOf(error)
-    // That of a connection which breaks is emitted before it is closed.
+    // When a connection breaks, its error is emitted before it is closed.
     if (client.status !== 'ready') lost(reason)
   })
   client.on('close', () => {
-    // It may be back at once. Every failed attempt to connect emits this, too.
+    // The connection may be back immediately. Every failed attempt to connect also emits this event.
     timer ??= setTimeout(() => lost('it was closed'), outageMs)
     unref(timer)
   })
@@ -76,7 +76,7 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
   })
 }
 
-/** The time after which a connection that was closed is an outage although no attempt to connect failed, in ms. */
+/** The time until a closed connection counts as an outage, in ms, if no attempt to connect has failed. */
 const outageMs = 1_000
 
 /** Says why a connection failed. A host with several addresses fails with an error that has a code and no message. */

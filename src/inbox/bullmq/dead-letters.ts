@@ -4,7 +4,7 @@ import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '..
 import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-/** The number of steps that are sent to Redis at a time. */
+/** The number of steps that this process sends to Redis at a time. */
 const batchSize = 100
 
 /** Dead letters: the failed jobs of the queue. */
@@ -14,7 +14,7 @@ export class BullmqDeadLetters implements DeadLetters {
   readonly #ttlMs: number
 
   /**
-   * @param receiver parses an unreadable delivery. Without it, a replayed delivery is passed on to a process with a receiver
+   * @param receiver parses an unreadable delivery. Without it, a replayed delivery goes to a process with a receiver
    * @param ttlMs the time for which a discarded event is remembered, in ms
    */
   constructor(queue: EventQueue, receiver: ReplayingReceiver | undefined, ttlMs: number) {
@@ -24,13 +24,13 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 
   async list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): Promise<readonly DeadLetter[]> {
-    // BullMQ takes an end before the start for the last job.
+    // If the end comes before the start, BullMQ reads up to the last job.
     if (limit < 1) return []
     const jobs = await this.#queue.reach((queue) => queue.getFailed(offset, offset + limit - 1))
     return jobs.flatMap((job) => toDeadLetter(job) ?? [])
   }
 
-  /** Lists the keys of all dead letters there are now, oldest first. */
+  /** Lists the keys of all current dead letters, oldest first. */
   async keys(): Promise<readonly string[]> {
     const ids = await this.#queue.reach((jobs) => jobs.getRanges(['failed'], 0, -1, true))
     const jobs = await inBatches(ids, (id) => this.#queue.reach((queue) => queue.getJob(id)))
@@ -38,13 +38,13 @@ export class BullmqDeadLetters implements DeadLetters {
     return jobs.flatMap((job) => (job && toDeadLetter(job)?.key) ?? [])
   }
 
-  /** Replays dead letters, and returns the keys that one had. */
+  /** Replays dead letters, and returns the keys of the replayed ones. */
   async replayMany(keys: readonly string[]): Promise<readonly string[]> {
     const replayed = await inBatches(keys, (key) => this.replay(key))
     return keys.filter((_, index) => replayed[index])
   }
 
-  /** Deletes dead letters permanently, and returns the keys that one had. */
+  /** Deletes dead letters permanently, and returns the keys of the deleted ones. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
     const discarded = await inBatches(keys, (key) => this.discard(key))
     return keys.filter((_, index) => discarded[index])
@@ -66,7 +66,7 @@ export class BullmqDeadLetters implements DeadLetters {
     return replayAll(this, options)
   }
 
-  /** Turns the job into the event's, in one step. It stays a dead letter until the next step revives it. */
+  /** Converts the job into the job of its event, in one step. It stays a dead letter until the next step revives it. */
   async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: ReplayingReceiver): Promise<boolean> {
     const parsed = await parseAgain(receiver, toUnreadable(data))
     const conversion = await this.#queue.convert(job, { ...parsed, since: new Date() })
@@ -76,7 +76,7 @@ export class BullmqDeadLetters implements DeadLetters {
 
   async discard(key: string): Promise<boolean> {
     const job = await this.#find(key)
-    // An unreadable delivery that arrives again is kept again.
+    // If the unreadable delivery arrives again, it is kept again.
     return job !== undefined && (await this.#queue.discard(job, isUnreadable(job.data) ? 0 : this.#ttlMs))
   }
 

@@ -4,7 +4,7 @@ import { type JobRow, toRecord } from './job-record.ts'
 import type { EventQueue } from './queue.ts'
 import { readScript, selectScript } from './reading-scripts.ts'
 
-/** The number of jobs that one step in Redis looks at, so that it holds up the others for a few ms only. */
+/** The number of jobs that one step in Redis examines. Other steps wait for it for a few ms only. */
 const batchSize = 1_000
 
 /** The place where BullMQ keeps the ids of the jobs in each state. */
@@ -13,9 +13,9 @@ const sets = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'f
 const states = Object.keys(sets) as (keyof typeof sets)[]
 
 /**
- * The events of the queue. BullMQ has no order by acceptance, nor an index by media. So for each page Redis goes through
- * all the jobs in the asked states, a thousand in a step, and only those of the page are read: about half a second for
- * 100,000 jobs. Their ids are in memory meanwhile.
+ * The events of the queue. BullMQ has no order by acceptance, and no index by media item. So for each page Redis
+ * examines all the jobs in the requested states, a thousand in a step, and the inbox reads only the jobs of the page.
+ * This takes about half a second for 100,000 jobs. Their ids are in memory meanwhile.
  */
 export class BullmqEvents implements InboxEvents {
   readonly states = states
@@ -30,7 +30,7 @@ export class BullmqEvents implements InboxEvents {
     const { limit } = checked
     const found = await this.#find(checked)
     const page = found.slice(0, limit)
-    // Some may have ended since they were found, or changed their state.
+    // Some events may have ended or changed their state since they were found.
     const records = await this.#read(page.map(([, id]) => id))
     const events = records.filter((record) => matchesQuery(record, checked))
     const last = page.at(-1)
@@ -48,7 +48,7 @@ export class BullmqEvents implements InboxEvents {
     return job !== undefined && (await this.#queue.promote(job))
   }
 
-  /** Finds the jobs of a page, and the first one after it. Their place is the time of their acceptance, and their id. */
+  /** Finds the jobs of a page, and the first one after it. The place of a job is its time of acceptance, and its id. */
   async #find({ state, type = '', mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly Place[]> {
     const after = cursor === undefined ? undefined : readPlace(cursor)
     const sign = order === 'oldest' ? 1 : -1
@@ -65,7 +65,7 @@ export class BullmqEvents implements InboxEvents {
     return found
   }
 
-  /** Lists the ids of the jobs in one state or in all, as they are at one moment: an event cannot slip through. */
+  /** Lists the ids of the jobs in one state or in all, as they are at one moment, so that no event is missed. */
   async #ids(state: EventQuery['state']): Promise<readonly string[]> {
     const asked = states.filter((each) => state === undefined || each === state)
     if (asked.length === 0) return []
@@ -84,7 +84,7 @@ export class BullmqEvents implements InboxEvents {
     })
   }
 
-  /** Reads events. Jobs that have been removed, and those that are no events, are left out. */
+  /** Reads events. It leaves out removed jobs, and jobs without an event. */
   async #read(ids: readonly string[]): Promise<readonly EventRecord[]> {
     const records: EventRecord[] = []
     for (let start = 0; start < ids.length; start += batchSize) {
@@ -97,7 +97,7 @@ export class BullmqEvents implements InboxEvents {
 }
 
 const compare = ([at, id]: Place, [otherAt, otherId]: Place): number =>
-  // Ids of one process end in a number that grows, and become longer.
+  // The ids of one process end in a growing number, so later ids can be longer.
   at - otherAt || id.length - otherId.length || (id < otherId ? -1 : id > otherId ? 1 : 0)
 
 function placesOf(selected: readonly string[]): Place[] {

@@ -23,18 +23,17 @@ export interface InboxQueueOptions {
   readonly queue?: string
 }
 
-/** The queue of a `bullmqInbox`, opened to look into it, also while receivers handle its events. */
+/** The queue of a `bullmqInbox`, opened for inspection. Receivers can handle its events meanwhile. */
 export interface InboxQueue extends ReadableInbox {
   /** Counts the events by state. */
   stats(): Promise<InboxStats>
   /** Lists, replays and discards dead letters. */
   readonly deadLetters: InboxQueueDeadLetters
-  /** Lists events, and retries them. A page goes through all the events in the asked states: half a second for 100,000. */
-  readonly events: InboxEvents
   /**
-   * Returns the newest 1,000 events of a media item that were not handled yet. It goes through all the events in the
-   * queue.
+   * Lists events, and retries them. A page examines all the events in the requested states, half a second for 100,000.
    */
+  readonly events: InboxEvents
+  /** Returns the newest 1,000 unfinished events of a media item. It examines all the events in the queue. */
   history(mediaId: string): Promise<readonly EventRecord[]>
   /** Returns what all receivers did, minute by minute. The numbers are up to 5 s old. */
   activity(since: Date): Promise<readonly ActivityMinute[]>
@@ -43,18 +42,18 @@ export interface InboxQueue extends ReadableInbox {
 }
 
 /**
- * The dead letters in the queue of a `bullmqInbox`. A receiver handles the replayed ones immediately, or the next one
- * that opens the inbox.
+ * The dead letters in the queue of a `bullmqInbox`. A running receiver handles replayed ones immediately. Without one,
+ * the next receiver that opens the inbox handles them.
  */
 export interface InboxQueueDeadLetters extends DeadLetters {
   /** Lists the keys of all dead letters, oldest first. */
   keys(): Promise<readonly string[]>
   /**
-   * Replays the dead letters with those keys, and returns the keys that one had. A receiver parses an unreadable delivery
-   * again. It becomes a dead letter again if it still cannot be parsed.
+   * Replays the dead letters with those keys, and returns the keys of the replayed ones. A receiver parses an
+   * unreadable delivery again. It becomes a dead letter again if it still cannot be parsed.
    */
   replayMany(keys: readonly string[]): Promise<readonly string[]>
-  /** Deletes the dead letters with those keys permanently, and returns the keys that one had. */
+  /** Deletes the dead letters with those keys permanently, and returns the keys of the deleted ones. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
 }
 
@@ -64,11 +63,11 @@ const timeoutMs = 10_000
 /** Maximum time that closing waits for Redis, in ms. */
 const disconnectMs = 1_000
 
-/** The time for which a discarded event is remembered, in ms: as long as `bullmqInbox` does by default. */
+/** The time for which a discarded event is remembered, in ms: the default of `bullmqInbox`. */
 const ttlMs = 86_400_000
 
 /**
- * Opens the queue of a `bullmqInbox` to look into it, and to replay or discard dead letters. It handles nothing and makes
+ * Opens the queue of a `bullmqInbox` to inspect it, and to replay or discard dead letters. It handles nothing and makes
  * no queue.
  * @throws WebhookError `invalid_option`; `unavailable` when there is no such queue, or Redis cannot be reached
  */
@@ -106,7 +105,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
 const noQueue = (name: string): string =>
   `Redis has no queue ${name} of an inbox: start a receiver with bullmqInbox, or give the queue's name (queue, or --queue)`
 
-/** Resolves when the client has connected. Rejects with the first error, although the client goes on to try. */
+/** Resolves when the client has connected. Rejects with the first error, although the client continues to try. */
 const connected = ({ client }: EventQueue): Promise<void> =>
   new Promise((resolve, reject) => {
     client.once('ready', resolve)

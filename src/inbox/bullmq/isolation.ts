@@ -1,11 +1,12 @@
 import { within } from '../../internal/timers.ts'
 
-/** Maximum time that an event runs alone, and the longest that it waits for others to end, in ms. */
+/** Maximum time that an event runs alone, and maximum time that it waits for others to end, in ms. */
 const aloneMs = 10_000
 
 /**
- * Runs events side by side, and a suspect alone: an event that was being handled when a process ended. If the process ends
- * again, the suspect did it. After `aloneMs` the others continue beside it, so that one long handler does not hold them up.
+ * Runs events side by side, and a suspect alone. A suspect is an event that was running when a process ended. If the
+ * process ends again, the suspect is the cause. After `aloneMs` the others continue beside it, so that one long handler
+ * does not hold them up.
  */
 export class Isolation {
   #running = 0
@@ -37,7 +38,7 @@ export class Isolation {
     }
   }
 
-  /** Starts nothing more until the returned function is called. */
+  /** Starts no more events until the returned function is called. */
   #close(): () => void {
     let open = () => {}
     const alone = new Promise<void>((resolve) => {

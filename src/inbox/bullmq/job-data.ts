@@ -18,7 +18,7 @@ export interface UnreadableData {
   }
 }
 
-/** An accepted event as the data of a job. Its dates are texts when it comes back. */
+/** An accepted event as the data of a job. Its dates are texts when it is read from Redis. */
 export interface EventData extends AcceptedEvent {
   /** The names of the handlers that it owes. Absent if an earlier version accepted it. */
   readonly owed?: readonly string[] | undefined
@@ -28,14 +28,14 @@ export interface EventData extends AcceptedEvent {
 
 export type JobData = EventData | UnreadableData
 
-/** The progress of a job: what its earlier attempts achieved. */
+/** The progress of a job in its earlier attempts. */
 export interface JobProgress {
   readonly completed: readonly string[]
-  /** The failures of an event that is, or is about to become, a dead letter. */
+  /** The failures of an event. It is a dead letter, or is about to become one. */
   readonly failures?: readonly HandlerFailure[]
   /** The newest attempts that failed. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  /** The number of times that a process had ended while it handled the event, when that became a dead letter. */
+  /** The number of processes that had ended while they handled the event, when it became a dead letter. */
   readonly stalls?: number
 }
 
@@ -66,7 +66,7 @@ export function progressOf(progress: unknown): JobProgress {
   return failedAttempts === undefined ? rest : { ...rest, failedAttempts: reviveFailedAttempts(failedAttempts) }
 }
 
-/** The fields of a job that a dead letter is made of. */
+/** The fields of a job that a dead letter needs. */
 interface FailedJob {
   readonly data: unknown
   readonly progress: unknown
@@ -76,7 +76,7 @@ interface FailedJob {
   readonly failedReason: string
 }
 
-/** Makes a dead letter of a failed job. `undefined`: another program added it. */
+/** Makes a dead letter of a failed job. Returns `undefined` if another program added the job. */
 export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
   const { data, attemptsMade: attempts, finishedOn, failedReason } = job
   const progress = progressOf(job.progress)

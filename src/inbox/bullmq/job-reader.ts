@@ -5,7 +5,10 @@ import { parseAgain } from '../operations/dead-letters.ts'
 import { isEvent, isUnreadable, toUnreadable } from './job-data.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-/** Reads the event of a job. `undefined`: the event is known already. A job without an event fails permanently. */
+/**
+ * Reads the event of a job. Returns `undefined` if the event is known already. A job without an event fails
+ * permanently.
+ */
 export type ReadJob = (job: EventJob) => Promise<AcceptedEvent | undefined>
 
 export function jobReader(queue: EventQueue, host: InboxHost): ReadJob {
@@ -16,7 +19,7 @@ export function jobReader(queue: EventQueue, host: InboxHost): ReadJob {
       host.logger.error({ job: job.id }, 'a job in the queue is no event; it stays among the failed jobs')
       throw new UnrecoverableError('no event of this inbox')
     }
-    // A dead letter that another program, such as Bull Board, has retried.
+    // Another program, such as Bull Board, has retried the dead letter.
     const parsed = await parseAgain(host, toUnreadable(data)).catch((error: unknown) => {
       throw new UnrecoverableError(error instanceof Error ? error.message : String(error))
     })

@@ -3,7 +3,7 @@ import { deadRecord } from '../operations/dead-letters.ts'
 import type { EventRecord } from '../reading.ts'
 import { isEvent, progressOf, toDeadLetter } from './job-data.ts'
 
-/** A job as `readScript` returns it: `null` for what it does not have. */
+/** A job as `readScript` returns it. A missing field is `null`. */
 export type JobRow = [
   state: 'waiting' | 'running' | 'retrying' | 'dead',
   due: string | null,
@@ -17,7 +17,10 @@ export type JobRow = [
 /** BullMQ keeps the time at which a job is due in the upper bits of its score. */
 const scorePerMs = 0x1000
 
-/** Shows a job as an event of the inbox. `undefined`: another program added it, or it is an unreadable delivery. */
+/**
+ * Shows a job as an event of the inbox. Returns `undefined` if another program added it, or if it is an unreadable
+ * delivery.
+ */
 export function toRecord([state, due, text, progressText, made, finishedOn, failedReason]: JobRow):
   | EventRecord
   | undefined {

@@ -5,7 +5,7 @@ import type { EventQueue } from './queue.ts'
 import { publishHandlersScript, removeHandlersScript } from './scripts.ts'
 
 /**
- * The handlers of the processes that handle events: each publishes its own in Redis, and renews them every third of a
+ * The handlers of the running processes. Each process publishes its own in Redis, and renews them every third of a
  * lease.
  */
 export class LiveHandlers {
@@ -50,7 +50,7 @@ export class LiveHandlers {
     return this.#published === this.#own() ? undefined : this.read().then(() => {})
   }
 
-  /** Reads the handlers of each process that is alive, and publishes those of this one. */
+  /** Reads the handlers of each live process, and publishes those of this one. */
   async read(): Promise<readonly (readonly HandlerName[])[]> {
     const own = this.#own()
     const of = [this.#id, Math.ceil(this.#leaseMs), handlersJson(own)]
@@ -62,7 +62,7 @@ export class LiveHandlers {
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    // If Redis is unreachable, they expire.
+    // If Redis is unreachable, the published handlers expire.
     if (this.#queue.client.status === 'ready') this.#queue.run(removeHandlersScript, this.#id).catch(() => {})
   }
 }

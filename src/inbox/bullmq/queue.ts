@@ -39,7 +39,7 @@ const conversions = ['gone', 'converted', 'known'] as const
 /** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
 export type Conversion = (typeof conversions)[number]
 
-// The receiver's schedule says when to stop retrying. BullMQ retries only jobs that have a number of attempts.
+// The receiver's schedule says when to stop retrying. BullMQ retries a job only if it has a number of attempts.
 const jobOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
@@ -48,14 +48,14 @@ const jobOptions = {
 } as const
 
 /**
- * The queue in Redis, and the events it knows. BullMQ's deduplication key of an event holds the id of its job for as long
+ * The queue in Redis, and its known events. BullMQ's deduplication key of an event holds the id of its job for as long
  * as the job exists. Once the event was handled, the key says so for as long as the event is remembered.
  */
 export class EventQueue {
   readonly jobs: Queue<JobData>
   readonly client: Redis
   readonly #reach: ReachRedis
-  // Ids are unique across processes: BullMQ takes a second job with the same id for a repetition of the first.
+  // Ids are unique across processes: BullMQ treats a second job with the same id as a repetition of the first.
   readonly #idPrefix = crypto.randomUUID().replaceAll('-', '').slice(0, 20)
   #ids = 0
 
@@ -67,14 +67,14 @@ export class EventQueue {
     this.jobs.on('error', () => {})
   }
 
-  /** Runs a step, which fails instead of waiting for a Redis that stays disconnected. */
+  /** Runs a step. The step fails if Redis stays disconnected, and does not wait longer. */
   reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
     return this.#reach(() => step(this.jobs))
   }
 
   /**
-   * Adds the event unless its key is known, in one script. The id tells which delivery won, also when the client sends
-   * the script again because the answer was lost.
+   * Adds the event unless its key is known, in one script. The returned id shows which delivery was first, even if the
+   * client repeats the script after a lost answer.
    */
   async add(accepted: EventData): Promise<Acceptance> {
     const id = await sha256(accepted.event.key)
@@ -106,12 +106,12 @@ export class EventQueue {
     return conversion
   }
 
-  /** Runs a script, which gets the prefix of the queue's keys before its parameters. */
+  /** Runs a script. Its first parameter is the prefix of the queue's keys. */
   run<Result = number>(script: string, ...parameters: (string | number)[]): Promise<Result> {
     return this.client.eval(script, 0, this.jobs.toKey(''), ...parameters) as Promise<Result>
   }
 
-  /** Finds the job of an event that has not been handled. */
+  /** Finds the job of an unfinished event. */
   async find(key: string): Promise<EventJob | undefined> {
     const id = await sha256(key)
     return this.reach(async (jobs) => {
@@ -120,7 +120,10 @@ export class EventQueue {
     })
   }
 
-  /** Remembers an event for `ms` from now. Call it before the job ends: BullMQ deletes a key without a TTL with its job. */
+  /**
+   * Remembers an event for `ms` from now on. Call it before the job ends: BullMQ deletes a key without a TTL with its
+   * job.
+   */
   async remember({ deduplicationId }: EventJob, ms: number): Promise<void> {
     await this.client.set(this.#key(deduplicationId as string), handledMark, 'PX', ms)
   }
@@ -137,19 +140,19 @@ export class EventQueue {
 
   /**
    * Adds `count` to the number of processes that the event has ended, and returns the sum. The crash is counted before
-   * the event is handled, since a process that ends can say nothing.
+   * the event is handled, since a crashed process cannot record it.
    */
   countCrash({ id }: EventJob, count: 1 | -1): Promise<number> {
     return this.run(countCrashScript, id as string, count)
   }
 
-  /** Records what the attempts at an event achieved. */
+  /** Records the progress of an event. */
   async record(job: EventJob, progress: JobProgress): Promise<void> {
     await this.run(recordScript, job.id as string, JSON.stringify(progress))
     Object.assign(job, { progress })
   }
 
-  /** Gives an event that was a dead letter as many attempts as a new one. */
+  /** Gives a replayed event as many attempts as a new one. */
   async startAfresh(job: EventJob): Promise<void> {
     const { completed, failedAttempts } = progressOf(job.progress)
     const progress = { completed, failedAttempts }
@@ -157,7 +160,7 @@ export class EventQueue {
     Object.assign(job, { progress, attemptsMade: 0, stalledCounter: 0 })
   }
 
-  /** Passes a dead letter to the handlers again, with fresh attempts. `false`: another caller was first. */
+  /** Passes a dead letter to the handlers again, with fresh attempts. Returns `false` if another caller was first. */
   async revive(job: EventJob): Promise<boolean> {
     try {
       await this.reach(async (jobs) => {
@@ -171,7 +174,7 @@ export class EventQueue {
     }
   }
 
-  /** Starts the next attempt of an event that waits for it. `false`: it does not. */
+  /** Starts the next attempt of an event immediately. Returns `false` if the event does not wait for one. */
   async promote(job: EventJob): Promise<boolean> {
     try {
       await this.reach(() => job.promote())
@@ -182,7 +185,9 @@ export class EventQueue {
     }
   }
 
-  /** Removes a dead letter, and remembers it for `ms`, or not at all for 0. `false`: another caller was first. */
+  /**
+   * Removes a dead letter, and remembers it for `ms`, or not at all for 0. Returns `false` if another caller was first.
+   */
   async discard({ id, deduplicationId }: EventJob, ms: number): Promise<boolean> {
     return (await this.reach(() => this.run(discardScript, id as string, deduplicationId as string, ms))) === 1
   }
@@ -193,7 +198,7 @@ export class EventQueue {
 
   async close(): Promise<void> {
     await this.jobs.close()
-    // QUIT is answered after the commands that were sent before it.
+    // Redis answers QUIT after all earlier commands.
     await this.client.quit()
   }
 }

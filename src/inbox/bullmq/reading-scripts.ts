@@ -1,8 +1,8 @@
-// Steps that read BullMQ's own keys, which begin with the queue's prefix, ARGV[1]. None of them writes.
+// Steps that only read. BullMQ's own keys begin with the queue's prefix, ARGV[1].
 
 /**
- * Finds the jobs that can be events of a type and a media item. Returns the id and the time of acceptance, in ms, of
- * each. ARGV: prefix, type or an empty text, a part of the data or an empty text, job ids.
+ * Finds jobs whose events may have a type and a media item. Returns the id and the time of acceptance, in ms, of each.
+ * ARGV: prefix, type or an empty text, a part of the data or an empty text, job ids.
  */
 export const selectScript = `
 local prefix, type, part, found = ARGV[1], ARGV[2], ARGV[3], {}
@@ -21,8 +21,8 @@ end
 return found`
 
 /**
- * Reads jobs and their states in one step. Returns the state, the score among the delayed ones and the fields of each job
- * that exists. ARGV: prefix, job ids.
+ * Reads jobs and their states in one step. Returns the state, the score among the delayed ones and the fields of each
+ * existing job. ARGV: prefix, job ids.
  */
 export const readScript = `
 local prefix, running, found = ARGV[1], {}, {}
@@ -40,8 +40,8 @@ end
 return found`
 
 /**
- * Returns the data of the first job that waits to start, among the next ARGV[2] ones. Those that have started before
- * wait for another attempt.
+ * Returns the data of the first job that waits to start, among the next ARGV[2] ones. If a job has started before, it
+ * waits for another attempt.
  */
 export const oldestWaitingScript = `
 local ids = redis.call('LRANGE', ARGV[1] .. 'wait', -ARGV[2], -1)

@@ -1,16 +1,19 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { EventQueue } from './queue.ts'
 
-/** The part of Redis' memory that may be used when an event is accepted. Engine it needs more, until it is removed. */
+/**
+ * The part of Redis' memory that may be used when an event is accepted. Handling the event needs more until it is
+ * removed.
+ */
 const mostUsed = 0.9
 
-/** What was read of Redis' memory holds for so long, in ms, and for so many events. */
+/** A reading of Redis' memory is valid for this time, in ms, and for this number of events. */
 const validMs = 1_000
 const validEvents = 100
 
 /**
- * Knows whether Redis has room for more events, up to a second late. Without memory, no event that it holds could be
- * handled.
+ * Knows whether Redis has room for more events, up to a second late. Without free memory, none of the stored events
+ * could be handled.
  */
 export class Room {
   readonly #queue: EventQueue
@@ -29,7 +32,7 @@ export class Room {
   async isLeft(): Promise<boolean> {
     const isOld = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
     if (isOld) this.#reading ??= this.#read()
-    // Nothing waits if there was room. A delivery that is not accepted may never come again.
+    // If there was room, nothing waits. A rejected delivery may never come again.
     if (this.#isFull) await this.#reading
     return !this.#isFull
   }
@@ -38,7 +41,7 @@ export class Room {
     try {
       this.#found(await this.#queue.reach(() => this.#queue.client.info('memory')))
     } catch {
-      // Without an answer, what was known holds on.
+      // Without an answer, the last reading stays valid.
     }
     this.#readAt = performance.now()
     this.#eventsLeft = validEvents

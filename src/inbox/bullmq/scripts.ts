@@ -1,4 +1,5 @@
-// Steps that BullMQ has no single command for. They use BullMQ's own keys, which begin with the queue's prefix, ARGV[1].
+// BullMQ has no single command for these steps. They use BullMQ's own keys, and those begin with the queue's prefix,
+// ARGV[1].
 
 /** The value of an event's deduplication key, in place of its job's id, once the event was handled or discarded. */
 export const handledMark = 'handled'
@@ -9,8 +10,8 @@ end
 `
 
 /**
- * Keeps an unreadable delivery. ARGV: prefix, job id, deduplication id, its TTL in ms, data, options, reason, time in ms,
- * how many are kept.
+ * Keeps an unreadable delivery. ARGV: prefix, job id, deduplication id, its TTL in ms, data, options, reason, time in
+ * ms, maximum number kept.
  */
 export const keepUnreadableScript = `${removeJob}
 local prefix, id, failed, unreadable = ARGV[1], ARGV[2], ARGV[1] .. 'failed', ARGV[1] .. 'unreadable'
@@ -31,8 +32,8 @@ end
 return 1`
 
 /**
- * Converts the job of an unreadable delivery into its event's. 0: the job was removed, 1: it is the event's, 2: the event
- * is known already. ARGV: prefix, job id, name, data, deduplication id.
+ * Converts the job of an unreadable delivery into the job of its event. Returns 0 if the job was removed, 1 if it was
+ * converted, 2 if the event is known already. ARGV: prefix, job id, name, data, deduplication id.
  */
 export const convertScript = `
 local prefix, id = ARGV[1], ARGV[2]
@@ -61,7 +62,7 @@ removeJob(id)
 if ARGV[4] == '0' then redis.call('DEL', key) else redis.call('SET', key, '${handledMark}', 'PX', ARGV[4]) end
 return 1`
 
-/** Adds to the number of processes that an event has ended. Returns the sum. ARGV: prefix, job id, how many. */
+/** Adds to the number of processes that an event has ended. Returns the sum. ARGV: prefix, job id, number to add. */
 export const countCrashScript = `
 local key = ARGV[1] .. ARGV[2]
 -- Another process may have removed the job.
@@ -86,8 +87,8 @@ if redis.call('EXISTS', key) == 1 then redis.call('HSET', key, 'progress', ARGV[
 return 1`
 
 /**
- * Writes what a process did in some minutes, in place of its numbers so far. ARGV: prefix, id of the process, TTL in ms,
- * then the number of each minute, followed by its numbers.
+ * Replaces the numbers of a process for some minutes. ARGV: prefix, id of the process, TTL in ms, and for each minute
+ * its number and its counts.
  */
 export const writeActivityScript = `
 for i = 4, #ARGV, 2 do
@@ -98,8 +99,8 @@ end
 return 1`
 
 /**
- * Publishes the handlers of a process for as long as its lease, and returns those of all processes. ARGV: prefix, id of the
- * process, TTL in ms, its handlers.
+ * Publishes the handlers of a process for the time of its lease, and returns those of all processes. ARGV: prefix, id
+ * of the process, TTL in ms, its handlers.
  */
 export const publishHandlersScript = `
 local processes, ofProcess, live = ARGV[1] .. 'processes', ARGV[1] .. 'handlers:', {}

@@ -6,8 +6,8 @@ import { withoutCommand } from '../../storage/reach-redis.ts'
 const checkMs = 60_000
 
 /**
- * Warns of settings of Redis that can lose events, once for each change: after each connection, which may lead to another
- * server since a failover, and every minute.
+ * Warns if settings of Redis can lose events, once for each change. It checks every minute, and after each connection,
+ * because a failover may have led to another server.
  */
 export function watchSettings(client: Redis, logger: Logger): void {
   const settings = new Settings(client, logger)
@@ -61,7 +61,7 @@ class Settings {
   }
 
   #unreadable(error: unknown): void {
-    // An outage is logged elsewhere, and closing is not one.
+    // An outage is logged elsewhere, and closing is not an outage.
     if (!this.#isReadable || this.#client.status !== 'ready') return
     this.#isReadable = false
     this.#logger.warn(

@@ -3,7 +3,7 @@ import { isEvent } from './job-data.ts'
 import type { EventQueue } from './queue.ts'
 import { oldestWaitingScript } from './reading-scripts.ts'
 
-/** The number of jobs that are looked at to find one that has not started. */
+/** The number of jobs that are examined to find one that has not started. */
 const lookedAt = 100
 
 /** Counts the events in the queue by state. */

@@ -19,13 +19,13 @@ export interface BullmqWorkerOptions {
   readonly ttlMs: number
 }
 
-/** Maximum time for which closing waits for a worker that handles nothing, in ms. */
+/** Maximum time that closing waits for an idle worker, in ms. */
 const idleMs = 1_000
 
-/** Maximum time that closing waits until Redis has the running events back, in ms. */
+/** Maximum time that closing waits for the release of the running events, in ms. */
 const handBackMs = 1_000
 
-/** The pause, in ms, before a job that Redis failed to end is started again, and found to be handled. */
+/** The pause, in ms, before a job starts again if Redis failed to end it. Its event is already handled by that time. */
 const unendedPauseMs = 5_000
 
 /** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
@@ -38,7 +38,7 @@ export class BullmqWorker {
   readonly #logger: Logger
   readonly #leaseMs: number
   readonly #running = new Map<string, BullmqAttempt>()
-  /** A timer for each of them, which fires when its lease has ended without a renewal. */
+  /** A timer for each running event. It fires when the lease has ended without a renewal. */
   readonly #ends = new Map<string, NodeJS.Timeout>()
   #isClosed = false
   readonly #worker: Worker<JobData>
@@ -56,11 +56,11 @@ export class BullmqWorker {
       concurrency,
       lockDuration: leaseMs,
       lockRenewTime: Math.ceil(leaseMs / 3),
-      // Another process takes an event over at the second check that finds no lease.
+      // Another process takes an event over after two checks without a lease.
       stalledInterval: Math.ceil(leaseMs / 2),
-      // While Redis is disconnected.
+      // This happens while Redis is disconnected.
       runRetryDelay: retryPauseMs,
-      // Crashes are counted here, so that an event with too many becomes a dead letter like any other.
+      // Crashes are counted here, so that an event becomes a dead letter after too many of them.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       settings: {
         backoffStrategy: (_attempts, _type, error) => (error instanceof Retry ? error.delayMs : unendedPauseMs),
@@ -77,7 +77,10 @@ export class BullmqWorker {
     })
   }
 
-  /** Publishes the handlers of this process, if they have changed: before another process gets an event that owes them. */
+  /**
+   * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that
+   * owes them.
+   */
   publish(): Promise<void> | undefined {
     return this.#live.publish()
   }
@@ -102,12 +105,17 @@ export class BullmqWorker {
     }
   }
 
-  /** Redis could not be reached, and may have given the event to another process. What was handled is still recorded. */
+  /**
+   * Ends an attempt after its lease, since another process may have the event. Finished handlers are still recorded.
+   */
   #leaseEnded(attempt: BullmqAttempt): void {
     if (!attempt.isHandled) this.#leasesLost([attempt.job.id as string])
   }
 
-  /** Postpones a job whose earlier lease ran out here unnoticed. The next attempt starts when the earlier one has ended. */
+  /**
+   * Postpones a job, because its earlier lease ran out here unnoticed. The next attempt waits for the end of the
+   * earlier one.
+   */
   async #putOff(job: EventJob, former: BullmqAttempt): Promise<never> {
     this.#leasesLost([former.job.id as string])
     await job.moveToDelayed(Date.now() + retryPauseMs, job.token)
@@ -124,10 +132,10 @@ export class BullmqWorker {
     }
   }
 
-  /** Starts no more events, and waits for running ones. `release` has to follow. */
+  /** Starts no more events, and waits for running ones. Call `release` afterwards. */
   async finish(left: Countdown): Promise<void> {
     const closed = this.#worker.close()
-    // Without Redis nothing can end, and the worker would use up the whole time to close.
+    // Without Redis no job can end, and the worker would use up the whole time to close.
     if (this.#running.size === 0) await within(left(this.#isConnected ? idleMs : 0), closed, () => {})
     if (this.#running.size > 0) await within(left(), closed, () => {})
     this.#isClosed = true
@@ -137,7 +145,7 @@ export class BullmqWorker {
     return this.#queue.client.status === 'ready'
   }
 
-  /** Hands the events back that are left. */
+  /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.#running.values()]
     for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
@@ -152,14 +160,14 @@ export class BullmqWorker {
     await attempt.job.moveToWait(attempt.job.token)
   }
 
-  /** Gives an event to the next process at once. Where that fails, its lease runs out. */
+  /** Releases an event for the next process immediately. If that fails, its lease runs out. */
   async #release(job: EventJob): Promise<never> {
     await job.moveToWait(job.token)
     throw new WaitingError()
   }
 }
 
-/** Returns `true` if an event was a dead letter until it was replayed, here or by another program, such as Bull Board. */
+/** Returns `true` if an event is a replayed dead letter. Another program, such as Bull Board, may have replayed it. */
 function isRevived({ progress, stalledCounter }: EventJob): boolean {
   const { failures, stalls = stalledCounter } = progressOf(progress)
   return failures !== undefined && stalledCounter <= stalls

@@ -13,16 +13,16 @@ export interface EngineOptions<EachJob extends Job> {
   readonly concurrency: number
 }
 
-/** The time by which the timer of a retry may be late before it counts as lost, in ms. */
+/** The maximum delay of a retry's timer, in ms. A timer that is later counts as lost. */
 const retrySlackMs = 1_000
 
 /** The number of requests that may end while they handle an event, on Workers. */
 const maxRequests = 10
 
 /**
- * Runs accepted events. A job waits in its lane until a slot is free, and is running while an attempt is made. The result
- * of the attempt settles the job: it is completed, becomes a dead letter, or is retried, here after a pause or in whichever
- * process claims it.
+ * Runs accepted events. A job waits in its lane until a slot is free, and is running while an attempt is made. The
+ * result of the attempt settles the job: it is completed, becomes a dead letter, or is retried. This process retries it
+ * after a pause, or any process that claims it.
  */
 export class Engine<EachJob extends Job> {
   readonly #handle: Handle
@@ -59,7 +59,7 @@ export class Engine<EachJob extends Job> {
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
 
-  /** Starts the next attempt of a job that waits for it. `false`: it does not. */
+  /** Starts the next attempt of a job immediately. Returns `false` if the job does not wait for one. */
   retryNow(job: EachJob | undefined): boolean {
     if (job?.state !== 'retrying') return false
     clearTimeout(job.retryTimer)
@@ -80,7 +80,7 @@ export class Engine<EachJob extends Job> {
 
   #start(job: EachJob): void {
     if (job.hasEnded) return this.#lanes.ended(job)
-    // Its own request is over, and it runs in this one.
+    // The job's own request is over, and the job runs in this one.
     if (this.requests?.isOver(job)) this.requests.begin(job)
     job.state = 'running'
     const attempt = job.begin()
@@ -95,14 +95,14 @@ export class Engine<EachJob extends Job> {
 
   #run(attempt: JobAttempt<EachJob>): void {
     const { job } = attempt
-    // A job that was abandoned has another attempt, and another place in its lane.
+    // An abandoned job has another attempt, and another place in its lane.
     if (job.attempt !== attempt) return
-    // The inbox may have ended it in the meantime.
+    // The inbox may have ended the job in the meantime.
     if (job.hasEnded) return this.#lanes.ended(job)
     if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
     void this.#handle(job.accepted, attempt).then((result) => {
       if (job.attempt !== attempt) return
-      // Its lease has ended. It keeps its place in the lane, and goes on unless another process has it.
+      // The job's lease has ended. The job keeps its place in the lane, and continues unless another process has it.
       if (attempt.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
         job.completed = result.completed
         return this.#start(job)
@@ -122,7 +122,7 @@ export class Engine<EachJob extends Job> {
 
   #settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
     const { job } = attempt
-    // Its lease was lost, or the inbox released it.
+    // The job's lease was lost, or the inbox released the job.
     if (job.hasEnded) return
     if (result.status === 'retry' && !job.once && this.#settling.retries === 'here') return this.#retry(attempt, result)
     job.state = 'recording'
@@ -140,11 +140,11 @@ export class Engine<EachJob extends Job> {
     this.#settling.retry(attempt, retry, () => {})
   }
 
-  /** Takes over the jobs of requests that have ended. Each delivery does it, since Workers run nothing in between. */
+  /** Takes over the jobs of ended requests. Each delivery does it, since Workers run nothing between requests. */
   takeOver(): void {
     if (this.requests === undefined) return
     for (const job of this.#jobs) if (this.requests.isOver(job)) this.#abandon(job)
-    // The turn in which the waiting ones were to start may have ended with its request.
+    // The waiting jobs may have lost their turn to start, because it ended with its request.
     this.#lanes.schedule()
   }
 
@@ -156,7 +156,7 @@ export class Engine<EachJob extends Job> {
     }
     const { attempt, completed, number } = job
     if (job.state !== 'running' || attempt === undefined) return
-    // Whatever becomes of it, this is its end.
+    // The job ends here, whatever its outcome is.
     job.attempt = undefined
     this.#lanes.ended(job)
     const again = { status: 'retry', delayMs: 0, completed, failures: [] } as const

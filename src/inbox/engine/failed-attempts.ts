@@ -1,15 +1,15 @@
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
 
-/** The number of failed attempts of an event that are kept. */
+/** The maximum number of failed attempts that an event keeps. */
 const maxFailedAttempts = 20
 
-/** Adds an attempt that has just failed. */
+/** Adds a failed attempt. */
 export const withFailure = (
   earlier: readonly FailedAttempt[],
   number: number,
   failures: readonly HandlerFailure[],
 ): readonly FailedAttempt[] => [...earlier, { number, failures, failedAt: new Date() }].slice(-maxFailedAttempts)
 
-/** Revives failed attempts that went through JSON. */
+/** Revives failed attempts from JSON. */
 export const reviveFailedAttempts = (attempts: readonly FailedAttempt[] = []): readonly FailedAttempt[] =>
   attempts.map((attempt) => ({ ...attempt, failedAt: new Date(attempt.failedAt) }))

@@ -6,12 +6,12 @@ import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
 import { withFailure } from './failed-attempts.ts'
 import type { LaneJob } from './lanes.ts'
 
-/** The attempts that were made at an event before it became this job. */
+/** The earlier attempts at an event, before it became this job. */
 export interface EarlierAttempts {
   readonly attempts: number
-  /** Names of the handlers that succeeded, which do not run again. */
+  /** Names of the succeeded handlers. They do not run again. */
   readonly completed: readonly string[]
-  /** The newest ones that failed. */
+  /** The newest failed attempts. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** The time since which it waits, in ms since the epoch, if it was replayed or a retry is due. */
   readonly since?: number
@@ -20,11 +20,11 @@ export interface EarlierAttempts {
 /**
  * The end of a job.
  *
- * - `handled`, `dead-lettered`: that is recorded.
- * - `retried`: that is recorded, and the event waits for whichever process claims it. It may have been released only.
+ * - `handled`, `dead-lettered`: this outcome is recorded.
+ * - `retried`: the retry is recorded, or the event was only released. It waits until a process claims it.
  * - `failed`: its claim, or the one attempt of `handleNow`, failed.
- * - `lost`: this process has the event no more.
- * - `duplicate`, `in-progress`: so the idempotency store has answered.
+ * - `lost`: this process no longer has the event.
+ * - `duplicate`, `in-progress`: the idempotency store gave this answer.
  * - `closing`: the inbox closed first.
  */
 export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 'retried' | 'lost'
@@ -38,7 +38,7 @@ export class Job implements LaneJob {
   next: LaneJob | undefined
   readonly accepted: AcceptedEvent
   readonly once: boolean
-  /** `recording`: its handlers are done, and the inbox has yet to record that. */
+  /** `recording`: its handlers are done, and the inbox has not recorded that yet. */
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
   /** The number of the current attempt, or of the next one. */
   number: number
@@ -54,7 +54,7 @@ export class Job implements LaneJob {
   hasEnded = false
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
-  /** @param once `true` for a job that gets one attempt, whose result a caller waits for */
+  /** @param once `true` if the job gets one attempt, and a caller waits for the result */
   constructor(accepted: AcceptedEvent, earlier = none, once = false) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
@@ -66,19 +66,19 @@ export class Job implements LaneJob {
     this.failedAttempts = earlier.failedAttempts ?? []
   }
 
-  /** Returns the transaction of a handler. `undefined`: the inbox has no database. */
+  /** Returns the transaction of a handler, or `undefined` if the inbox has no database. */
   transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
     return undefined
   }
 
-  /** Begins the attempt that is next, or one that replaces an aborted one and has its number. */
+  /** Begins the next attempt. If it replaces an aborted attempt, it has the same number. */
   begin(): JobAttempt<this> {
     const attempt = new JobAttempt(this)
     this.attempt = attempt
     return attempt
   }
 
-  /** Counts the next attempt, after one that has failed, unless `counts` is `false`. */
+  /** Counts the next attempt after a failed one, unless `counts` is `false`. */
   nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[], counts?: false): void {
     this.failedAttempts = this.failedWith(failures)
     this.number += Number(counts !== false)
@@ -86,12 +86,12 @@ export class Job implements LaneJob {
     this.attempt = undefined
   }
 
-  /** Lists the attempts that failed, the current one included. */
+  /** Lists the failed attempts, the current one included. */
   failedWith(failures: readonly HandlerFailure[]): readonly FailedAttempt[] {
     return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
   }
 
-  /** Its state for those who ask the inbox: while its end is recorded, it still holds its place. */
+  /** Its state as the inbox shows it. While the inbox records its end, the job still holds its place. */
   get shownState(): 'waiting' | 'running' | 'retrying' {
     const { state } = this
     if (state === 'recording') return 'running'
@@ -129,7 +129,7 @@ export class Job implements LaneJob {
     })
   }
 
-  /** Resolves when the job ends, with what `handleNow` and `waitUntil` learn of it. */
+  /** Resolves when the job ends, with the outcome for `handleNow` and `waitUntil`. */
   result(): Promise<ImmediateResult> {
     return this.ended().then((end) => (end === 'dead-lettered' || end === 'retried' || end === 'lost' ? 'failed' : end))
   }

@@ -26,14 +26,14 @@ export class Jobs<EachJob extends Job = Job> {
     for (const [, job] of this.#byKey) yield job
   }
 
-  /** Ends a job. Those who wait for its end learn which one it was. */
+  /** Ends a job, and passes its outcome to all callers that wait for it. */
   end(job: EachJob, end: JobEnd): void {
     if (!job.hasEnded) this.#byKey.delete(job.key)
     job.end(end)
     if (this.#byKey.size === 0) this.#onIdle?.()
   }
 
-  /** Resolves when no job is left, or after `timeoutMs`. */
+  /** Resolves when there are no more jobs, or after `timeoutMs`. */
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#byKey.size === 0) return resolve()

@@ -9,12 +9,12 @@ export interface LaneJob {
   next: LaneJob | undefined
 }
 
-/** The number of jobs that may start before the event loop gets a turn: handlers that never wait must not block it. */
+/** The number of jobs that may start before the event loop gets a turn. Synchronous handlers must not block it. */
 const maxStartsPerTurn = 256
 
 /**
- * Starts jobs after the turn of the event loop in which they were added, so that acknowledgements are written first. The
- * jobs of one lane run one after another, in order; those of different lanes side by side, up to `concurrency`.
+ * Starts jobs after the turn of the event loop in which they were added, so that acknowledgements are written first.
+ * The jobs of one lane run one after another, in order. Jobs of different lanes run side by side, up to `concurrency`.
  */
 export class Lanes<Job extends LaneJob> {
   readonly #concurrency: number
@@ -31,7 +31,7 @@ export class Lanes<Job extends LaneJob> {
   #startsLeft = 0
   #scheduled = false
 
-  /** @param start starts a job. {@link ended} has to be called once it has ended */
+  /** @param start starts a job. Call {@link ended} once the job has ended */
   constructor(concurrency: number, start: (job: Job) => void, requests?: RequestLifetimes) {
     this.#concurrency = concurrency
     this.#start = start
@@ -61,9 +61,9 @@ export class Lanes<Job extends LaneJob> {
     this.#last.clear()
   }
 
-  /** Starts what can be started, after this turn of the event loop. */
+  /** Starts all ready jobs that have a slot, after this turn of the event loop. */
   schedule(): void {
-    // The turn that was scheduled may never come, if its request has ended.
+    // The scheduled turn may never come, if its request has ended.
     const isScheduled = this.#scheduled && this.#requests === undefined
     if (isScheduled || this.#running >= this.#concurrency) return
     this.#scheduled = true
@@ -84,7 +84,7 @@ export class Lanes<Job extends LaneJob> {
       if (!this.#requests?.start(job)) this.#start(job)
     }
     if (this.#started < this.#ready.length) this.schedule()
-    // Started jobs are removed many at a time: removing them one by one would move all the others each time.
+    // Started jobs are removed many at a time. To remove them one by one would move all the others each time.
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0
@@ -95,7 +95,7 @@ export class Lanes<Job extends LaneJob> {
     this.#running--
     if (job.next !== undefined) {
       this.#ready.push(job.next as Job)
-      // A job that is retried comes back to the end of its lane.
+      // A retried job goes to the end of its lane.
       job.next = undefined
     } else if (this.#last.get(job.lane) === job) {
       this.#last.delete(job.lane)

@@ -1,6 +1,6 @@
 import type { AcceptedEvent, HandlerName, InboxHost } from '../inbox.ts'
 
-/** An event with this process, and the handlers that it owes. */
+/** An event in this process, and its owed handlers. */
 export interface OwingEvent {
   readonly accepted: AcceptedEvent
   /** The names of the handlers. `undefined`: an earlier version accepted the event. */
@@ -10,9 +10,9 @@ export interface OwingEvent {
 /** An attempt at such an event. */
 export interface OwingAttempt {
   readonly completed: readonly string[]
-  /** `true` if another process has some that this one lacks. */
+  /** `true` if another process has owed handlers that this one lacks. */
   isPartial: boolean
-  /** Those that no process has. */
+  /** The owed handlers that no process has. */
   missing: readonly string[]
 }
 
@@ -20,7 +20,7 @@ export interface OwingAttempt {
 export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
-/** The time for which an event is left to the other processes, in ms: at first, and when it is old. */
+/** The time for which an event is left to the other processes, in ms: for a new event, and for an old one. */
 const pauses = { least: 1_000, most: 5_000 }
 
 /** Returns the time for which an event is left to the other processes, in ms. It grows with the age of the event. */
@@ -28,7 +28,8 @@ export const releaseForMs = ({ receivedAt }: AcceptedEvent): number =>
   Math.min(pauses.most, Math.max(pauses.least, (Date.now() - receivedAt.getTime()) / 10))
 
 /**
- * Decides on handlers that an event owes and this process lacks, as in a rolling deploy: another process may have them.
+ * Decides what to do if this process lacks handlers that an event owes. In a rolling deploy, another process may have
+ * them.
  */
 export class OwedHandlers {
   readonly #host: Pick<InboxHost, 'handlersOf' | 'logger'>
@@ -39,7 +40,7 @@ export class OwedHandlers {
   #knowsOthersAt = 0
   #reading: Promise<readonly HandlerName[]> | undefined
 
-  /** @param readLive reads the handlers of each process whose lease is not over */
+  /** @param readLive reads the handlers of each process with a valid lease */
   constructor(
     host: Pick<InboxHost, 'handlersOf' | 'logger'>,
     leaseMs: number,
@@ -51,8 +52,8 @@ export class OwedHandlers {
   }
 
   /**
-   * Takes note that the lease of this process was begun or renewed. After a start or an outage, other processes may be about
-   * to come back too: they have until the next time.
+   * Records that this process began or renewed its lease. After a start or an outage, other processes may also be about
+   * to come back. They have until the next renewal.
    */
   renewed(): void {
     const now = performance.now()
@@ -72,7 +73,7 @@ export class OwedHandlers {
   }
 
   async #look(attempt: OwingAttempt, type: string, lacking: readonly string[]): Promise<void> {
-    // If the others cannot be asked, they may have them.
+    // If the other processes cannot be asked, they may have the handlers.
     const live = await this.#live().catch(() => undefined)
     const now = performance.now()
     const isUnsure = live === undefined || now < this.#knowsOthersAt || this.#isLate(now)
@@ -82,7 +83,10 @@ export class OwedHandlers {
     attempt.isPartial = attempt.missing.length < lacking.length
   }
 
-  /** Reads the live handlers, for all who ask in this turn. A read that began earlier may not know who accepted an event. */
+  /**
+   * Reads the live handlers, once for all callers in this turn. An earlier read may lack the process that accepted an
+   * event.
+   */
   #live(): Promise<readonly HandlerName[]> {
     this.#reading ??= Promise.resolve().then(async () => {
       this.#reading = undefined
@@ -91,7 +95,7 @@ export class OwedHandlers {
     return this.#reading
   }
 
-  /** Warns of the handlers that an event ended without: of the first event, the tenth, the hundredth and so on. */
+  /** Warns that an event ended without some handlers: for the first event, the tenth, the hundredth and so on. */
   ended({ missing }: OwingAttempt, { accepted }: Pick<OwingEvent, 'accepted'>): void {
     for (const handler of missing) {
       const events = (this.#skipped.get(handler) ?? 0) + 1

@@ -2,10 +2,7 @@ import type { Logger } from '../../internal/logger.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import type { Jobs } from './jobs.ts'
 
-/**
- * Gives up the jobs that are left when an inbox closes: their attempts have ended without a record of that, which is
- * logged.
- */
+/** Gives up the remaining jobs when an inbox closes, and logs them. Their attempts have ended without a record. */
 export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): readonly UnfinishedEvent[] {
   const unrecorded = jobs.release()
   const keys = unrecorded.map(({ event }) => event.key)
@@ -14,7 +11,7 @@ export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): 
   return unrecorded
 }
 
-/** Logs the events that an inbox of several processes released when it closed. */
+/** Logs each event that an inbox released when it closed. Another process can claim it. */
 export function logReleased(unfinished: readonly UnfinishedEvent[], logger: Logger): void {
   for (const { event, state } of unfinished) {
     const { key, type, mediaId } = event

@@ -5,39 +5,39 @@ import { unref } from '../../internal/timers.ts'
 interface Life {
   /** The time at which the request is over, in ms of `performance.now`. */
   until: number
-  /** `true` if the job has to run in the request that adds it, which waits for it. */
+  /** `true` if the job has to run in the request that adds it. That request waits for the job. */
   isTied: boolean
   /** Starts the job in that request. */
   start?: () => void
 }
 
 /**
- * Ties jobs to requests, for Workers: work that is begun in a request ends with that request. Its timers never fire then,
- * and its promises never settle.
+ * Ties jobs to requests, for Workers. When a request ends, its work ends also: the timers never fire, and the promises
+ * never settle.
  */
 export class RequestLifetimes {
   readonly #lives = new WeakMap<object, Life>()
 
   /**
    * Begins the part of the current request, or of the next `lifeMs`.
-   * @param isTied `true` if the job has to run in the request that adds it. It stays so
+   * @param isTied `true` if the job has to run in the request that adds it, as long as the job exists
    */
   begin(job: object, lifeMs = requestLifeMs, isTied = this.#lives.get(job)?.isTied ?? false): void {
     this.#lives.set(job, { until: performance.now() + lifeMs, isTied })
   }
 
-  /** Returns `true` if the request of the job is over: what it waits for never comes. */
+  /** Returns `true` if the request of the job is over. In that case its promises never settle. */
   isOver(job: object): boolean {
     return !((this.#lives.get(job)?.until ?? 0) > performance.now())
   }
 
-  /** Remembers the current request as the one in which a tied job has to start. */
+  /** Remembers the current request. A tied job has to start in it. */
   added(job: object, start: () => void): void {
     const life = this.#lives.get(job)
     if (life?.isTied) life.start = inThisRequest(start)
   }
 
-  /** Starts a job in its request, if it is tied to one that goes on. */
+  /** Starts a job in its request, if it is tied to a live request. */
   start(job: object): boolean {
     const start = this.isOver(job) ? undefined : this.#lives.get(job)?.start
     start?.()
@@ -45,9 +45,9 @@ export class RequestLifetimes {
   }
 }
 
-/** Returns a function that, wherever it is called, makes `run` run in the request that is current now. */
+/** Returns a function that calls `run` in the current request, even if another request calls the function. */
 function inThisRequest(run: () => void): () => void {
-  // Workers also give up on a request that only awaits another request. This timer is work of its own.
+  // Workers also give up on a request if it only awaits another request. This timer counts as work.
   const stay = setTimeout(() => {}, requestLifeMs)
   unref(stay)
   let start = () => {}

@@ -8,25 +8,28 @@ export type DeadResult = AttemptResult & { status: 'dead' }
 export type RetryResult = AttemptResult & { status: 'retry' }
 
 /**
- * Records the ends of attempts in the storage of an inbox, and tries until they are recorded. `recorded` is called once the
- * record is safe, or is not needed any more because the job has ended. It is no promise: on Workers, one that was made in a
- * request which has ended is never settled.
+ * Records the ends of attempts in the storage of an inbox, and tries until they are recorded. `recorded` is called once
+ * the record is safe, or once it is not needed because the job has ended. It is a callback and not a promise: on
+ * Workers, a promise never settles after its request has ended.
  */
 export interface Settling<EachJob extends Job = Job> {
   /**
-   * Where the next attempt at a failed event is made: `here`, in this process, which keeps the job, or `anywhere`, in
-   * whichever process claims the event when it is due.
+   * The place of the next attempt at a failed event. `here`: this process keeps the job and makes it. `anywhere`: any
+   * process can claim the event when it is due, and makes it.
    */
   readonly retries: 'here' | 'anywhere'
-  /** Called before an attempt, which waits for it. After a dead result the attempt is not made. */
+  /** Called before an attempt. The attempt waits for it, and is not made after a dead result. */
   begin?(attempt: JobAttempt<EachJob>): Promise<DeadResult | undefined> | undefined
-  /** Records that a handler has completed, while others are still to run. Absent if that would not survive a crash. */
+  /**
+   * Records that a handler has completed, while others still have to run. Absent if the record would not survive a
+   * crash.
+   */
   progress?(job: EachJob, completed: readonly string[]): Promise<void>
   /** Records that every handler has completed. */
   complete(attempt: JobAttempt<EachJob>, recorded: () => void): void
   /** Records that the event is a dead letter. */
   deadLetter(job: EachJob, dead: DeadResult, recorded: () => void): void
-  /** Records that the next attempt is due in `delayMs`. If it is made here, `job` already counts it. */
+  /** Records that the next attempt is due in `delayMs`. If this process makes it, `job` already counts it. */
   retry(attempt: JobAttempt<EachJob>, retry: RetryResult, recorded: () => void): void
   /** Releases an event that `handleNow` could not handle: its sender repeats it. Only for an inbox with `handleNow`. */
   release?(job: EachJob, completed: readonly string[], recorded: () => void): void

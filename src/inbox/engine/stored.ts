@@ -2,7 +2,8 @@ import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
 
-// Shared by the inboxes. In the durable ones events go through JSON. All of them limit the number of unreadable deliveries.
+// The inboxes share this file. Durable inboxes store events as JSON. All of them limit the number of unreadable
+// deliveries.
 
 /** The number of unreadable deliveries that a durable inbox keeps: the newest ones. Each is as large as its body. */
 export const maxUnreadable = 1_000
@@ -31,21 +32,18 @@ export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: str
   }
 }
 
-/**
- * Revives an event that went through JSON: `emittedAt` is the one field that JSON has no type for. It is frozen, like a
- * new one.
- */
+/** Revives an event from JSON. Only `emittedAt` needs a conversion. The event is frozen, like a new one. */
 export const reviveEvent = (event: MediaEvent): MediaEvent =>
   Object.freeze({
     ...event,
     emittedAt: event.emittedAt && new Date(event.emittedAt),
     qualities: Object.freeze(event.qualities),
-    // An event that an earlier version stored has none.
+    // An event of an earlier version has none.
     issues: Object.freeze(event.issues ?? []),
     payload: Object.freeze(event.payload),
   })
 
-/** Revives an accepted event that went through JSON. */
+/** Revives an accepted event from JSON. */
 export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): AcceptedEvent => ({
   event: reviveEvent(event),
   receivedAt: new Date(receivedAt),

@@ -1,41 +1,44 @@
 import { later, type Timer, unref } from '../../internal/timers.ts'
 import type { Job } from './job.ts'
 
-// Finds the event that makes a process crash, so that it cannot keep the others from being handled. What is stored of an
-// event is the number of crashes while it ran alone; of the process, the number of crashes in a row. The search:
+// Finds the event that makes a process crash, so that it cannot keep the others from being handled. The storage has two
+// numbers: for each event the crashes while it ran alone, and for the process the crashes in a row. The search:
 //
-//   held       The process before may still run, and notices soon that it has to stop. No event starts.
-//              -> searching, after `handoverMs`, or at once if that process is dead.
+//   held       The previous process may still run, and notices soon that it has to stop. No event starts.
+//              -> searching, after `handoverMs`, or immediately if that process is dead.
 //   searching  Every event asks before it starts. Those that may have been running during the crash are suspects.
 //              - A suspect starts alone: nothing else runs, and its name is recorded first. If the process crashes now,
-//                it is that event. When it has ended, it is no suspect any more.
-//              - Suspects that have crashed the previous process come after the others, in turns. While only such suspects
-//                are left, the events that are not suspected have a head start of `headStartMs`.
+//                it is that event. When it has ended, it is no longer a suspect.
+//              - If a suspect has crashed a process before, it comes after the others, in turns. While only such
+//                suspects remain, the other events have a head start of `headStartMs`.
 //              - Other events wait while a suspect runs, or can run.
-//              -> over, when no suspect is left (`cleared`), or when suspects have run for as long as the budget allows.
+//              -> over, when there are no more suspects (`cleared`), or when their runs have used up the budget.
 //              The budget is short after a first crash, and doubles with every crash in a row.
-//   over       Every event starts at once.
+//   over       Every event starts immediately.
 //
-// An event that has crashed the process `maxCrashes` times alone becomes a dead letter: see crash-limit.ts.
+// An event becomes a dead letter if it crashed the process `maxCrashes` times while it ran alone: see crash-limit.ts.
 
 /** An event that may have crashed its process. */
 export type SuspectJob = Job & {
-  /** The number of processes that have ended while the event ran alone. */
+  /** The number of processes that ended while the event ran alone. */
   readonly crashes: number
 }
 
-/** The process that had the storage before, if it did not close it. */
+/** The previous process of the storage, if it did not close the storage. */
 export interface Predecessor {
-  /** `true` if a process has its id. It may be that process, whose lock was released by accident. */
+  /** `true` if a process has its id. It may be the previous process, if its lock was released by accident. */
   readonly mayBeAlive: boolean
   /** The number of times in a row that the storage was not closed. */
   readonly crashes: number
 }
 
-/** The delay of the events where the previous process may still run, in ms: it notices meanwhile that it has to stop. */
+/**
+ * The delay of the events if the previous process may still run, in ms. That process notices meanwhile that it has to
+ * stop.
+ */
 const handoverMs = 750
 
-/** The head start of events that are not suspected, in ms, when a suspect has already made the process crash. */
+/** The head start of events that are not suspects, in ms, when a suspect has already made the process crash. */
 const headStartMs = 2_000
 
 /** The total time that suspects may keep the others waiting after a first crash, in ms. It doubles with every crash. */
@@ -43,9 +46,9 @@ const firstBudgetMs = 1_000
 const maxBudgetMs = 32_000
 
 /**
- * Returns a function that is asked about each event that a process left, in order of acceptance. It says whether the event
- * was running when that process crashed, or may have been: the first of each lane that was due, as many as run at a time,
- * and those that are under suspicion already.
+ * Returns a function for the events that a process left. Call it for each event, in order of acceptance. It returns
+ * `true` if the event may have been running when that process crashed. Such events are the first due event of each
+ * lane, as many as run at a time, and the events with earlier crashes.
  */
 export function suspicion(concurrency: number): (job: SuspectJob) => boolean {
   const lanes = new Set<string>()
@@ -60,7 +63,7 @@ export function suspicion(concurrency: number): (job: SuspectJob) => boolean {
 export interface SuspectsOptions<EachJob extends SuspectJob> {
   readonly concurrency: number
   readonly predecessor: Predecessor
-  /** Records the one event that is being handled, or that there is none such. */
+  /** Records the one event that runs alone, or that no event runs alone. */
   readonly recordAlone: (job: EachJob | undefined) => Promise<void>
   /** Called when every event may start. `cleared`: every suspect has been handled. */
   readonly onOver: (cleared: boolean) => void
@@ -71,7 +74,7 @@ interface Arrival<EachJob extends SuspectJob> {
   readonly start: () => void
 }
 
-/** The search for the event that made the process crash. */
+/** The search for the event that crashed the process. */
 export class Suspects<EachJob extends SuspectJob> {
   readonly #options: SuspectsOptions<EachJob>
   readonly #isSuspect: (job: EachJob) => boolean
@@ -103,12 +106,12 @@ export class Suspects<EachJob extends SuspectJob> {
     else begin()
   }
 
-  /** Has to be called for each event that the previous process left, before it can start, in order of acceptance. */
+  /** Call it for each event of the previous process, in order of acceptance, before the event can start. */
   consider(job: EachJob): void {
     if (this.#isSuspect(job)) this.#left.add(job)
   }
 
-  /** Has to be called once all have been considered. */
+  /** Call it once all events have been considered. */
   allConsidered(): void {
     this.#hasAll = true
     this.#schedule()
@@ -128,7 +131,7 @@ export class Suspects<EachJob extends SuspectJob> {
     })
   }
 
-  /** Has to be called when an attempt has ended. */
+  /** Call it when an attempt has ended. */
   leave(job: EachJob): void {
     this.#running.delete(job)
     this.#left.delete(job)
@@ -136,14 +139,14 @@ export class Suspects<EachJob extends SuspectJob> {
     this.#schedule()
   }
 
-  /** Ends the search. Those that wait never start. */
+  /** Ends the search. Waiting jobs never start. */
   stop(): void {
     clearTimeout(this.#budgetTimer)
     this.#state = 'over'
     this.#arrivals = []
   }
 
-  /** Decides at the end of the turn, when the lanes have started what they can. */
+  /** Decides at the end of the turn, when the lanes have started their ready jobs. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -158,19 +161,19 @@ export class Suspects<EachJob extends SuspectJob> {
     for (const job of this.#left) if (job.hasEnded) this.#left.delete(job)
     if (this.#left.size === 0 && this.#hasAll) return this.#end(true)
     const haveAllCrashed = [...this.#left].every(({ crashes }) => crashes > 0)
-    // Those that are still to be considered may have to run before these.
+    // Some events are not considered yet, and may have to run before these.
     if (haveAllCrashed && !this.#hasAll) return this.#start(({ job }) => !this.#left.has(job))
     if (haveAllCrashed && this.#goFirst()) return
     if (this.#running.size > 0) return
     const arrived = this.#arrivals.filter(({ job }) => this.#left.has(job))
-    // In turns: an event that is only slow does not count every crash of a loop.
+    // Suspects run in turns, so that a slow event does not count every crash of a crash loop.
     const [next] = arrived.sort((a, b) => a.job.crashes - b.job.crashes)
     if (next !== undefined) this.#startAlone(next)
-    // The others have the slots that the suspects need.
+    // The other events have the slots that the suspects need.
     else this.#start(() => true)
   }
 
-  /** Lets the events start that are not suspected, for some time. Returns `true` while there are any. */
+  /** Starts the events that are not suspects, for some time. Returns `true` while there are any. */
   #goFirst(): boolean {
     if (this.#headStart === 'over') return false
     if (this.#headStart === 'ahead') {
@@ -206,7 +209,7 @@ export class Suspects<EachJob extends SuspectJob> {
     void this.#options.recordAlone(undefined)
   }
 
-  /** Ends the search before its end: the others have waited long enough. */
+  /** Stops the search early, because the other events have waited long enough. */
   #spent(): void {
     void this.#options.recordAlone(undefined).then(() => this.#end(false))
   }

@@ -8,7 +8,7 @@ export const durationBounds = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
 ] as const
 
-/** The interval at which activity is written to if an inbox keeps it, in ms. */
+/** The interval at which activity is written to the storage of an inbox, in ms. */
 const pauseMs = 5_000
 
 /** The time for which activity is kept, in ms. */
@@ -20,17 +20,17 @@ const minuteMs = 60_000
 export const minuteOf = (timeMs: number): number => Math.floor(timeMs / minuteMs)
 
 /**
- * The numbers of a minute: accepted, duplicates, rejected, handled, failed, then the durations of acknowledgements and of
- * handling, then ignored.
+ * The numbers of a minute: accepted, duplicates, rejected, handled, failed, the durations of acknowledgements and of
+ * handling, ignored.
  */
 type MinuteNumbers = number[]
 
 /** A minute, counted since the epoch, and the numbers of a process in it: a JSON array that inboxes store as it is. */
 export type StoredMinute = readonly [minute: number, numbers: string]
 
-/** Where an inbox keeps its activity. Each process has numbers of its own for each minute. */
+/** The storage of an inbox's activity. Each process has numbers of its own for each minute. */
 export interface ActivityStorage {
-  /** Writes minutes of this process in place of what it wrote for them before. */
+  /** Writes minutes of this process, and replaces its earlier numbers for them. */
   write(minutes: readonly StoredMinute[]): Promise<unknown>
   /** Reads the minutes of all processes, from a minute on. */
   read(first: number): MaybePromise<readonly StoredMinute[]>
@@ -55,7 +55,7 @@ export class StoredActivity {
   }
 
   async #writeRegularly(): Promise<void> {
-    // A write to a storage that hangs can take longer than the pause.
+    // If the storage hangs, a write can take longer than the pause.
     if (this.#writing !== undefined) return
     try {
       await this.write()
@@ -69,13 +69,13 @@ export class StoredActivity {
     clearInterval(this.#timer)
   }
 
-  /** Ends the regular writes, and writes the rest. */
+  /** Ends the regular writes, and writes the remaining changes. */
   finish(): Promise<void> {
     this.stop()
     return this.write()
   }
 
-  /** Writes what has changed. A second call waits for the first, so that no number replaces a later one. */
+  /** Writes the changes. A second call waits for the first, so that no number replaces a later one. */
   async write(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing.catch(() => {})
     this.#writing = this.recorder.writeChanged((minutes) => this.#storage.write(minutes))
@@ -86,7 +86,7 @@ export class StoredActivity {
     }
   }
 
-  /** Writes what has changed, and returns the minutes of all processes since then. */
+  /** Writes the changes, and returns the minutes of all processes since the given one. */
   async since(since: Date): Promise<readonly ActivityMinute[]> {
     await this.write()
     return toActivity(await this.#storage.read(minuteOf(since.getTime())))
@@ -99,11 +99,13 @@ const handling = acknowledgement + durations
 const ignored = handling + durations
 const length = ignored + 1
 
-/** Counts what a receiver does, minute by minute, and forgets it after 24 h. */
+/** Counts the work of a receiver, minute by minute, and forgets it after 24 h. */
 export class ActivityRecorder implements ActivityObserver {
   readonly #minutes = new Map<number, MinuteNumbers>()
   readonly #changed = new Set<number>()
-  /** The minute that changed last, until it is taken. It is looked up once, since there are several counts an event. */
+  /**
+   * The minute that changed last, until it is taken. It is looked up once, since each event is counted several times.
+   */
   #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
   delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
@@ -125,7 +127,7 @@ export class ActivityRecorder implements ActivityObserver {
     if (duration !== undefined) numbers[duration] = (numbers[duration] as number) + 1
   }
 
-  /** Returns the numbers of this minute, which change now. */
+  /** Returns the numbers of this minute, for a change. */
   #numbers(): MinuteNumbers {
     const minute = minuteOf(Date.now())
     if (this.#current?.minute === minute) return this.#current.numbers
@@ -144,7 +146,7 @@ export class ActivityRecorder implements ActivityObserver {
     for (const minute of this.#minutes.keys()) if (minute < before) this.#minutes.delete(minute)
   }
 
-  /** Writes the minutes that have changed, each with its numbers since its start. If that fails, they are written the next time. */
+  /** Writes the changed minutes, each with its numbers since its start. If that fails, the next call writes them. */
   async writeChanged(write: ActivityStorage['write']): Promise<void> {
     const changed = [...this.#changed]
     this.#changed.clear()
@@ -158,7 +160,7 @@ export class ActivityRecorder implements ActivityObserver {
     }
   }
 
-  /** Returns the minutes since then. */
+  /** Returns the minutes since the given one. */
   since(since: Date): readonly ActivityMinute[] {
     const minutes = [...this.#minutes.keys()].filter((minute) => minute >= minuteOf(since.getTime()))
     return toActivity(minutes.flatMap((minute) => this.#stored(minute)))

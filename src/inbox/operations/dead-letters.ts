@@ -4,7 +4,7 @@ import type { DeadEvent, EventRecord, UnreadableDelivery } from '../reading.ts'
 /** The part of a receiver that replays unreadable deliveries. */
 export type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
 
-/** The event that was parsed of an unreadable delivery. */
+/** The event that was parsed from an unreadable delivery. */
 export interface ParsedEvent extends AcceptedEvent {
   /** The names of the handlers that it owes. */
   readonly owed: readonly string[]

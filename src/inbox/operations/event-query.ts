@@ -24,11 +24,11 @@ export function checkQuery(query: EventQuery = {}): CheckedQuery {
   return { ...query, order, limit }
 }
 
-/** Returns `true` if a query asks for an event. */
+/** Returns `true` if an event matches a query. */
 export const matchesQuery = (record: EventRecord, query: EventQuery): boolean =>
   (['state', 'type', 'mediaId'] as const).every((name) => query[name] === undefined || query[name] === record[name])
 
-/** Makes the error of a cursor that no page has given. */
+/** Makes the error for an unknown cursor. */
 export const wrongCursor = (): WebhookError =>
   new WebhookError('invalid_option', 'events.list: cursor has to come from the page before')
 
@@ -37,7 +37,7 @@ export async function historyOf(events: Pick<InboxEvents, 'list'>, mediaId: stri
   return (await events.list({ mediaId, limit: historyLimit })).events.toReversed()
 }
 
-/** Makes a page of events that are all at hand, by the time of their receipt. */
+/** Makes a page from a complete list of events, by the time of their receipt. */
 export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
   const checked = checkQuery(query)
   const { order, limit, cursor } = checked
@@ -51,7 +51,10 @@ export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undef
   return { events, cursor: placeOf(events.at(-1) as EventRecord).join(' ') }
 }
 
-/** The place of an event in the order of a list: a time in ms since the epoch, and a text that tells events of one time apart. */
+/**
+ * The place of an event in the order of a list: a time in ms since the epoch, and a text to distinguish events of one
+ * time.
+ */
 export type Place = readonly [at: number, text: string]
 
 const placeOf = ({ receivedAt, key }: EventRecord): Place => [receivedAt.getTime(), key]
@@ -60,7 +63,7 @@ const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
   at - otherAt || (key < otherKey ? -1 : key > otherKey ? 1 : 0)
 
 /**
- * Reads a cursor that is the place of the last event of a page, joined with a space.
+ * Reads a cursor: the place of the last event of a page, joined with a space.
  * @throws WebhookError `invalid_option`
  */
 export function readPlace(cursor: string): Place {

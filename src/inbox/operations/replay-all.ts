@@ -10,20 +10,20 @@ const pageSize = 1_000
 /** The pause before a full inbox is asked again, in ms. */
 const pauseMs = 500
 
-/** The steps in a second, unless `perSecond` is so high that there are more. */
+/** The number of steps in a second. A high `perSecond` needs more. */
 const stepsPerSecond = 10
 
 /** Replays some of the dead letters of an inbox. */
 export interface Replayer {
-  /** Maximum number that it replays in one step. */
+  /** Maximum number of dead letters in one step. */
   readonly largestStep: number
-  /** Lists the keys of the dead letters that match, oldest first. */
+  /** Lists the keys of the matching dead letters, oldest first. */
   keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>
-  /** Returns the keys of those that were replayed. */
+  /** Returns the keys of the replayed ones. */
   replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
 }
 
-/** Replays dead letters one by one, for the inboxes that have no faster way. */
+/** Replays dead letters one by one, for inboxes without a faster way. */
 export const replayAll = (
   deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
   options?: ReplayAllOptions,
@@ -64,7 +64,7 @@ export async function replayInSteps(
   return report
 }
 
-/** Lists the keys of the dead letters that match, oldest first. */
+/** Lists the keys of the matching dead letters, oldest first. */
 async function keysOf(
   deadLetters: Pick<DeadLetters, 'list'>,
   matches: (deadLetter: DeadLetter) => boolean,

@@ -4,7 +4,7 @@ import type { Tables } from './database.ts'
 import { FailureLog } from './regularly.ts'
 
 /**
- * The table of the activity, which all processes share.
+ * The table of the activity. All processes share it.
  * @param process a uuid
  */
 export function activityTable(database: Tables, process: string, logger: Logger): ActivityStorage {

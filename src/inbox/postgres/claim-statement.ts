@@ -2,36 +2,40 @@ import { claimedColumns } from './job.ts'
 import { claimLock, type Owner } from './lease.ts'
 import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 
-/** The number of events that a claim examines, and of retries that are due. More than those that may still be committed. */
+/**
+ * The number of events that a claim examines, and of due retries. It is larger than the number of events that may still
+ * be committed.
+ */
 const windowSize = 5_000
 
-/** The number of a media item's first events among which those of processes of an earlier version are looked for. */
+/** The number of a media item's first events that a claim searches for events of an earlier version's processes. */
 const depth = 100
 
 export interface StatementOptions {
   readonly schema: string
   readonly owner: Pick<Owner, 'id' | 'mayClaim'>
-  /** The maximum number of events, besides as many whose retry is due. */
+  /** The maximum number of events. A claim can return the same number of due retries in addition. */
   readonly limit: number
-  /** `true` to claim also an event that may have made a process crash. */
+  /** `true` to claim also a suspect. */
   readonly withSuspect: boolean
-  /** The hashes of media items of which no event is claimed. */
+  /** The hashes of media items whose events are not claimed. */
   readonly without: readonly string[]
   /** The ids of the events that the process has. */
   readonly held: readonly string[]
   readonly low: LowMarks
-  /** Where the examined events begin. */
+  /** The place at which the examined events begin. */
   readonly from: Place
 }
 
-/** A place among the events by their id, and among the retries by the time at which they are due. */
+/** A place among the events by their id, and among the retries by their due time. */
 export type Place = Pick<LowMarks, 'event' | 'due'>
 
-/** Makes the statements of a claim. The last but two return the claimed events in order, and what was found. */
+/** Makes the statements of a claim. The third from the end returns the claimed events in order, and the findings. */
 export function claimStatements(options: StatementOptions): string {
   const { schema, owner, held, low } = options
-  // Without statistics, Postgres takes these queries for expensive, and the events for few: it would compile the query, read
-  // all the events, or sort those of a media item instead of reading the first ones from the index.
+  // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
+  // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
+  // index.
   const settings = ['synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan']
     .map((name) => `SET LOCAL ${name} = off`)
     .join('; ')
@@ -69,9 +73,9 @@ export function claimStatements(options: StatementOptions): string {
 }
 
 /**
- * Selects the media items that another process has events of, whatever number of unclaimed events stands before them. Each
- * process publishes the ids of its events with each claim, in the same commit and under the lock of all claims, so that none
- * is missing. The rows of the events tell which of them it still has.
+ * Selects the media items whose events another process has. The number of unclaimed events before them does not matter.
+ * Each process publishes the ids of its events with each claim, in the same commit and under the lock of all claims, so
+ * that none is missing. The rows of the events show which of them the process still has.
  */
 const elsewhere = ({ schema, owner: { id: owner }, low }: StatementOptions): string => `
   elsewhere AS MATERIALIZED (
@@ -107,7 +111,7 @@ const isAfter = (schema: string, row: string, condition: string): string => `(
 const isWaiting = (schema: string, row: string): string =>
   `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
 
-/** The events that a claim examines. A subquery, since Postgres reads no more of it than it needs. */
+/** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
 const earliest = ({ schema, from }: StatementOptions): string => `(
   SELECT id, media, owner, due_at, crashes FROM ${schema}.event
   WHERE id >= ${from.event} AND ${isCurrent} ORDER BY id LIMIT ${windowSize}
@@ -120,8 +124,8 @@ const due = ({ schema, from }: StatementOptions): string => `(
 ) due`
 
 /**
- * Chooses the first of the events, and of the retries that are due. One that comes after an unclaimed one of its media
- * item never.
+ * Chooses the first events, and the first due retries. It never chooses an event after an unclaimed one of its media
+ * item.
  */
 const choose = (options: StatementOptions): string => {
   const { schema, limit, withSuspect, low } = options
@@ -144,15 +148,17 @@ const choose = (options: StatementOptions): string => {
     chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
 }
 
-/** What a claim has found besides events, as JSON. */
+/** The other findings of a claim, as JSON. */
 export interface Found {
-  /** The low marks, if it began at them. `null`: those that it was given no longer hold, and nothing was chosen. */
+  /**
+   * The low marks, if the claim began at them. `null`: the given low marks are no longer valid, and nothing was chosen.
+   */
   readonly low: LowMarks | null
-  /** Where the next claim goes on. */
+  /** The place at which the next claim continues. */
   readonly next: Place
-  /** `true` if there are more, of which none was examined. */
+  /** `true` if there are more events that were not examined. */
   readonly hasMore: boolean
-  /** The hashes of the media items that have earlier events, which could not be claimed. */
+  /** The hashes of the media items with earlier events that could not be claimed. */
   readonly left: readonly string[]
 }
 

@@ -4,58 +4,61 @@ import type { Owner } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
 
 /**
- * The claims of a process, as it knows them itself. It is asked before the database: an event that has started since is
- * shown as waiting, as it was then, and each event is counted once.
+ * The claims of a process, as it knows them itself. It is asked before the database. If an event starts between the
+ * two, it is shown as waiting, and each event is counted once.
  */
 export interface OwnClaims {
-  /** The id of the process, as the owner of events. `undefined`: it handles none. */
+  /** The id of the process, as the owner of events. `undefined` if it handles no events. */
   readonly owner?: string | undefined
-  /** The ids of the claimed events that have started. The others wait for a slot or for their media. */
+  /**
+   * The ids of the claimed events that have started. The others wait for a slot, or for an earlier event of their media
+   * item.
+   */
   readonly started?: readonly string[]
 }
 
 /** The answer to a claim. */
 export interface Claimed {
-  /** The owner that has them now. */
+  /** The new owner of the events. */
   readonly owner: string
   /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
   readonly events: readonly string[]
-  /** The time until the next retry is due, in ms. `undefined`: no event waits for one. */
+  /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
   readonly nextRetryInMs: number | undefined
   /** `true` if there are events that the claim did not examine. */
   readonly hasMore: boolean
 }
 
-/** The events that a process asks for. */
+/** A request of a process for events. */
 export interface ClaimRequest extends Pick<StatementOptions, 'limit' | 'withSuspect' | 'held'> {
   /** The hashes of media items that the process already has enough events of. */
   readonly crowded: readonly string[]
 }
 
-/** The pause between two rounds, as a multiple of the time that the first one took. */
+/** The pause between two rounds, as a multiple of the first round's duration. */
 const roundPause = 5
 
 interface Round {
   event: Place['event']
   due: Place['due']
-  /** The processes at its beginning. If one has given events back since, they may stand before the round. */
+  /** The processes at the beginning of the round. If one has released events since, they may be before the round. */
   readonly owners: string
   readonly beganAt: number
   /** The time of the next round. `undefined` until this one has reached the newest events. */
   nextAt: number | undefined
-  /** The media items of which a claim of this round has left an event: the later ones have to wait for it. */
+  /** The media items with an event that a claim of this round did not take. Their later events have to wait for it. */
   readonly left: Set<string>
 }
 
 /**
- * Claims events that are due, the oldest first. Never one whose media item has an event with another process, nor one
- * before an earlier event of its media item, so that each media item's events are handled in order across processes. A
- * claim is not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record anything
- * about the event. A process whose lease is over claims nothing.
+ * Claims events that are due, the oldest first. It claims no event if another process has one of the same media item,
+ * or if an earlier one of the media item is unclaimed. So each media item's events are handled in order across
+ * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record
+ * anything about the event. A process claims nothing after its lease is over.
  *
- * A claim examines a limited number of events, however many there are. If it could take few of the first ones, since most
- * are of media items that processes have, the next claims go on behind them: a round through all events, which then stays
- * at the newest ones for a time. As soon as a claim of the round has found enough, the first events are examined again.
+ * A claim examines a limited number of events. Most of the first events can belong to media items that processes have.
+ * In that case the next claims continue behind them: this is a round through all events. It stays at the newest events
+ * for a time. As soon as a claim of the round has found enough, the first events are examined again.
  */
 export class Claims {
   readonly #database: Database
@@ -70,7 +73,7 @@ export class Claims {
     this.#low = new LowMarksOf(database)
   }
 
-  /** Events may have come back that were accepted long ago. */
+  /** Old events may have come back. */
   lookBack(): void {
     this.#low.forget()
   }
@@ -81,7 +84,7 @@ export class Claims {
     if (this.#round?.owners !== low.owners) this.#round = undefined
     const round = this.#goesOn ? this.#round : undefined
     const without = [...crowded, ...(round?.left ?? [])]
-    // Read now: the process may have begun a new lease in the meantime.
+    // It is read now, because the process may have begun a new lease in the meantime.
     const { id: owner } = this.#owner
     const statements = claimStatements({ ...request, schema, owner: this.#owner, low, from: round ?? low, without })
     const results = await this.#database.measure('claim', () => this.#database.batch(statements))

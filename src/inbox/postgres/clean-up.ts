@@ -1,7 +1,7 @@
 import { activityKeptMs } from '../operations/activity.ts'
 import type { Database } from './database.ts'
 
-/** The number of expired keys that a step examines, and the maximum number of records of handled events that it removes. */
+/** The number of expired keys in a step, and the maximum number of records of handled events that a step removes. */
 const sliceSize = 2_000
 
 /** The maximum id. */
@@ -14,21 +14,21 @@ const pauses = { usual: 60_000, busy: 100 }
 const beginning = { key: '-infinity', record: '0' }
 
 interface Progress {
-  /** The acceptance of the last key that was examined. `null`: no key was left. */
+  /** The time of acceptance of the last examined key. `null` if there were no more keys. */
   readonly key: string | null
   readonly record: string | null
 }
 
 /**
- * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead letters
- * stay. Also removes the activity of more than a day ago.
+ * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead
+ * letters stay. It also removes activity that is older than a day.
  */
 export class CleanUp {
   readonly #database: Database
   readonly #ttlMs: number
   /**
-   * The place at which the next step begins: a step from the beginning would examine the same keys that have to stay,
-   * again and again.
+   * The place at which the next step begins. A step from the beginning would always examine the same keys that have to
+   * stay.
    */
   #after = beginning
 
@@ -49,10 +49,11 @@ export class CleanUp {
   #statements(): string {
     const { schema } = this.#database
     const expired = `now() - ${this.#ttlMs} * interval '1 ms'`
-    // By its id, since a process of version 1 removes only the key.
+    // The record is removed by its id, since a process of version 1 removes only the key.
     const firstRemembered = `SELECT id FROM ${schema}.key WHERE accepted_at >= ${expired} ORDER BY accepted_at LIMIT 1`
-    // Events that were accepted together have one time, so that a step examines all of them. Subqueries with a limit, no
-    // compilation, and an array: otherwise Postgres compares every key with every row of a subquery.
+    // Events that were accepted together have one time, so a step examines all of them. The subqueries have a limit,
+    // nothing is compiled, and the keys are an array: otherwise Postgres compares every key with every row of a
+    // subquery.
     return `
       BEGIN;
       SET LOCAL jit = off;

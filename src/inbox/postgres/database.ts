@@ -21,14 +21,16 @@ export interface DatabaseOptions {
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
 }
 
-/** The part of a database that is needed to read the inbox, and for dead letters. */
+/** The part of a database that reads of the inbox and dead letters need. */
 export type Tables = Pick<Database, 'schema' | 'channel' | 'query' | 'reach'>
 
-/** The inbox's own connections to Postgres, which handlers cannot use up. */
+/** The inbox's own connections to Postgres. Handlers cannot use them up. */
 export class Database {
   /** The quoted name of the schema. */
   readonly schema: string
-  /** The channel on which the processes of the schema notify each other. It has the name of the schema, which is not quoted. */
+  /**
+   * The channel on which the processes of the schema notify each other. Its name is that of the schema, without quotes.
+   */
   readonly channel: string
   readonly #options: DatabaseOptions
   readonly #pool: pg.Pool
@@ -55,7 +57,7 @@ export class Database {
     this.#pool = makePool({ ...this.#config, Client: this.#Client, max: connections, min: 0 })
   }
 
-  /** Opens the inbox's tables, again and again until it succeeds. `opened` is called once it has. */
+  /** Opens the inbox's tables, and repeats that until it succeeds. It calls `opened` afterwards. */
   start(opened: () => Promise<void>): void {
     this.#opening = this.#open(opened)
     this.#opening.catch(() => {})
@@ -107,8 +109,8 @@ export class Database {
    * @param timeoutMs a longer time than usual for all of them
    */
   async batch(text: string, timeoutMs = this.#options.timeoutMs): Promise<Record<string, unknown>[][]> {
-    // On a connection that was lost silently, the statements would wait for all of a longer time. The pool gives this
-    // connection again.
+    // If the connection was lost silently, the statements would wait for the whole of a longer time. The pool returns
+    // this connection again.
     if (timeoutMs > this.#options.timeoutMs) await this.query('SELECT 1')
     const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
     const results = (await this.#pool.query(query)) as unknown as pg.QueryResult[] | pg.QueryResult
@@ -132,7 +134,7 @@ export class Database {
     }
   }
 
-  /** Runs a step whose duration is reported, if anybody measures. */
+  /** Runs a step, and reports its duration if durations are measured. */
   measure<T>(step: string, run: () => Promise<T>): Promise<T> {
     return measure(this.#options.host.measured, step, run)
   }
@@ -159,7 +161,7 @@ export const unreachable = (cause: unknown): WebhookError =>
 
 /**
  * Returns `true` if an error means that Postgres is unreachable, starting, failing over or too busy, so that the same
- * statement can succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without one comes from the
+ * statement can succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without a code comes from the
  * network.
  */
 export function isUnreachable(error: unknown): boolean {

@@ -33,17 +33,17 @@ interface StoredUnreadable {
 
 /** A dead letter as a row of its table. */
 export interface DeadLetterRow {
-  /** Its id. Not named so, because Postgres would sort by the text then. */
+  /** The id of the dead letter. Its name is not `id`, because Postgres would sort by the text. */
   readonly place: string
   readonly dead_letter: string
   /** In base64. */
   readonly body: string | null
 }
 
-/** The columns that Postgres returns of it. The parsers of the pool can be the user's, so they are texts. */
+/** The columns that Postgres returns. They are texts, because the parsers of the pool can be the user's. */
 export const columns = "id::text AS place, dead_letter::text, encode(body, 'base64') AS body"
 
-/** The columns without the body, which can be large. */
+/** The columns without the body. The body can be large. */
 export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS body'
 
 /** A dead letter that is an event, and the id of its row. */

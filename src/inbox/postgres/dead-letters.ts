@@ -11,13 +11,13 @@ import { columns, columnsWithoutBody, type DeadLetterRow, owedOf, toDeadLetter }
 import { hashKey, hashMedia } from './keys.ts'
 import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
 
-/** The number of dead letters whose keys are read at a time. */
+/** The number of dead letters that are listed at a time. */
 const pageSize = 1_000
 
 /** Maximum number of dead letters that are replayed in a commit. */
 const largestCommit = 500
 
-/** The number of old dead letters whose media items are written at a time. */
+/** The number of old dead letters that get their media item at a time. */
 const oldPageSize = 500
 
 /** The dead letters in the database. */
@@ -27,7 +27,8 @@ export class PostgresDeadLetters implements DeadLetters {
   readonly #checkOpen: () => void
 
   /**
-   * @param receiver parses an unreadable delivery. Without it, a replay marks the delivery for a process that has the inbox open
+   * @param receiver parses an unreadable delivery. Without it, a replay marks the delivery for a process with an open
+   * inbox
    * @param checkOpen throws once the inbox is closing
    */
   constructor(database: Tables, receiver?: ReplayingReceiver, checkOpen = () => {}) {
@@ -61,11 +62,11 @@ export class PostgresDeadLetters implements DeadLetters {
     return this.#tables.query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
   }
 
-  /** Lists the keys of the dead letters there are now that match, oldest first. */
+  /** Lists the keys of the matching dead letters, oldest first. Later ones are left out. */
   async keys(matches = (_: DeadLetter) => true): Promise<readonly string[]> {
     const [newest] = await this.#tables.query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
     const keys: string[] = []
-    // By id: an offset would skip some when others vanish meanwhile.
+    // It pages by id: an offset would skip some if others are removed meanwhile.
     for (let after = '0'; ; ) {
       const rows = await this.#tables.query<DeadLetterRow>(
         `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE id > $1 AND id <= $2
@@ -83,7 +84,7 @@ export class PostgresDeadLetters implements DeadLetters {
     return (await this.discardMany([key])).length > 0
   }
 
-  /** Deletes dead letters permanently. Returns the keys that one had. */
+  /** Deletes dead letters permanently. Returns the keys of the deleted ones. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#tables.query<DeadLetterRow>(
       `DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING ${columnsWithoutBody}`,
@@ -101,8 +102,8 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   /**
-   * Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys that one
-   * had.
+   * Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys of the
+   * replayed ones.
    */
   async replayMany(keys: readonly string[]): Promise<readonly string[]> {
     return this.#replayRows(await this.#rows(keys))
@@ -114,7 +115,8 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   /**
-   * Replays as `replayMany` does, and parses unreadable deliveries, if it can. Returns the keys of those that were replayed.
+   * Replays like `replayMany`, and also parses unreadable deliveries, if it has a receiver. Returns the keys of the
+   * replayed ones.
    */
   async #replayEach(keys: readonly string[]): Promise<readonly string[]> {
     this.#checkOpen()
@@ -165,7 +167,7 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   /**
-   * Writes the media item of dead letters that a process of version 1 has written, so that they are found by it.
+   * Adds the media item to dead letters of a version 1 process, so that a search by media item finds them.
    * @returns `true` if there may be more
    */
   async updateOld(): Promise<boolean> {
@@ -189,7 +191,7 @@ function ifMalformed(error: unknown): false {
   throw error
 }
 
-/** Replays the unreadable deliveries that another program has marked. One that still cannot be parsed stays. */
+/** Replays the unreadable deliveries that another program has marked. If one still cannot be parsed, it stays. */
 export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Logger): Promise<void> {
   for (const key of await deadLetters.marked()) {
     try {

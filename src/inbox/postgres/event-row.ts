@@ -7,7 +7,7 @@ import type { OwnClaims } from './claims.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import type { PostgresJob } from './job.ts'
 
-/** The tables that have events, the unfinished ones first. */
+/** The tables of events, first the one of the unfinished events. */
 export const tableNames = ['event', 'dead_letter', 'handled'] as const
 
 export type TableName = (typeof tableNames)[number]
@@ -15,12 +15,12 @@ export type TableName = (typeof tableNames)[number]
 /** An event as a row of its table. */
 export interface EventRow {
   readonly source: TableName
-  /** The event's id. Not named so, because Postgres would sort by the text then. */
+  /** The event's id. Its name is not `id`, because Postgres would sort by the text. */
   readonly place: string
   readonly record: string
 }
 
-/** The columns of each table: the event's id, and its JSON as a text, since the parsers of the pool can be the user's. */
+/** The columns of each table: the event's id, and its JSON as a text, because the pool's parsers can be the user's. */
 export const columnsOf = {
   event: {
     id: 'id',
@@ -60,7 +60,7 @@ interface HandledRow extends Pick<EventRecord, 'key' | 'type' | 'mediaId' | 'att
 }
 
 /**
- * Makes the JSON of an event that has just been handled.
+ * Makes the JSON of a handled event.
  * @param handlers the names of its handlers
  */
 export function handledRecord(job: PostgresJob, handlers: readonly string[]): HandledRow {
@@ -81,7 +81,7 @@ export function handledRecord(job: PostgresJob, handlers: readonly string[]): Ha
 
 /**
  * Makes the record of an event.
- * @param claims what this process knew of its claims before the row was read
+ * @param claims the claims of this process before the row was read
  */
 export function toRecord({ source, place, record }: EventRow, claims: OwnClaims): EventRecord {
   if (source === 'dead_letter') return deadRecord(toDeadLetter({ place, dead_letter: record, body: null }) as DeadEvent)

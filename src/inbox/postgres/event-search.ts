@@ -4,7 +4,7 @@ import type { OwnClaims } from './claims.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
 import { hashMedia } from './keys.ts'
 
-/** The number of rows of a table that one statement examines, if no index leads to the ones that match. */
+/** The number of rows of a table that one statement examines, if no index leads to the matching rows. */
 const sliceSize = 20_000
 
 /** The text of a statement, and its values. */
@@ -19,9 +19,9 @@ export interface FoundEvent {
   readonly record: EventRecord
 }
 
-/** The statements of a query for events, and what matches it. */
+/** The statements of a query for events, and its conditions. */
 export class EventSearch {
-  /** `true` if no index leads to the rows that match. Then they are examined in slices. */
+  /** `true` if no index leads to the matching rows. In that case all rows are examined in slices. */
   readonly isSliced: boolean
   readonly #query: CheckedQuery
   readonly #schema: string
@@ -35,7 +35,7 @@ export class EventSearch {
     this.isSliced = type !== undefined || (state !== undefined && this.#tables[0] === 'event')
   }
 
-  /** Finds the last row of the next slice. There is none if the slice holds all that is left. */
+  /** Finds the last row of the next slice. It finds none if the slice has all the remaining rows. */
   bound(after: string | undefined): Statement {
     const { given, values } = parameters()
     const ends = this.#tables.map((table) => {
@@ -47,7 +47,7 @@ export class EventSearch {
     return { text: `SELECT ${nearest}(${ends})::text AS bound`, values }
   }
 
-  /** Reads the rows up to a bound, of which one more than the page has. */
+  /** Reads the rows up to a bound. Their number is one more than that of the page. */
   rows(after: string | undefined, bound: string | undefined): Statement {
     const { given, values } = parameters()
     const limit = `ORDER BY id ${this.#direction} LIMIT ${this.#query.limit + 1}`
@@ -77,17 +77,18 @@ export class EventSearch {
   #filters(table: TableName, given: Given): readonly string[] {
     const { state, type } = this.#query
     const filters: string[] = []
-    // Postgres cannot read the type: the JSON may hold characters that it has no text for. A payload can have such a field.
+    // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload
+    // can have such a field.
     if (type !== undefined)
       filters.push(`strpos(${columnsOf[table].json}::text, ${given(`"type":${JSON.stringify(type)}`, 'text')}) > 0`)
     if (state === 'retrying') filters.push('due_at IS NOT NULL')
-    // Whether a claimed event has started is known here only.
+    // Only this process knows whether a claimed event has started.
     if (state === 'waiting') filters.push('due_at IS NULL')
     if (state === 'running') filters.push('owner IS NOT NULL')
     return filters
   }
 
-  /** @param claims what this process knew of its claims before the rows were read */
+  /** @param claims the claims of this process before the rows were read */
   matchesOf(rows: readonly EventRow[], claims: OwnClaims): readonly FoundEvent[] {
     return rows
       .map((row) => ({ place: row.place, record: toRecord(row, claims) }))
@@ -101,7 +102,7 @@ function tablesOf(state: EventQuery['state']): readonly TableName[] {
   return state === 'handled' ? ['handled'] : ['event']
 }
 
-/** Takes a value of a statement, and returns its placeholder. */
+/** Adds a value to the statement, and returns its placeholder. */
 type Given = (value: unknown, type: string) => string
 
 function parameters(): { readonly given: Given; readonly values: unknown[] } {

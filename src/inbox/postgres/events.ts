@@ -6,19 +6,16 @@ import { columnsOf, type EventRow, selectOf, tableNames, toRecord } from './even
 import { EventSearch, type FoundEvent, type Statement } from './event-search.ts'
 import { hashKey } from './keys.ts'
 
-/** The time after which a page is returned that is not full, in ms, although there may be more. */
+/** The time after which a returned page may be short, in ms, although there may be more events. */
 const longestScanMs = 1_000
 
-/**
- * The events of the inbox: those that are not finished, the dead letters and the handled ones, by the order of
- * acceptance.
- */
+/** The events of the inbox in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
 export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
   readonly #database: Tables
   readonly #claims: () => OwnClaims
 
-  /** @param claims says what this process knows of its claims. Events that others have claimed are running. */
+  /** @param claims returns the claims of this process. The claimed events of other processes count as running. */
   constructor(database: Tables, claims: () => OwnClaims = () => ({})) {
     this.#database = database
     this.#claims = claims

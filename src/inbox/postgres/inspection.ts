@@ -35,57 +35,60 @@ export interface InboxDatabaseOptions {
   readonly schema?: string
 }
 
-/** The tables of a `postgresInbox`, opened to look into them, also while receivers handle its events. */
+/** The tables of a `postgresInbox`, opened for inspection. Receivers can handle its events meanwhile. */
 export interface InboxDatabase extends ReadableInbox {
-  /** Counts the events by state. Events that a process has claimed and not started count as running. */
+  /** Counts the events by state. Claimed events count as running, also before they start. */
   stats(): Promise<InboxStats>
-  /** Lists events, and retries them. Events that a process has claimed and not started are running. */
+  /** Lists events, and retries them. Claimed events are shown as running, also before they start. */
   readonly events: InboxEvents
   /** Returns the newest 1,000 events of a media item, in order of acceptance, handled ones included. */
   history(mediaId: string): Promise<readonly EventRecord[]>
   /**
-   * Returns the minutes since then in which something was done, of all receivers. What the last 5 s had can be missing. The
-   * last 24 h are kept.
+   * Returns the active minutes of all receivers since the given time. The last 5 s can be missing. The last 24 h are
+   * kept.
    */
   activity(since: Date): Promise<readonly ActivityMinute[]>
   /** Lists, replays and discards dead letters. */
   readonly deadLetters: InboxDatabaseDeadLetters
-  /** Closes the connections, unless they are those of a given pool. */
+  /** Closes the connections. A given pool stays open. */
   close(): Promise<void>
 }
 
 /**
- * The dead letters in the tables of a `postgresInbox`. A receiver handles the replayed ones immediately, or the next
- * one that opens the inbox.
+ * The dead letters in the tables of a `postgresInbox`. A running receiver handles replayed ones immediately. Without
+ * one, the next receiver that opens the inbox handles them.
  */
 export interface InboxDatabaseDeadLetters extends DeadLetters {
   /** Lists the keys of all dead letters, oldest first. */
   keys(): Promise<readonly string[]>
   /**
-   * Replays the dead letters with those keys in one commit, and returns the keys that one had. An unreadable delivery is
-   * marked, and a receiver parses it again. It stays if it still cannot be parsed.
+   * Replays the dead letters with those keys in one commit, and returns the keys of the replayed ones. An unreadable
+   * delivery is marked, and a receiver parses it again. It stays if it still cannot be parsed.
    */
   replayMany(keys: readonly string[]): Promise<readonly string[]>
-  /** Deletes the dead letters with those keys permanently, and returns the keys that one had. */
+  /** Deletes the dead letters with those keys permanently, and returns the keys of the deleted ones. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
-  /** As in an inbox. It marks unreadable deliveries, which count as replayed, and a receiver parses them again. */
+  /**
+   * Replays many dead letters, as an inbox does. It marks unreadable deliveries and counts them as replayed. A receiver
+   * parses them again.
+   */
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
-/** Maximum time that a connection or a statement may take, in ms. Counts go through all the events. */
+/** Maximum time that a connection or a statement may take, in ms. A count reads all the events. */
 const timeoutMs = 10_000
 
 /**
- * Opens the tables of a `postgresInbox` to look into them, to replay or discard dead letters and to retry events. It handles
- * nothing and makes no tables. To count and list, the user needs only the right to read them.
+ * Opens the tables of a `postgresInbox` to inspect them, to replay or discard dead letters and to retry events. It
+ * handles nothing and makes no tables. To count and list, the user needs only the right to read them.
  *
  * ```ts
  * const database = await openInboxDatabase({ connection: process.env.DATABASE_URL! })
  * console.log(await database.stats())
  * await database.close()
  * ```
- * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, an earlier version made them and they were
- * not updated, a newer version made them, or Postgres cannot be reached
+ * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, when their version is too old or too
+ * new, or when Postgres cannot be reached
  */
 export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<InboxDatabase> {
   const { pool: given, connection, schema = standardSchema, ...unknown } = options
@@ -150,7 +153,7 @@ async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Prom
   }
 }
 
-/** The tables, over a pool. A step is not repeated: somebody waits for its result, and can repeat it. */
+/** The tables, over a pool. A step is not repeated: the caller waits for its result, and can repeat it. */
 const tablesOf = (pool: pg.Pool, schema: string): Tables => ({
   schema: quoted(schema),
   channel: schema,

@@ -5,13 +5,16 @@ import { type Database, isUnreachable, unreachable } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literal } from './schema.ts'
 
-/** A statement ends with the event that reaches one of these: a number of events, or the length of their JSON. */
+/**
+ * Limits of a statement: a number of events, and the length of their JSON. It ends with the event that reaches one of
+ * them.
+ */
 const largestBatch = { events: 500, length: 1_000_000 }
 
 /** Maximum number of events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
 
-/** The statements that run at a time: while one waits for the disk, the next one is prepared. */
+/** The number of statements that run at a time. While one waits for the disk, the next one is prepared. */
 const maxFlights = 2
 
 /** The pause before events are sent again, in ms, while Postgres is unreachable. */
@@ -52,15 +55,15 @@ class PendingEvent implements Timed {
     this.#reject(error)
   }
 
-  /** Its time is up. The event may be stored anyway, and then its next delivery is a duplicate. */
+  /** Its time is up. The event may be stored anyway. In that case its next delivery is a duplicate. */
   expire(): void {
     this.fail(unreachable(this.problem))
   }
 }
 
 /**
- * Stores events. Those that arrive together share a statement, and so one commit and one wait for the disk. While Postgres
- * is unreachable they wait up to `timeoutMs`.
+ * Stores events. Events of the same moment share a statement, and so one commit and one wait for the disk. While
+ * Postgres is unreachable they wait up to `timeoutMs`.
  */
 export class Intake {
   readonly #database: Database
@@ -77,7 +80,7 @@ export class Intake {
 
   /**
    * @param sender the payload of the notification of new events
-   * @param stored called when there are new events, or may be
+   * @param stored called when there may be new events
    */
   constructor(database: Database, sender: string, timeoutMs: number, stored: () => void) {
     this.#database = database
@@ -88,14 +91,14 @@ export class Intake {
   }
 
   /**
-   * Resolves with `true` once the event is stored, or with `false` if its key was known.
+   * Stores an event. Resolves with `true` once it is stored, or with `false` if its key was known.
    * @param owed the names of the handlers that it owes
    * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
    */
   add(accepted: AcceptedEvent, owed: readonly string[]): Promise<boolean> {
     const hash = hashKey(accepted.event.key)
     const first = this.#entries.get(hash)
-    // Nobody knows yet whether the first one is stored.
+    // The first one may not be stored yet.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
     const entry = new PendingEvent(accepted, owed, hash)
@@ -126,7 +129,7 @@ export class Intake {
     const { entries, events } = this.#cut()
     if (entries.length === 0) return
     this.#flights++
-    // The next statement need not wait for the answer to this one.
+    // The next statement does not wait for the answer to this one.
     if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
@@ -135,7 +138,7 @@ export class Intake {
         this.#database.query<{ hash: string }>(this.#statement, values),
       )
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
-      // An event whose first answer was lost is known now, and nobody has been told of it.
+      // If the first answer was lost, the event is known now, but other processes were not notified of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
@@ -146,7 +149,9 @@ export class Intake {
     }
   }
 
-  /** Cuts off the events of the next statement, with their JSON. Those whose time is up are left out. */
+  /**
+   * Removes the events of the next statement from the queue, with their JSON. It leaves out events whose time is up.
+   */
   #cut(): { readonly entries: readonly PendingEvent[]; readonly events: readonly string[] } {
     const entries: PendingEvent[] = []
     const events: string[] = []
@@ -195,8 +200,8 @@ const columns = (entries: readonly PendingEvent[], events: readonly string[]) =>
 ]
 
 /**
- * Stores the events whose keys are new, in the order of the arrays, and returns the hashes of their keys. Keys are inserted
- * in the order of their hashes, so that two processes with the same keys cannot block each other.
+ * Stores the events whose keys are new, in the order of the arrays, and returns the hashes of their keys. Keys are
+ * inserted in the order of their hashes, so that two processes with the same keys cannot deadlock.
  */
 const acceptStatement = (schema: string): string => `
   WITH given AS MATERIALIZED (

@@ -5,7 +5,7 @@ import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
 
-/** The columns of a claimed event that Postgres returns, as one JSON text: the parsers of the pool can be the user's. */
+/** The returned columns of a claimed event, as one JSON text, because the pool's parsers can be the user's. */
 export const claimedColumns = `json_build_object(
   'id', id::text, 'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000,
   'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed,
@@ -24,11 +24,11 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
 
 /** An event that this process has claimed. */
 export class PostgresJob extends Job implements OwingEvent {
-  /** The row that holds it. */
+  /** The event's row. */
   readonly id: string
-  /** The owner that claimed it. */
+  /** The owner of the claim. */
   readonly owner: string
-  /** The number of processes that ended while they may have been handling it. */
+  /** The number of processes that may have been handling it when they ended. */
   readonly crashes: number
   readonly owed: readonly string[] | undefined
   readonly #transact: (job: PostgresJob) => Attempt['transaction']

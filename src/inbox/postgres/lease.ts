@@ -8,8 +8,8 @@ import { literal, lockClass } from './schema.ts'
 const lookMs = 30_000
 
 /**
- * The lease of this process: a row that it renews, by the clock of Postgres. Every event that it claims carries the row's
- * id. Once the row has expired, any other process takes the events over, and this one can record nothing about them.
+ * The lease of this process: a row that it renews, by the clock of Postgres. Each claimed event has the row's id. Once
+ * the row has expired, any other process takes the events over, and this one can record nothing about them.
  */
 export class Owner {
   readonly #database: Database
@@ -18,11 +18,11 @@ export class Owner {
   readonly #handlers: () => readonly HandlerName[]
   #id: string = randomUUID()
   #generation = 0
-  /** The handlers in the row. `undefined` while there is none. */
+  /** The handlers in the row. `undefined` while there is no row. */
   #published: readonly HandlerName[] | undefined
 
   /**
-   * @param suspects the number of claimed events that are suspects when this process crashes
+   * @param suspects the number of claimed events that become suspects if this process crashes
    * @param handlers the handlers of this process, another array after each change
    */
   constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
@@ -36,7 +36,7 @@ export class Owner {
     return this.#id
   }
 
-  /** The condition of a claim: this process holds its lease, and has not given up the claim. */
+  /** The condition of a claim: this process has its lease, and has not given up the claim. */
   get mayClaim(): string {
     const { schema } = this.#database
     return `EXISTS (SELECT FROM ${schema}.owner
@@ -73,7 +73,7 @@ export class Owner {
     this.#published = handlers
   }
 
-  /** Reads the handlers of each process whose lease is not over. Those of an earlier version do not say which they have. */
+  /** Reads the handlers of each process with a valid lease. Processes of an earlier version do not publish theirs. */
   async readLive(): Promise<readonly (readonly HandlerName[])[]> {
     const rows = await this.#database.query<{ handlers: string }>(
       `SELECT handlers::text FROM ${this.#database.schema}.owner
@@ -83,8 +83,8 @@ export class Owner {
   }
 
   /**
-   * Renews the lease. Resolves with `isLost` if it is over, and `hasDead` if another one is. Its row in `claim` is written
-   * again, so that all of them are among the newest, and claims need not read from an old one on.
+   * Renews the lease. Resolves with `isLost` if it is over, and with `hasDead` if another one is over. Its row in
+   * `claim` is written again, so that all these rows are new, and a claim does not start its read at an old one.
    */
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
@@ -100,8 +100,8 @@ export class Owner {
   }
 
   /**
-   * Takes over the events of processes whose lease is over. The first ones, which were running, become suspects: one of them
-   * may have made its process crash. An event whose row a transaction has locked is taken the next time.
+   * Takes over the events of processes whose lease is over. The first events were running, and become suspects: one of
+   * them may have made its process crash. If a transaction has locked an event's row, the event is taken the next time.
    */
   async takeOver(): Promise<void> {
     const { schema } = this.#database
@@ -128,8 +128,9 @@ export class Owner {
   }
 
   /**
-   * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. A claim
-   * that Postgres carries out later claims nothing, since it is of an earlier generation. So is a repetition of this step.
+   * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. If
+   * Postgres runs such a claim later, it claims nothing, since it belongs to an earlier generation. The same is true
+   * for a repetition of this step.
    */
   async releaseOthers(held: readonly string[]): Promise<void> {
     const { schema } = this.#database
@@ -150,7 +151,8 @@ export class Owner {
 
   /**
    * Releases the lease, and every event, so that the next process has them immediately.
-   * @param held the events that this process owns; `undefined` if it may own others, for which all events are looked through
+   * @param held the events that this process owns; `undefined` if it may own others, so that all events have to be
+   * searched
    */
   async release(held: readonly string[] | undefined): Promise<void> {
     const { schema, channel } = this.#database
@@ -168,6 +170,6 @@ export class Owner {
   }
 }
 
-/** Makes the claims and takeovers of all processes run one after another, each of which sees what the one before did. */
+/** Runs the claims and takeovers of all processes one after another. Each sees the result of the previous one. */
 export const claimLock = (schema: string): string =>
   `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`claim ${schema}`)}))`

@@ -3,13 +3,13 @@ import { type Timer, unref } from '../../internal/timers.ts'
 import type { Database } from './database.ts'
 import { quoted } from './schema.ts'
 
-/** The pause before the connection is made again, in ms. */
+/** The pause before a new connection, in ms. */
 const pauseMs = 500
 
-/** The pause between two checks of the connection, in ms. One that is lost without a word looks like one that is quiet. */
+/** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
 const checkMs = 2_000
 
-/** Listens on a connection of its own for events that another process has accepted. It connects again when it is cut off. */
+/** Listens on its own connection for events of other processes. It connects again when the connection is cut off. */
 export class Listener {
   readonly #database: Database
   readonly #heard: (payload: string) => void
@@ -17,7 +17,7 @@ export class Listener {
   #timer: Timer | undefined
   #isStopped = false
 
-  /** @param heard called with the payload of each notification, and with '' when some may have been missed */
+  /** @param heard called with the payload of each notification, and with '' if it may have missed some */
   constructor(database: Database, heard: (payload: string) => void) {
     this.#database = database
     this.#heard = heard
@@ -34,13 +34,13 @@ export class Listener {
       this.#heard('')
       this.#check(client)
     } catch {
-      // The inbox logs an outage where it matters: when it cannot accept.
+      // The inbox logs an outage when it cannot accept events.
       if (this.#client === undefined) this.#again()
       else this.#client.end().catch(() => {})
     }
   }
 
-  /** Ends a connection on which Postgres no longer answers, so that another one is made. */
+  /** Ends a connection if Postgres no longer answers on it, so that a new one is made. */
   #check(client: pg.Client): void {
     this.#timer = setTimeout(() => {
       if (this.#client !== client) return

@@ -1,40 +1,40 @@
 import type { Database } from './database.ts'
 import { literal } from './schema.ts'
 
-/** The least time between two searches, in ms, and the part of the time that they may take. */
+/** Minimum time between two searches, in ms, and the part of the time that they may take. */
 const leastPauseMs = 1_000
 const largestPart = 0.01
 
-/** Maximum time of a search, in ms: it reads every row that is dead. */
+/** Maximum time of a search, in ms: it reads every dead row. */
 const searchMs = 30_000
 
 /** The ids that may still be committed, among the newest ones: each process stores up to 1,000 events at a time. */
 const underway = 2_000
 
-/** The time in which a statement that sets `due_at` commits. */
+/** Maximum time until a statement commits after it sets `due_at`. */
 const committed = "interval '10 s'"
 
 /** The places at which a claim begins to read each index, as texts of SQL. */
 export interface LowMarks {
-  /** The id before which no event can be claimed that waits for no retry. */
+  /** No claimable event has a lower id, except events that wait for a retry. */
   readonly event: string
-  /** The time before which no retry is due that can be claimed. */
+  /** No claimable retry is due earlier. */
   readonly due: string
-  /** The id before which there are no claims of processes. */
+  /** No claim of a process has a lower id. */
   readonly claim: string
-  /** The processes for which this is true. */
+  /** The processes for which these marks are valid. */
   readonly owners: string
   /** `true` if one of them is of an earlier version, which publishes no claims. */
   readonly hasEarlier: boolean
 }
 
 /**
- * Keeps the {@link LowMarks} of this process. As long as a session has a snapshot open, Postgres removes no dead row, and a
- * claim that reads an index from its beginning passes the rows of all the events that were handled since.
+ * Keeps the {@link LowMarks} of this process. As long as a session has a snapshot open, Postgres removes no dead rows.
+ * A claim that starts at the beginning of an index would read the rows of all events that were handled since.
  *
- * Each claim raises the marks, by what it has read. What then appears below them is found by the next search: an event that
- * was replayed, or was committed late. An event that another process releases has to come before the later ones of its
- * media, so a claim compares `owners`, which changes in the same commit.
+ * Each claim raises the marks to the rows that it has read. An event can later appear below them, if it was replayed or
+ * committed late. The next search finds it. A released event has to come before the later ones of its media item, so a
+ * claim compares `owners`, which changes in the same commit.
  */
 export class LowMarksOf {
   readonly #database: Database
@@ -58,13 +58,13 @@ export class LowMarksOf {
     this.#marks = marks
   }
 
-  /** Searches again before the next claim, also if a search is being made. */
+  /** Searches again before the next claim, even if a search is running. */
   forget(): void {
     this.#isForgotten = true
     this.#searchAt = 0
   }
 
-  /** Not under the lock of the claims, since it takes long where many rows are dead or wait for a retry. */
+  /** The search does not hold the lock of the claims, since it is slow if many rows are dead or wait for a retry. */
   async #search(): Promise<LowMarks> {
     const { schema } = this.#database
     const startedAt = performance.now()
@@ -92,7 +92,7 @@ export class LowMarksOf {
 
 /**
  * Selects {@link LowMarks} as JSON.
- * @param lowest expressions for the lowest rows that were found, or NULL
+ * @param lowest expressions for the lowest rows of the search, or NULL
  */
 export const marksJson = (
   schema: string,
@@ -106,14 +106,14 @@ export const marksJson = (
   )
 )`
 
-/** Selects a place as fields of JSON, before that of what may still be committed. */
+/** Selects a place as fields of JSON. It is below the rows that may still be committed. */
 export const placeFields = (schema: string, { event, due }: Readonly<Record<'event' | 'due', string>>): string => `
   'event', least(${event}, coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0) - ${underway})::text,
   'due', least(${due}, now() - ${committed})::text`
 
 /**
- * Selects a text that changes whenever a process gives events back: it ends, its claims are given up, or those of a dead
- * one are taken over in steps, each of which writes its row.
+ * Selects a text that changes whenever a process releases events: it ends, its claims are given up, or those of a dead
+ * process are taken over in steps. Each step writes its row.
  */
 export const ownersText = (schema: string): string =>
   `(SELECT string_agg(concat_ws(':', id, generation, CASE WHEN is_dead THEN owner.xmin::text END), ',' ORDER BY id)

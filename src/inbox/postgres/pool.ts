@@ -11,11 +11,11 @@ export function configOf(connection: PostgresConnection): pg.PoolConfig {
 
 const ignore = (): void => {}
 
-/** Makes a pool. An idle connection that is lost is replaced when the next one is needed. */
+/** Makes a pool. A lost idle connection is replaced when the next one is needed. */
 export const makePool = (config: pg.PoolConfig): pg.Pool => new pg.Pool(config).on('error', ignore)
 
 /**
- * Makes a class of clients for whose statements Postgres takes at most `timeoutMs`. They send that with a statement, since
+ * Makes a class of clients with a statement timeout of `timeoutMs`. They send the setting with a statement, since
  * PgBouncer rejects a connection that begins with it.
  */
 export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
@@ -23,7 +23,7 @@ export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
     override connect(): Promise<pg.Client>
     override connect(callback: (error: Error) => void): void
     override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
-      // The pool listens once this is done. Until then a connection that is lost would end the process.
+      // The pool listens for errors once this is done. A connection that is lost earlier would end the process.
       this.on('error', ignore)
       const connected = super.connect().then(() => this.query(`SET statement_timeout = ${timeoutMs}`))
       if (callback === undefined) return connected.then(() => this)
@@ -35,8 +35,8 @@ export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
 }
 
 /**
- * Takes a client of a pool. A connection that is lost ends the process, unless there is a listener from the beginning.
- * {@link releaseClient} removes it.
+ * Takes a client of a pool. A lost connection ends the process, unless there is a listener from the beginning. {@link
+ * releaseClient} removes it.
  */
 export function take(pool: pg.Pool): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {

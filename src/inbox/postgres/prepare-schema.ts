@@ -4,18 +4,18 @@ import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from 
 
 type Client = Pick<PoolClient, 'query'>
 
-/** Maximum time that the tables may take, in ms: indexes are made of the dead letters that there are. */
+/** Maximum time to make the tables, in ms. It includes indexes of existing dead letters. */
 const longestMs = 60_000
 
 /** Maximum wait for a lock, in ms, since the statements of other processes wait behind this one. */
 const lockMs = 300
 
-/** The number of times that the locks are tried, and the pause between two tries, in ms. */
+/** The number of attempts to get the locks, and the pause between two attempts, in ms. */
 const lockTries = 20
 const pauseMs = 200
 
 interface Condition {
-  /** The version of the tables, 0 when there are none. */
+  /** The version of the tables, 0 if there are no tables. */
   readonly version: number
   readonly server: number
   readonly encoding: string
@@ -39,7 +39,7 @@ export async function prepareSchema(client: Client, schema: string): Promise<boo
 }
 
 /**
- * Checks that there are tables which this version can read. It makes none.
+ * Checks that the tables exist, and that this version can read them. It makes no tables.
  * @throws WebhookError `unavailable`
  */
 export async function checkTables(client: Client, schema: string): Promise<void> {
@@ -66,7 +66,7 @@ async function readCondition(client: Client, schema: string): Promise<Condition>
   return { ...condition, version: hasTables ? await readVersion(client, schema) : 0 }
 }
 
-/** Reads the version of the tables, whose row has only one column in version 1. */
+/** Reads the version of the tables. Its row has only one column in version 1. */
 async function readVersion(client: Client, schema: string): Promise<number> {
   const result = await client
     .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
@@ -81,8 +81,7 @@ async function readVersion(client: Client, schema: string): Promise<number> {
 }
 
 /**
- * Makes or updates the tables. Processes that use them are not held up: where they hold a lock for long, it is tried
- * again.
+ * Makes or updates the tables. It does not block processes that use them: if they hold a lock for long, it tries again.
  */
 async function makeTables(client: Client, schema: string): Promise<boolean> {
   for (let tries = 1; ; tries++) {
@@ -107,7 +106,10 @@ async function inTransaction<T>(client: Client, run: () => Promise<T>): Promise<
   }
 }
 
-/** Works under a lock: several processes may start at a time. `false`: another one has made the tables meanwhile. */
+/**
+ * Works under a lock, because several processes may start at a time. Returns `false` if another one has made the tables
+ * meanwhile.
+ */
 async function makeTablesOnce(client: Client, schema: string): Promise<boolean> {
   const name = quoted(schema)
   const patiently = (text: string) => client.query({ text, query_timeout: longestMs } as QueryConfig)
@@ -158,10 +160,10 @@ async function checkRights(client: Client, schema: string): Promise<void> {
 
 const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
 
-/** `true` where another process held a lock for too long, or the two waited for each other. */
+/** Returns `true` if another process held a lock for too long, or if the two waited for each other. */
 const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(`${(error as { code?: unknown }).code}`)
 
-/** `true` for an error of class 42: a table or a name is not as the statement expects. */
+/** Returns `true` for an error of class 42: a table or a name is not as the statement expects. */
 const isWrongSql = (error: unknown): boolean => `${(error as { code?: unknown }).code}`.startsWith('42')
 
 const notOurs = (schema: string, cause?: unknown): WebhookError =>

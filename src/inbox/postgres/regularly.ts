@@ -2,7 +2,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import { isUnreachable } from './database.ts'
 
-/** The failures in a row after which one is logged, if Postgres seems to be unreachable. */
+/** The number of failures in a row after which one is logged, if Postgres seems to be unreachable. */
 const tellingFailures = 3
 
 /** Logs failures of regular work, unless Postgres seems to be unreachable. */
@@ -25,7 +25,7 @@ export class FailureLog {
   }
 }
 
-/** Runs work at regular intervals. A failure is logged, unless Postgres is unreachable, and the work is done again later. */
+/** Runs work at regular intervals. It logs a failure, unless Postgres is unreachable, and repeats the work later. */
 export class Regularly {
   readonly #work: () => Promise<number>
   readonly #afterFailureMs: number
@@ -49,7 +49,7 @@ export class Regularly {
     unref(this.#timer)
   }
 
-  /** Does the work immediately, unless it is being done. */
+  /** Does the work immediately, unless it is already running. */
   now(): void {
     void Promise.resolve(this.#running).then(() => {
       clearTimeout(this.#timer)

@@ -26,15 +26,15 @@ interface Row {
 export const isEvent = (row: Row): row is DeadEventRow => row.deadLetter.event !== undefined
 
 /**
- * Puts dead letters back in their places among the events, and returns the ids of those that were still there. An event that
- * died again meanwhile has another id, and stays.
+ * Puts dead letters back in their places among the events, and returns the ids of the replayed ones. If an event became
+ * a dead letter again meanwhile, that one has another id, and stays.
  */
 export async function putBack(
   { query, channel }: ReplayTables,
   rows: readonly DeadEventRow[],
 ): Promise<readonly string[]> {
   if (rows.length === 0) return []
-  // Postgres could not read the event from the JSON: it may hold characters that Postgres has no text for.
+  // Postgres could not read the event from the JSON, which may have characters that Postgres cannot store as text.
   const replayed = await query<{ id: string }>(
     `WITH given AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[],
@@ -63,7 +63,7 @@ export async function putBack(
   return replayed.map(({ id }) => id)
 }
 
-/** Marks unreadable deliveries for a replay, and returns the ids of those that were still there. */
+/** Marks unreadable deliveries for a replay, and returns the ids of the marked ones. */
 export async function mark({ query, channel }: ReplayTables, rows: readonly Row[]): Promise<readonly string[]> {
   if (rows.length === 0) return []
   const marked = await query<{ id: string }>(
@@ -74,7 +74,7 @@ export async function mark({ query, channel }: ReplayTables, rows: readonly Row[
   return marked.map(({ id }) => id)
 }
 
-/** Replaces an unreadable delivery by the event that was parsed of it, unless that event is known. */
+/** Replaces an unreadable delivery by its parsed event, unless that event is known. */
 export async function replaceUnreadable(
   { query, schema, channel }: ReplayTables,
   key: string,

@@ -18,9 +18,10 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 /** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 
-// Keys outlive their events by far, so they have a table of their own. `id` is the order of acceptance, and the same in
-// all tables. Claiming an event changes no indexed column, and the free space of its page takes the new version: Postgres
-// then reuses the old one without a vacuum. Queues change all their rows all the time, so vacuums go by the number of rows.
+// Keys are kept much longer than their events, so they have a table of their own. `id` is the order of acceptance, and
+// the same in all tables. Claiming an event changes no indexed column, and the free space of its page takes the new
+// version: Postgres then reuses the old one without a vacuum. Queues change all their rows all the time, so vacuums go
+// by the number of rows.
 const makeVersion1 = (schema: string, ifNotExists: string): string => `
 CREATE SEQUENCE ${ifNotExists}${schema}.event_id;
 
@@ -72,9 +73,10 @@ CREATE TABLE ${ifNotExists}${schema}.version (version integer NOT NULL);
 INSERT INTO ${schema}.version SELECT 1 WHERE NOT EXISTS (SELECT FROM ${schema}.version);
 `
 
-// Processes of version 1 go on working, and can be started: it adds only what they do not name. `version` is the oldest
-// version whose processes can use the tables, and `tables` the version of the tables. The dead letters of version 1 get
-// their media later, since Postgres cannot read it from their JSON. `event` comes last, so that it is locked shortly.
+// Processes of version 1 continue to work, and can be started, since their statements do not name the new columns.
+// `version` is the oldest version whose processes can use the tables, and `tables` the version of the tables. The dead
+// letters of version 1 get their media item later, since Postgres cannot read it from their JSON. `event` comes last,
+// so that it is locked only for a short time.
 const makeVersion2 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.handled (
   id bigint PRIMARY KEY,
@@ -102,10 +104,10 @@ ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}trace json, ADD COLUMN ${if
 ${giveSameRights(schema, ['handled', 'activity'])};
 `
 
-// Processes of the earlier versions go on working: an event that one of them accepts owes nothing that is known, and it
-// publishes neither its handlers nor its claims. Rows of `claim` are replaced and never updated: as long as a snapshot
-// is open, the versions of an updated row would have to be passed one after another. `since` is when an event was
-// replayed, or its last retry was due; null if it waits since its receipt.
+// Processes of the earlier versions continue to work. They record no owed handlers, and publish neither their handlers
+// nor their claims. Rows of `claim` are replaced and never updated: as long as a snapshot is open, a reader would have
+// to pass the versions of an updated row one after another. `since` is the time of the replay of an event, or of its
+// last retry. It is null if the event waits since its receipt.
 const makeVersion3 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.claim (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -122,7 +124,7 @@ ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}owed json, ADD COLUMN ${ifN
 ${giveSameRights(schema, ['claim'])};
 `
 
-/** Gives the new tables the owner and the rights of the table of events, which the user may have granted to others. */
+/** Gives the new tables the owner and the rights of the table of events. The user may have granted rights to others. */
 const giveSameRights = (schema: string, names: readonly string[]): string =>
   `DO ${literal(`
 DECLARE
@@ -150,7 +152,7 @@ const makeVersions = [makeVersion1, makeVersion2, makeVersion3] as const
 /**
  * Returns the SQL that makes the tables, or updates them.
  * @param schema the quoted name of the schema
- * @param version the version of the tables that there are, 0 if there are none
+ * @param version the version of the existing tables, 0 if there are no tables
  * @param ifNotExists `IF NOT EXISTS ` to skip what exists
  */
 export const tables = (schema: string, version: number, ifNotExists = ''): string =>
@@ -160,8 +162,8 @@ export const tables = (schema: string, version: number, ifNotExists = ''): strin
     .join('')
 
 /**
- * Returns the SQL that makes the tables of `postgresInbox`, or updates those of an earlier version, for those who migrate
- * with a tool of their own. Run it in a transaction, as a user who may create a schema. It skips what exists.
+ * Returns the SQL that makes the tables of `postgresInbox`, or updates those of an earlier version. Use it with your
+ * own migration tool: run it in a transaction, as a user with the right to create a schema. It skips what exists.
  * @param schema the schema of the tables, `media_webhooks` by default
  * @throws WebhookError `invalid_option`
  */

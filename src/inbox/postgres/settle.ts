@@ -14,7 +14,7 @@ const pauseMs = 100
 
 type Kind = 'complete' | 'retry' | 'release' | 'deadLetter' | 'progress'
 
-/** A record that has to be written. `values` are those of its row. */
+/** A record that has to be written. `values` are the values of its row. */
 interface PendingRecord {
   readonly kind: Kind
   readonly job: PostgresJob
@@ -63,7 +63,7 @@ export class PostgresSettling implements Settling<PostgresJob> {
   retry(attempt: JobAttempt<PostgresJob>, retry: RetryResult, recorded: () => void): void {
     const { job } = attempt
     const { delayMs, completed, failures, counts } = retry
-    // No handler failed, and another process has those that are missing.
+    // No handler failed, and another process has the missing handlers.
     if (attempt.isPartial && failures.length === 0) {
       const values = [releaseForMs(job.accepted), storable(completed)]
       return this.#add({ kind: 'release', job, values, written: recorded })
@@ -125,7 +125,7 @@ export class PostgresSettling implements Settling<PostgresJob> {
     }
   }
 
-  /** Keeps the records of events that this process still has. */
+  /** Keeps only the records of events that this process still has. */
   async #failed(entries: readonly PendingRecord[], error: unknown): Promise<void> {
     if (!isUnreachable(error))
       this.#host.logger.error({ err: error }, 'the inbox could not record the result of events')
@@ -136,7 +136,7 @@ export class PostgresSettling implements Settling<PostgresJob> {
     }
   }
 
-  /** Resolves once every record is written, or was given up because its job has ended. */
+  /** Resolves once every record is written, or given up because its job has ended. */
   async settle(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
   }
@@ -155,15 +155,17 @@ const columns = (entries: readonly PendingRecord[]): unknown[] => [
 const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
 
 /**
- * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each statement
- * returns the ids of the events that still had that owner. The names of completed handlers are added to those that a
- * transaction has recorded. JSON that may hold characters which Postgres has no text for is a text in its
- * row. The id of a handled event is taken only where the sequence began again, as after a failover to a logical replica.
+ * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each
+ * statement returns the ids of the events that still had that owner. The names of completed handlers are added to those
+ * that a transaction has recorded. Some JSON may have characters that Postgres cannot store as text. It is a JSON
+ * string in its row. The id of a handled event can only exist already if the sequence began again, as after a failover
+ * to a logical replica.
  *
- * `complete`, which is for every event, takes an array of each column instead: Postgres reads the JSON of a row again for
- * each of its values, which made this statement take about 17 % longer.
+ * `complete` runs for every event, and takes an array of each column instead. With rows, Postgres reads the JSON again
+ * for each value, and this statement took about 17 % longer.
  *
- * `release` is for an event that other processes have handlers for. They learn when it is due. It may still have crashed one.
+ * `release` is for an event whose missing handlers other processes have. They learn when it is due. Its crashes stay
+ * counted.
  */
 function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`

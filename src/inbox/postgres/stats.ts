@@ -4,7 +4,7 @@ import type { Tables } from './database.ts'
 
 /**
  * Counts the events in the database.
- * @param claims what this process knew of its claims before. Events that other processes have claimed count as running.
+ * @param claims the earlier claims of this process. The claimed events of other processes count as running.
  */
 export async function readStats(database: Tables, claims: OwnClaims = {}): Promise<InboxStats> {
   const { schema } = database
@@ -28,6 +28,6 @@ export async function readStats(database: Tables, claims: OwnClaims = {}): Promi
 }
 
 interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt'> {
-  /** The time since which the oldest event that waits has waited, in ms since the epoch. */
+  /** The start of the longest wait among the waiting events, in ms since the epoch. */
   readonly oldest: number | null
 }

@@ -51,10 +51,11 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
 }
 
 /**
- * Records that the handler has completed, and commits, in one message, in the role that the transaction began with. Postgres
- * does not run the commit if a statement before it fails. Where `run` has ended the transaction, its marks are empty.
- * Where another process has the event, or the handler has completed, no row is updated. Each asks for a setting that there
- * is not then: an error that a trigger of the user's tables cannot raise, since those that are deferred run in the commit.
+ * Records that the handler has completed, and commits, in one message, in the role that the transaction began with.
+ * Postgres does not run the commit if a statement before it fails. If `run` has ended the transaction, its marks are
+ * empty. If another process has the event, or the handler has completed, no row is updated. Each case reads a setting
+ * that does not exist. A trigger of the user's tables cannot raise this error, since deferred triggers run in the
+ * commit.
  * @param handler the quoted name of the handler
  */
 const completeAndCommit = (schema: string, id: string, owner: string, handler: string): string => `
@@ -82,15 +83,17 @@ function commitError(error: { code?: string; message: string }): Error {
 }
 
 /**
- * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: it is full, stops,
- * starts, fails over, or has lost a disk.
+ * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: its disk is full or
+ * lost, or it stops, starts or fails over.
  */
 function isStorageFailure(error: unknown): boolean {
   const { code, cause } = Object(error)
   return /^(08|53|57P0[1-3]$|58|25006)/.test(code) || (cause !== undefined && isStorageFailure(cause))
 }
 
-/** Takes a client of the pool. One that is free only after the signal is aborted goes back to the pool. */
+/**
+ * Takes a client of the pool. If none is free before the signal is aborted, the next free one goes back to the pool.
+ */
 function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   const connected = take(pool)
   return unlessAborted(signal, connected).catch((error) => {
@@ -121,20 +124,20 @@ class Client {
     pooled.on('error', this.#onError)
   }
 
-  /** `true` if the connection broke. Postgres also ends it where the handler lets its transaction idle for too long. */
+  /** `true` if the connection broke. Postgres also ends it if the handler's transaction is idle for too long. */
   get isLost(): boolean {
     return this.#brokenBy !== undefined && this.#brokenBy.code !== '25P03'
   }
 
   async commit(text: string): Promise<void> {
-    // From here on it is too late to abort: only the database knows whether it has committed.
+    // It is too late to abort now: only the database knows whether it has committed.
     this.#signal.removeEventListener('abort', this.#abort)
     this.#isLent = false
     try {
       await this.pooled.query({ text, query_timeout: answerMs } as { text: string })
     } catch (error) {
       const code = (error as { code?: string }).code ?? ''
-      // Postgres has not answered, so it would not answer to a rollback.
+      // Postgres has not answered, so it would not answer a rollback.
       if (!/^[0-9A-Z]{5}$/.test(code)) {
         this.#onError(error as Error)
         this.#release(error as Error)
@@ -164,8 +167,8 @@ class Client {
 }
 
 /**
- * Lends a client of the pool to a handler. Later it is in the transaction of another handler, or in none, so that a late
- * query is rejected. pg runs the queries that were sent before in their order, and then COMMIT or ROLLBACK.
+ * Lends a client of the pool to a handler. Another handler may have the client later, so a late query is rejected. pg
+ * runs the earlier queries in their order, and COMMIT or ROLLBACK after them.
  */
 function lend(pooled: PoolClient, isLent: () => boolean): PoolClient {
   const lent = {
@@ -174,7 +177,7 @@ function lend(pooled: PoolClient, isLent: () => boolean): PoolClient {
       const problem = 'a query was sent after the transaction had ended. Await every query in its function'
       return Promise.reject(new WebhookError('invalid_transaction', `context.transaction: ${problem}`))
     },
-    // The inbox gives the client back.
+    // The inbox releases the client.
     release() {},
   }
   return new Proxy(pooled, {

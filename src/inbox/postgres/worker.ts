@@ -28,26 +28,26 @@ export interface PostgresWorkerOptions {
   readonly pollMs: number
 }
 
-/** The number of events that are claimed at a time: the next ones when half of them have begun. */
+/** The number of events that are claimed at a time. The next claim follows when half of them have begun. */
 const batch = 64
 
-/** The number of its events at which no more of a media item are claimed. */
+/** The number of events of one media item at which no more of them are claimed. */
 const maxOfMedia = 16
 
 /** Maximum number of claimed events that wait in this process. */
 const maxWaiting = 500
 
-/** The pause before another claim, in ms, after one that failed. */
+/** The pause after a failed claim, in ms. */
 const pauseMs = 100
 
 /**
- * The time by which this process claims retries later, in ms, so that the other processes get the events that it has left to
- * them. It does so until it has left none for `recentMs`.
+ * The delay of this process's claims of retries, in ms. It lets other processes get the events that this one has left
+ * to them. The delay ends when this process has left no event for `recentMs`.
  */
 const othersFirstMs = 100
 const recentMs = 10_000
 
-/** The failures in a row after which one is logged, and the time until another one is, in ms. */
+/** The number of failures in a row after which one is logged, and the time until the next log line, in ms. */
 const tellingFailures = 3
 const quietMs = 60_000
 
@@ -55,7 +55,7 @@ const quietMs = 60_000
 const releaseMs = 1_000
 
 /**
- * Handles events in this process: it claims those that are due, runs them in the order of their media, and records the
+ * Handles events in this process: it claims those that are due, runs them in order for each media item, and records the
  * results.
  */
 export class PostgresWorker {
@@ -71,18 +71,18 @@ export class PostgresWorker {
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
   #isAwake = false
-  /** `true` unless the last claim found every event that this process could take. */
+  /** `false` once a claim has found all the events that this process could take. */
   #mayHaveMore = true
-  /** The media of which the last claim took no more, since enough of their events are here. */
+  /** The media items that the last claim skipped, since this process has enough of their events. */
   #crowded: readonly string[] = []
-  /** `true` after a claim whose answer was lost: this process may own events that it does not know. */
+  /** `true` if the answer to a claim was lost: this process may own events that it does not know. */
   #isUnsure = false
   /** The events that this process had when it closed. */
   #held: readonly string[] = []
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
-  /** `true` if the last renewal was late, and left the other processes the time to renew theirs. */
+  /** `true` if the last renewal was late, and gave the other processes time to renew theirs. */
   #gaveTime = false
   #takingOver: Promise<void> | undefined
   /** The time at which an event was last left to another process. */
@@ -109,7 +109,10 @@ export class PostgresWorker {
     return { owner: this.#owner.id, started: started.map(({ id }) => id) }
   }
 
-  /** Publishes the handlers of this process, if they have changed: before another process gets an event that owes them. */
+  /**
+   * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that
+   * owes them.
+   */
   publish(): Promise<void> | undefined {
     return this.#owner.hasNewHandlers ? this.#options.database.reach(() => this.#owner.publish()) : undefined
   }
@@ -128,7 +131,7 @@ export class PostgresWorker {
   }
 
   /**
-   * Looks for events: some were accepted, or may have been.
+   * Looks for events, because some may have been accepted.
    * @param areOld `true` if they may have been accepted long ago
    */
   wake(areOld = false): void {
@@ -142,7 +145,7 @@ export class PostgresWorker {
     })
   }
 
-  /** Claims events until there are none, or enough. */
+  /** Claims events until there are no more, or until it has enough. */
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open') {
       this.#isAwake = false
@@ -167,14 +170,17 @@ export class PostgresWorker {
     this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
-  /** Returns `true` if there is room for more events. If a slot is free, those that wait are of the media items that run. */
+  /**
+   * Returns `true` if there is room for more events. If a slot is free, the waiting events belong to the media items of
+   * running ones.
+   */
   #hasRoom(): boolean {
     const { waiting } = this.#jobs.counts()
     const hasFreeSlot = this.#engine.running < this.#options.concurrency
     return waiting < (hasFreeSlot ? maxWaiting : batch / 2)
   }
 
-  /** Returns the time until the next look, in ms. */
+  /** Returns the time until the next check, in ms. */
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
     const held = Array.from(this.#jobs, (job) => job.id)
@@ -195,7 +201,7 @@ export class PostgresWorker {
     })
     const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
-    // The events behind a suspect could not be claimed before it was.
+    // The events behind a suspect could not be claimed earlier than the suspect.
     if (jobs.some(isSuspect) || hasMore) this.#isAwake = true
     this.#mayHaveMore = this.#isAwake || events.length >= batch
     if (events.length >= batch) this.#isAwake = true
@@ -218,7 +224,7 @@ export class PostgresWorker {
 
   /** Returns `true` if the end of an event may be the reason that another one can be claimed. */
   #mayClaimAfter(job: PostgresJob, end: JobEnd): boolean {
-    // An event that has failed waits to be claimed again, and the next suspect for the end of this one.
+    // A failed event waits to be claimed again. The next suspect waits for the end of this one.
     if (this.#mayHaveMore || end !== 'handled' || isSuspect(job)) return true
     return this.#crowded.includes(job.lane) && (this.#counts().get(job.lane) ?? 0) < maxOfMedia
   }
@@ -229,18 +235,21 @@ export class PostgresWorker {
     unref(this.#timer)
   }
 
-  /** Renews the lease, and takes over the events of processes that no longer do. Returns the pause until the next time. */
+  /**
+   * Renews the lease, and takes over the events of processes without a valid lease. Returns the pause until the next
+   * time.
+   */
   async #renew(): Promise<number> {
     const { isLost, hasDead } = await this.#owner.renew()
     if (isLost) await this.#lost()
     this.#owed.renewed()
-    // After an outage of Postgres the others have not renewed their leases either, and are about to. They have until the
-    // next time: if every renewal is late, Postgres is only slow.
+    // After an outage of Postgres the other processes are also late with their renewal. They have time until the next
+    // renewal: if every renewal is late, Postgres is only slow.
     const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
     const givesTime = isLate && !this.#gaveTime
     this.#gaveTime = givesTime
     this.#renewedAt = performance.now()
-    // Not awaited: it looks through many events, and would keep this process from renewing its own lease.
+    // It is not awaited: it reads many events, and would keep this process from renewing its own lease.
     if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
     return this.#options.leaseMs / 3
   }
@@ -267,20 +276,20 @@ export class PostgresWorker {
     this.wake()
   }
 
-  /** Starts no more events, and waits for running ones. `release` has to follow. */
+  /** Starts no more events, and waits for running ones. Call `release` afterwards. */
   async finish(left: Countdown): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
     await within(left(), Promise.resolve(this.#claiming), () => {})
-    // Its answer may come later, or never.
+    // The answer to the claim may come later, or never.
     this.#isUnsure ||= this.#claiming !== undefined
     this.#held = Array.from(this.#jobs, (job) => job.id)
     this.#jobs.release(['claiming', 'waiting'])
     await this.#jobs.idle(left())
   }
 
-  /** Gives the events back that are left. */
+  /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = this.#jobs.release(['running'])
     // If Postgres is unreachable, the lease runs out.

@@ -1,6 +1,6 @@
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
 
-/** The number of keys in a slice: about a millisecond of work, for which deliveries may have to wait. */
+/** The number of keys in a slice. It takes about a millisecond, and deliveries may have to wait for it. */
 const sliceSize = 250
 
 /** Removes expired keys. Their pages are used again, so the file stops growing. */
@@ -16,7 +16,7 @@ export class SqliteCleanUp {
     this.#endOfSlice = database.prepare(
       `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${sliceSize - 1}`,
     )
-    // Keys of the future are removed too: after a clock was ahead and corrected, they would stay too long.
+    // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long.
     this.#remove = database.prepare(
       `DELETE FROM inbox_key
        WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
@@ -25,14 +25,14 @@ export class SqliteCleanUp {
     )
   }
 
-  /** Cleans up a slice, as part of a transaction. `true`: the next slice may have expired keys too. */
+  /** Cleans up a slice, as part of a transaction. Returns `true` if the next slice may also have expired keys. */
   slice(): boolean {
     const now = Date.now()
     const [oldest, newest] = [now - this.#ttlMs, now + this.#ttlMs]
     const end = this.#endOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
     this.#remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
     const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
-    // Back to the first: keys that were kept for their unfinished events expire in no order.
+    // It goes back to the first key, because keys that were kept for unfinished events expire in no order.
     this.#after = goesOn ? end.id : 0
     return goesOn
   }

@@ -11,7 +11,7 @@ export interface SqliteStatement {
   all(...parameters: unknown[]): unknown[]
 }
 
-/** The part of a database's interface that is used. node:sqlite, libsql and better-sqlite3 have it. */
+/** The part of a database's interface that the inbox uses. node:sqlite, libsql and better-sqlite3 have it. */
 export interface SqliteDatabase {
   /** Runs SQL without parameters, also several statements. */
   exec(sql: string): unknown
@@ -21,7 +21,7 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** Runs `run` in a transaction, which is rolled back when it throws. */
+/** Runs `run` in a transaction, and rolls it back if `run` throws. */
 export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 'IMMEDIATE'): T {
   database.exec(`BEGIN ${mode}`)
   try {
@@ -38,16 +38,16 @@ function rollBack(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK')
   } catch {
-    // SQLite has rolled back itself, as it does when the disk is full.
+    // SQLite may already have rolled back, for example because the disk is full.
   }
 }
 
-/** The result of a function, or the error that it threw. */
+/** The result of a function, or its error. */
 export type Outcome<T> = { readonly result: T } | { readonly error: unknown }
 
 /**
- * Runs `run` behind a savepoint, as part of a transaction. Its error undoes what it wrote, and is returned. It is thrown when
- * it has ended the whole transaction.
+ * Runs `run` behind a savepoint, as part of a transaction. If it throws, its writes are undone and its error is
+ * returned. If the error has ended the whole transaction, it is thrown.
  */
 export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<T> {
   database.exec('SAVEPOINT inbox_handler')

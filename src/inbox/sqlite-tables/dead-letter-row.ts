@@ -29,7 +29,7 @@ export function toDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
     ...rest,
     receivedAt,
     diedAt: new Date(diedAt),
-    // Earlier releases did not keep them.
+    // Earlier releases did not store them.
     ...(failedAttempts !== undefined && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
   }
   return body === null

@@ -5,8 +5,8 @@ import { type DeadLetterRow, eventRow, toDeadLetter, unreadableRow } from './dea
 import type { SqliteEvents } from './events.ts'
 
 /**
- * The table of the dead letters: events that could not be handled, and unreadable deliveries. Each method that writes is
- * part of a transaction.
+ * The table of the dead letters: events that could not be handled, and unreadable deliveries. Call each method that
+ * writes in a transaction.
  */
 export class SqliteDeadLetters {
   readonly #events: SqliteEvents
@@ -69,7 +69,7 @@ export class SqliteDeadLetters {
     return (this.#statements.get.get(...this.#hashes(key)) as DeadLetterRow | undefined) ?? undefined
   }
 
-  /** Puts an event back among the waiting ones, and returns its row. `undefined`: no event has that key. */
+  /** Puts an event back among the waiting ones, and returns its row. Returns `undefined` if no event has that key. */
   putBack(key: string): number | undefined {
     const row = this.#row(key)
     if (row === undefined || row.event_id === null) return undefined
@@ -79,7 +79,7 @@ export class SqliteDeadLetters {
     return row.event_id
   }
 
-  /** Marks an unreadable delivery for the process that handles the file, since no other can parse it. */
+  /** Marks an unreadable delivery for the process that handles the file, since only that process can parse it. */
   mark(key: string): boolean {
     return Number(this.#statements.mark.run(1, ...this.#hashes(key)).changes) > 0
   }
@@ -97,7 +97,7 @@ export class SqliteDeadLetters {
     return Number(this.#statements.remove.run(...this.#hashes(key)).changes) > 0
   }
 
-  /** `true` if there may be too many, so that {@link trim} has to be called. */
+  /** `true` if there may be too many dead letters. In that case, call {@link trim}. */
   get hasGrown(): boolean {
     return this.#hasGrown
   }

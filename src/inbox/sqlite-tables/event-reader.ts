@@ -5,7 +5,7 @@ import type { SqliteDatabase, SqliteStatement } from './database.ts'
 import { EventSlices, ofKey } from './event-slices.ts'
 import { type RecordRow, readRecord } from './records.ts'
 
-/** The number of slices that are read for a page at most, so that a caller never waits for long. */
+/** The maximum number of slices for a page, so that a caller does not wait long. */
 const slicesPerPage = 200
 
 /** An event, and its place in the order of acceptance. */
@@ -23,15 +23,17 @@ export interface PlacedPage {
 export interface EventReaderOptions {
   readonly database: SqliteDatabase
   readonly hashKey: (key: string) => string
-  /** Makes the form in which earlier releases stored a key, if it was another. */
+  /** Makes the form in which earlier releases stored a key, if it was different. */
   readonly earlierHash?: (key: string) => string
-  /** Returns an event of this process, whose state the tables do not have. */
+  /** Returns an event of this process. The tables do not have its state. */
   readonly current: (key: string) => EventRecord | undefined
   /** @throws WebhookError when the tables cannot be read any more */
   readonly checkOpen: () => void
 }
 
-/** Finds events in the tables. It reads one slice in each turn of the event loop, so that deliveries have their turns. */
+/**
+ * Finds events in the tables. It reads one slice in each turn of the event loop, so that deliveries do not wait for it.
+ */
 export class SqliteEventReader {
   readonly #options: EventReaderOptions
   readonly #slices: EventSlices

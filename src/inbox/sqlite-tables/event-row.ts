@@ -3,14 +3,14 @@ import type { EarlierAttempts } from '../engine/job.ts'
 import { reviveEvent } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 
-/** An event in the file that has not been handled. */
+/** An unfinished event in the file. */
 export interface StoredEvent extends AcceptedEvent, EarlierAttempts {
   readonly row: number
-  /** The number of processes that ended while its next attempt was the only one. */
+  /** The number of processes that ended while its next attempt ran alone. */
   readonly crashes: number
-  /** The time until its next attempt, in ms; 0 or less when it is due. */
+  /** The time until its next attempt, in ms. It is 0 or less when the attempt is due. */
   readonly dueInMs: number
-  /** `true` if the file has a later time: the clock was ahead when it was recorded, and corrected since. */
+  /** `true` if the file has a later time, because the clock was ahead when the time was recorded. */
   readonly waitsTooLong: boolean
 }
 
@@ -35,7 +35,7 @@ export interface EventRow {
   /** The pause before the next attempt. Earlier releases did not record it. */
   readonly delay_ms?: number | null
   readonly trace: string | null
-  /** JSON of the attempts that failed. */
+  /** JSON of the failed attempts. */
   readonly failed: string | null
 }
 

@@ -3,20 +3,20 @@ import type { SqliteDatabase, SqliteStatement } from './database.ts'
 import type { RecordRow } from './records.ts'
 import { blockOf, blockOfId, hashMedia, idsPerBlock } from './schema.ts'
 
-/** The number of rows of a slice: a few milliseconds of work, with large payloads too. */
+/** The number of rows of a slice. A slice takes a few milliseconds, even with large payloads. */
 const rowsPerSlice = 100
 
-/** The number of blocks in which a slice looks for the events of a media item. */
+/** The number of blocks that a slice searches for the events of a media item. */
 const blocksPerSlice = 250
 
 const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts AS crashes, e.trace, e.failed'
 
-/** Reads everything that the tables have of the event of a key. */
+/** Reads all the data of an event by its key. */
 export const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
   LEFT JOIN inbox_handled h ON h.id = k.id LEFT JOIN inbox_event e ON e.id = k.id
   LEFT JOIN inbox_dead_letter d ON d.event_id = k.id WHERE`
 
-/** The places where events are found, each in order of acceptance. */
+/** The tables that have events, each in order of acceptance. */
 const places = {
   all: { select: ofKey, id: 'k.id' },
   block: { select: `${ofKey} k.${blockOfId} = ? AND k.media = ? AND`, id: 'k.id' },
@@ -24,10 +24,10 @@ const places = {
   dead: { select: 'SELECT d.event_id AS id, d.dead_letter FROM inbox_dead_letter d WHERE', id: 'd.event_id' },
 }
 
-/** Some of the events that a query may be about, in its order. */
+/** Some of the events that a query may match, in its order. */
 export interface EventSlice {
   readonly rows: readonly RecordRow[]
-  /** The id after which the next slice begins. `undefined`: this was the last one. */
+  /** The id after which the next slice begins. `undefined` if this was the last slice. */
   readonly next: number | undefined
 }
 
@@ -61,7 +61,7 @@ export class EventSlices {
     return statement.all(...parameters) as RecordRow[]
   }
 
-  /** Looks into one block after another. */
+  /** Searches one block after another. */
   #ofMedia(mediaId: string, order: CheckedQuery['order'], after: number): EventSlice {
     const { first, last } = this.#bounds.get() as { first: number | null; last: number | null }
     if (first === null || last === null) return { rows: [], next: undefined }

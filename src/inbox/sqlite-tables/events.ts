@@ -6,7 +6,10 @@ import type { SqliteDatabase, SqliteStatement } from './database.ts'
 import { type EventRow, type StoredEvent, toStoredEvent, UnreadableEvent } from './event-row.ts'
 import { hashMedia } from './schema.ts'
 
-/** The first character of the hash of a key with a time. Other hashes sort before it, as those of earlier releases do. */
+/**
+ * The first character of the hash of a key with a time. All other hashes sort before it, also those of earlier
+ * releases.
+ */
 export const timeMark = '~'
 
 /** An event in the form in which the tables store it. */
@@ -20,7 +23,7 @@ export interface WrittenEvent {
   readonly trace: string | null
 }
 
-/** The inserts for which there are statements of several rows too. */
+/** The inserts that also have statements of several rows. */
 const inserts = {
   key: { into: 'INSERT INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)', end: 'ON CONFLICT DO NOTHING' },
   event: { into: 'INSERT INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)', end: '' },
@@ -33,11 +36,11 @@ export function insertOf(what: keyof typeof inserts, rows = 1): string {
   return `${into} VALUES ${Array(rows).fill(row).join()} ${end}`
 }
 
-/** The tables of the remembered keys and of the waiting events. Each method is part of a transaction. */
+/** The tables of the remembered keys and of the waiting events. Call each method in a transaction. */
 export class SqliteEvents {
-  /** Makes the form in which the tables know a key. */
+  /** Makes the form in which the tables store a key. */
   readonly hashKey: (key: string) => string
-  /** Makes the form in which earlier releases stored a key. Whoever looks a key up looks for both. */
+  /** Makes the form in which earlier releases stored a key. A search for a key has to try both forms. */
   readonly earlierHash: (key: string) => string
   readonly #hasEarlier: boolean
   readonly #known: SqliteStatement
@@ -87,7 +90,7 @@ export class SqliteEvents {
     this.#get = database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?')
   }
 
-  /** Prepares an event, before the transaction that stores it. */
+  /** Prepares an event before its transaction. */
   write({ event, receivedAt, trace }: AcceptedEvent): WrittenEvent {
     const keyHash = this.hashKey(event.key)
     const earlierHash = this.#hasEarlier ? this.earlierHash(event.key) : keyHash
@@ -101,7 +104,7 @@ export class SqliteEvents {
     }
   }
 
-  /** Stores an event and returns its row; `undefined` if its key was seen before. */
+  /** Stores an event and returns its row. Returns `undefined` if its key is known. */
   accept(written: WrittenEvent): number | undefined {
     if (this.wasSeenEarlier(written)) return undefined
     const { changes, lastInsertRowid } = this.#remember.run(written.keyHash, Date.now(), written.media)
@@ -111,12 +114,12 @@ export class SqliteEvents {
     return row
   }
 
-  /** Returns `true` if an earlier release has stored the key of an event, in the form that differs from that of today. */
+  /** Returns `true` if an earlier release has stored the key of an event, and its form differs from the current one. */
   wasSeenEarlier({ earlierHash }: WrittenEvent): boolean {
     return earlierHash !== undefined && this.#known.all(earlierHash).length > 0
   }
 
-  /** Puts an event back that was a dead letter. */
+  /** Puts a replayed dead letter back among the events. */
   putBack(
     row: number,
     accepted: AcceptedEvent,
@@ -128,12 +131,12 @@ export class SqliteEvents {
     this.waitFromNow(row)
   }
 
-  /** Records that an event which was replayed waits since now, and not since its receipt. */
+  /** Records that a replayed event waits since now, and not since its receipt. */
   waitFromNow(row: number): void {
     this.#waitFrom.run(Date.now(), row)
   }
 
-  /** Removes an event that has been handled, and keeps what is to be known of it. */
+  /** Removes a handled event, and keeps its record. */
   handled(row: number, record: string): void {
     // A trigger removes the event.
     this.#handled.run(row, record)
@@ -153,24 +156,27 @@ export class SqliteEvents {
     this.#postpone.run(attempts, all, writeFailed(failedAttempts), at, inMs, row)
   }
 
-  /** Makes no retry of these rows wait longer than its pause. */
+  /** Shortens the wait of these rows' retries to their pauses, if it is longer. */
   bringForward(first = 0, last = Number.MAX_SAFE_INTEGER): void {
     const now = Date.now()
     this.#bringForward.run(now, now, first, last)
   }
 
-  /** Makes the next attempt of an event due. `false`: it is due, or there is no such event. */
+  /** Makes the next attempt of an event due. Returns `false` if it is due already, or if there is no such event. */
   makeDue(row: number): boolean {
     const now = Date.now()
     return Number(this.#makeDue.run(now, row, now).changes) > 0
   }
 
-  /** Records handlers that have completed, in addition to those that are recorded. */
+  /** Records completed handlers, in addition to the recorded ones. */
   complete(row: number, handlers: readonly string[]): void {
     this.#complete.run(JSON.stringify(this.allCompleted(row, handlers)), row)
   }
 
-  /** Records, in the transaction of a handler, that it has completed. Throws `lease_lost` when it must not run. */
+  /**
+   * Records, in the transaction of a handler, that the handler has completed. Throws `lease_lost` if the handler must
+   * not run.
+   */
   completeOnce(row: number, handler: string): void {
     const completed = this.completed(row)
     if (completed === undefined) throw new WebhookError('lease_lost', 'the event has ended')
@@ -178,18 +184,20 @@ export class SqliteEvents {
     this.complete(row, [handler])
   }
 
-  /** Lists the recorded handlers and the given ones. A transaction has recorded its own, even if its answer was lost. */
+  /**
+   * Lists the recorded handlers and the given ones. A transaction records its own handler, even if its answer was lost.
+   */
   allCompleted(row: number, handlers: readonly string[]): readonly string[] {
     return [...new Set([...(this.completed(row) ?? []), ...handlers])]
   }
 
-  /** Lists the handlers that are recorded as completed; `undefined` when the event has ended. */
+  /** Lists the handlers that are recorded as completed. Returns `undefined` if the event has ended. */
   completed(row: number): readonly string[] | undefined {
     const stored = this.#completed.get(row) as { completed: string } | null | undefined
     return stored ? JSON.parse(stored.completed) : undefined
   }
 
-  /** Counts the events that wait to start, and those that wait for a retry. */
+  /** Counts the events that wait to start, and the events that wait for a retry. */
   counts(): Pick<InboxStats, 'waiting' | 'retrying' | 'oldestWaitingAt'> {
     const now = Date.now()
     const { unfinished, retrying, oldest } = this.#counts.get(now, now) as {

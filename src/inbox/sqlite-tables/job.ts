@@ -14,11 +14,11 @@ export interface Transactions {
 
 /** An event of the tables. */
 export class SqliteJob extends Job {
-  /** The row that holds it. */
+  /** The event's row. */
   readonly row: number
-  /** The number of processes that ended while its attempt was the only one. */
+  /** The number of processes that ended while its attempt ran alone. */
   crashes: number
-  /** The newest retry to be recorded. Its attempt may have the number of the one before, if that did not count. */
+  /** The newest retry to be recorded. Its attempt has the number of the previous one, if that one did not count. */
   postponed: object | undefined
   readonly #transactions: Transactions
 

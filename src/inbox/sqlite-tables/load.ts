@@ -12,28 +12,28 @@ export const eventsPerTurn = 50
 /** The number of rows that are listed in one turn: one or two milliseconds. */
 export const rowsPerTurn = 2_000
 
-/** The number of jobs that are looked at in one turn. */
+/** The number of jobs that are examined in one turn. */
 export const jobsPerTurn = 5_000
 
-/** The parts of the inbox that taking up uses. */
+/** The parts of the inbox that loading uses. */
 export interface LoaderOptions {
   readonly file: SqliteTables
   readonly jobs: Jobs<SqliteJob>
   readonly engine: Engine<SqliteJob>
   readonly transactions: Transactions
   readonly logger: Logger
-  /** Returns `true` once the inbox loads nothing more. */
+  /** Returns `true` once the inbox loads no more events. */
   readonly hasStopped: () => boolean
-  /** Makes the inbox look into the file again soon. */
+  /** Makes the inbox read the file again soon. */
   readonly checkAgain: () => void
-  /** Makes the retry of a row wait no longer than its pause in the file too. */
+  /** Shortens the wait of a row's retry to its pause, also in the file. */
   readonly bringForward?: (row: number) => void
 }
 
-/** Loads events of the file that are not in memory: an earlier process left them, or another one replayed them. */
+/** Loads events of the file if they are not in memory: an earlier process left them, or another one replayed them. */
 export class Loader<Options extends LoaderOptions = LoaderOptions> {
   protected readonly options: Options
-  /** The rows of events that cannot be read, which have been reported. */
+  /** The rows of unreadable events that were already reported. */
   readonly #unreadable = new Set<number>()
   #isReading = false
 
@@ -41,7 +41,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     this.options = options
   }
 
-  /** Loads every event that is not in memory, at once. Throws when one cannot be read. */
+  /** Loads all events that are not in memory, in one step. Throws if one cannot be read. */
   all(): void {
     for (const row of this.missingRows()) this.load(row)
   }
@@ -52,7 +52,10 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     return file.events.rows().filter((row) => !held.has(row))
   }
 
-  /** Loads the events that are not in memory, a few in each turn of the event loop: deliveries have their turn too. */
+  /**
+   * Loads the events that are not in memory, a few in each turn of the event loop, so that deliveries do not wait for
+   * it.
+   */
   async missing(): Promise<void> {
     const { logger, checkAgain } = this.options
     if (this.#isReading) return checkAgain()
@@ -86,7 +89,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     } while (rows.length === rowsPerTurn)
   }
 
-  /** Loads an event that has been replayed. The file is read again soon if it cannot be read now. */
+  /** Loads a replayed event. If the file cannot be read now, it is read again soon. */
   replayed(row: number): void {
     try {
       this.load(row, (job) => this.add(job))
@@ -95,14 +98,14 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     }
   }
 
-  /** Handles a job that is new: its event has just been accepted or replayed. */
+  /** Handles a new job. Its event has just been accepted or replayed. */
   add(job: SqliteJob): void {
     this.options.engine.add(job)
   }
 
   /**
-   * Loads an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do not
-   * wait for it. Throws when the file cannot be read.
+   * Loads an event, unless it cannot be parsed. That is reported once: the event stays in the file, and the others do
+   * not wait for it. Throws if the file cannot be read.
    */
   protected loadReadable(row: number): SqliteJob | undefined {
     if (this.#unreadable.has(row)) return undefined
@@ -120,8 +123,9 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
   }
 
   /**
-   * Loads an event. `undefined`: it is in memory, or has ended since its row was listed. Throws when it cannot be read.
-   * @param add handles a job that is due
+   * Loads an event. Returns `undefined` if it is in memory, or if it has ended since its row was listed. Throws if it
+   * cannot be read.
+   * @param add handles a due job
    */
   protected load(row: number, add = (job: SqliteJob) => this.options.engine.add(job)): SqliteJob | undefined {
     const { file, jobs, engine, transactions, bringForward } = this.options

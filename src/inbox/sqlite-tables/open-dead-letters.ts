@@ -6,16 +6,16 @@ import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, Unreadabl
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
-/** The part of the inbox that its dead letters need. */
+/** The part of the inbox that the dead letters need. */
 export interface ReplayingInbox {
-  /** @throws WebhookError when the inbox accepts nothing any more */
+  /** @throws WebhookError when the inbox no longer accepts events */
   checkOpen(): void
   isFull(): boolean
   /** Called when an event has been added to the file, with its row. */
   onReplayed(row: number): void
 }
 
-/** The dead letters of an open inbox. A replayed event is handled at once. */
+/** The dead letters of an open inbox. A replayed event is handled immediately. */
 export class OpenDeadLetters implements DeadLetters {
   readonly #file: SqliteTables
   readonly #commits: Commits
@@ -65,7 +65,7 @@ export class OpenDeadLetters implements DeadLetters {
     return replayAll(this, options)
   }
 
-  /** Replaces an unreadable delivery by the event that was parsed of it. */
+  /** Replaces an unreadable delivery by its parsed event. */
   async #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
     this.#inbox.checkOpen()
     const { events, deadLetters } = this.#file
@@ -93,7 +93,7 @@ export class OpenDeadLetters implements DeadLetters {
       if (event === undefined) await this.#commits.add(() => this.#file.deadLetters.unmark(key))
       else await this.#accept(key, unreadable, event)
     } catch (error) {
-      // It stays marked, and is found when another process next changes the file, or when the file is opened.
+      // It stays marked. It is found after the next change of another process, or when the file is opened.
       this.#host.logger.warn({ key, err: error }, 'an unreadable delivery could not be replayed yet')
     }
   }

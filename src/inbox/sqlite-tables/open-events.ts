@@ -14,9 +14,9 @@ import type { SqliteJob } from './job.ts'
 
 export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
   readonly jobs: Jobs<SqliteJob>
-  /** Starts the next attempt of a job. `false`: it does not wait for one. */
+  /** Starts the next attempt of a job. Returns `false` if the job does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
-  /** The events that are in the tables only, when the inbox has been opened. Absent if there are none. */
+  /** The events that are only in the tables after the inbox has opened. Absent if there are none. */
   readonly loader?: {
     /** `true` once every event is in memory. */
     readonly isOver: boolean
@@ -25,7 +25,7 @@ export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' |
   }
 }
 
-/** The events of an open inbox. The unfinished ones are in memory, with their states; the others are in the tables. */
+/** The events of an open inbox. The unfinished ones are in memory, with their states. The others are in the tables. */
 export class OpenEvents implements InboxEvents {
   readonly states = eventStates
   readonly #options: OpenEventsOptions

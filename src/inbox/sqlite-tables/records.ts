@@ -5,21 +5,21 @@ import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import { type EventRow, type StoredEvent, toStoredEvent } from './event-row.ts'
 
-/** The data of an event in the tables. One part of it at most is there. */
+/** The data of an event in the tables. At most one part of it is present. */
 export type RecordRow = Partial<EventRow> & {
   readonly id: number
   readonly handled?: string | null
   readonly dead_letter?: string | null
 }
 
-// An array, since the names of the fields would take as much room as their values, for every event of a day.
+// It is an array, since the names of the fields would need as much space as their values, for every event of a day.
 type Handled = [
   type: string,
   mediaId: string,
   /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
   key: string | [end: string],
   receivedAt: number,
-  /** The time from its receipt on, in ms. */
+  /** The time since its receipt, in ms. */
   handledAfter: number,
   attempts: number,
   completed: readonly string[],
@@ -28,7 +28,7 @@ type Handled = [
 
 const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
 
-/** Writes what is kept of a handled event. */
+/** Writes the record of a handled event. */
 export function writeHandled(
   { accepted, number, completed, failedAttempts }: Job,
   handlers: readonly string[],
@@ -39,7 +39,7 @@ export function writeHandled(
   const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
   const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
   const failed = failedAttempts.length === 0 ? '' : `,${JSON.stringify(failedAttempts)}`
-  // `start` is the JSON of the type and the media item. Texts by themselves are written faster than the array of them.
+  // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
   return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${failed}]`
 }
 
@@ -59,8 +59,8 @@ function readHandled(text: string): EventRecord {
 }
 
 /**
- * Reads an event. `undefined`: nothing is left of it but its key.
- * @param current returns an event of this process, whose state the tables do not have
+ * Reads an event. Returns `undefined` if the tables have only its key.
+ * @param current returns an event of this process, because the tables do not have its state
  */
 export function readRecord(row: RecordRow, current: (key: string) => EventRecord | undefined): EventRecord | undefined {
   if (row.handled) return readHandled(row.handled)

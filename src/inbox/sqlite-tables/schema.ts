@@ -1,11 +1,11 @@
 import type { SqliteDatabase } from './database.ts'
 
-/** The version of the tables. It rises with every change that an earlier version of this package cannot work with. */
+/** The version of the tables. It rises with every change that is incompatible with earlier versions of this package. */
 const schemaVersion = 1
 
-// Keys outlive their events by far, so they have a table of their own, as hashes. The events' table stays as small as
-// the number of events, and its pages are used again. `starts` counts crashes: files of earlier versions
-// have that name. `id` is the order of acceptance, and the same in all tables.
+// Keys are kept much longer than their events, so they have a table of their own, as hashes. The events' table has only
+// unfinished events, so it stays small, and its pages are used again. `starts` counts crashes: files of earlier
+// versions have that name. `id` is the order of acceptance, and the same in all tables.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_key (
@@ -42,15 +42,15 @@ const schema = `
   );
 `
 
-/** Columns that earlier releases did not have. Those releases work with them too. */
+/** Columns that earlier releases did not have. Those releases also work with them. */
 const laterColumns = {
   inbox_event: { delay_ms: 'INTEGER', trace: 'TEXT', failed: 'TEXT' },
   inbox_key: { media: 'INTEGER' },
 }
 
 /**
- * The events of a media item are looked up in blocks of 4,096 ids each. In one index of all media, each event would
- * change a page of its own. Those of a block have a few pages together, which the events of a commit share.
+ * The events of a media item are looked up in blocks of 4,096 ids each. In one index of all media items, each event
+ * would change a page of its own. The events of a block share a few pages, and so do the events of a commit.
  */
 export const idsPerBlock = 4_096
 
@@ -59,10 +59,11 @@ export const blockOfId = 'id >> 12'
 
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
-// What earlier releases did not have: the index, the outcome of handled events, the retries that another process has asked
-// for, and the numbers of each minute. Handled events have a table of their own, which grows at its end only: a key whose
-// row grew would move others, which took 1.5 µs of CPU more for an event, of 18 in SQL. They are forgotten with their keys,
-// also if an earlier release removes those. One statement from outside, with a trigger, takes half of the time of two.
+// Earlier releases did not have the index, the outcome of handled events, the retries that another process has
+// requested, and the numbers of each minute. Handled events have a table of their own, and it grows only at its end. If
+// the row of a key grew instead, it would move others: this took 1.5 µs more CPU for each event, of 18 µs in SQL.
+// Handled events are forgotten with their keys, even if an earlier release removes the keys. One statement from
+// outside, with a trigger, takes half of the time of two.
 const laterTables = `
   CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media) WHERE media IS NOT NULL;
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
@@ -82,8 +83,8 @@ const laterTables = `
 `
 
 /**
- * The row that has the version. It tells that the keys of all events have their media, without a look at each of them:
- * earlier releases, which leave the media item out, write the version to row 1 whenever they open the file.
+ * The row that has the version. It shows that the keys of all events have their media item, so they need no check.
+ * Earlier releases leave the media item out, and write the version to row 1 whenever they open the file.
  */
 const rowOfVersion = 2
 
@@ -94,12 +95,12 @@ export function makeTables(database: SqliteDatabase): void {
   upgrade(database)
   if (database.prepare(`SELECT 1 FROM inbox_schema WHERE rowid = ${rowOfVersion}`).all().length === 0)
     addMedia(database)
-  // Written every time, so that a read-only file is an error now and not at the first event.
+  // It is written every time, so that a read-only file is an error now and not at the first event.
   database.exec('DELETE FROM inbox_schema')
   database.exec(`INSERT INTO inbox_schema (rowid, version) VALUES (${rowOfVersion}, ${schemaVersion})`)
 }
 
-/** Adds to the tables what earlier releases did not have. */
+/** Adds the new tables and columns to those of earlier releases. */
 export function upgrade(database: SqliteDatabase): void {
   for (const [table, columns] of Object.entries(laterColumns)) {
     const present = database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]
@@ -109,7 +110,7 @@ export function upgrade(database: SqliteDatabase): void {
   database.exec(laterTables)
 }
 
-/** Adds the media item to the keys of events that an earlier release has accepted and not handled. */
+/** Adds the media item to the keys of an earlier release's unfinished events. */
 function addMedia(database: SqliteDatabase): void {
   const without = database.prepare(`
     SELECT k.id, e.event, NULL AS dead_letter
@@ -133,8 +134,8 @@ export function checkVersion(database: SqliteDatabase): void {
 }
 
 /**
- * Hashes a media item id to a number, for an index that is smaller than one of texts. Two ids can have the same number, so
- * whoever looks one up compares the ids too. FNV-1a, since Workers hash asynchronously only.
+ * Hashes a media item id to a number, for an index that is smaller than one of texts. Two ids can have the same number,
+ * so a search also compares the ids. The hash is FNV-1a, since other hashes are only asynchronous on Workers.
  */
 export function hashMedia(mediaId: string): number {
   let hash = 0x811c9dc5

@@ -43,8 +43,8 @@ export class SqliteSettling implements Settling<SqliteJob> {
   }
 
   /**
-   * Looks for an event that made the previous process crash, if it did crash: every attempt waits for its turn, until the
-   * search has ended. Each event that the process left has to be considered.
+   * Starts the search for the event that made the previous process crash, if it crashed. Every attempt waits for its
+   * turn until the search has ended. Call `consider` for each event that the process left.
    */
   investigate(concurrency: number): void {
     const { predecessor } = this.#file.owner
@@ -57,37 +57,37 @@ export class SqliteSettling implements Settling<SqliteJob> {
     })
   }
 
-  /** Considers an event that the previous process left, in order of acceptance. It must not have started yet. */
+  /** Considers an event that the previous process left. Call it in order of acceptance, before the event starts. */
   consider(job: SqliteJob): void {
     this.#suspects?.consider(job)
   }
 
-  /** Has to be called once all have been considered. */
+  /** Call it once all events have been considered. */
   allConsidered(): void {
     this.#suspects?.allConsidered()
   }
 
-  /** Ends the search. The attempts that wait for it never start. */
+  /** Ends the search. Waiting attempts never start. */
   stop(): void {
     this.#suspects?.stop()
   }
 
-  /** Records the one event that is being handled, or that there is none such. */
+  /** Records the one event that runs alone, or that no event runs alone. */
   #recordAlone(job: SqliteJob | undefined): Promise<void> {
     return this.#commits
       .add(() => this.#file.owner.recordAlone(job?.row ?? null))
       .catch((error) => this.#logger.error({ err: error }, 'the inbox could not record which event runs alone'))
   }
 
-  /** @param cleared every suspect has been handled */
+  /** @param cleared `true` if every suspect has been handled */
   #endInvestigation(cleared: boolean): void {
     this.#suspects = undefined
-    // Without this record the next crash is investigated for longer, which does no harm.
+    // Without this record the search after the next crash takes longer. This does no harm.
     if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
   }
 
   begin({ job }: JobAttempt<SqliteJob>): Promise<DeadResult | undefined> | undefined {
-    // When another process has taken over the file, this one ends its jobs here.
+    // If another process has taken over the file, this one ends its jobs here.
     if (!this.#commits.isOwner()) return undefined
     if (this.#suspects === undefined) return undefined
     if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#logger))
@@ -112,9 +112,12 @@ export class SqliteSettling implements Settling<SqliteJob> {
     this.#end(job, move, recorded)
   }
 
-  /** Ends an event. Until this is written the event is not handled again, and would be if it stayed in the file. */
+  /**
+   * Ends an event. If it stayed in the file, it would be handled again, so this process keeps it until the end is
+   * written.
+   */
   #end(job: SqliteJob, write: () => void, recorded: () => void): void {
-    // Given up when the inbox closes.
+    // It is given up when the inbox closes.
     const isOpen = () => !job.hasEnded
     this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
     this.#suspects?.leave(job)
@@ -125,7 +128,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
     const due = { at: Date.now() + delayMs, inMs: delayMs }
     const earlier = { attempts: number - 1, completed, failedAttempts }
     job.postponed = due
-    // The record of a later attempt takes its place.
+    // The record of a later attempt replaces this one.
     const isNewest = () => job.postponed === due && job.number === number && !job.hasEnded
     const write = () => this.#file.events.postpone(job.row, earlier, due)
     this.#insist({ what: 'a retry', job, write, isNeeded: isNewest, written() {} })
@@ -142,7 +145,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
     })
   }
 
-  /** Records that the next attempt was started by hand, so that it is not waited for again after a crash. */
+  /** Records that the next attempt was started by hand, so that the event does not wait for it again after a crash. */
   bringForward(job: SqliteJob): void {
     this.#commits
       .add(() => this.#file.events.makeDue(job.row))

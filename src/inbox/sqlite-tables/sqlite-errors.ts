@@ -1,9 +1,9 @@
-// Also used on Workers, which have no driver.
+// Workers also use this file, and they have no driver.
 
 /** Returns `true` if an error means that another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => isKind(error, 'SQLITE_BUSY', 5)
 
-/** Returns `true` if an error, or the one that it wraps, comes from the storage and not from what was asked of it. */
+/** Returns `true` if an error, or the one that it wraps, comes from the storage and not from the statement. */
 export function isStorageFailure(error: unknown): boolean {
   const { cause, message } = Object(error)
   if (cause !== undefined && isStorageFailure(cause)) return true
@@ -17,6 +17,6 @@ export const isConstraint = (error: unknown): boolean => isKind(error, 'SQLITE_C
 
 function isKind(error: unknown, name: string, number: number): boolean {
   const { code, errcode }: { code?: unknown; errcode?: unknown } = Object(error)
-  // The lower byte of a code says what happened, and the others why.
+  // The lower byte of a code is the kind of the error, and the others are the details.
   return String(code).startsWith(name) || (Number(errcode) & 0xff) === number
 }

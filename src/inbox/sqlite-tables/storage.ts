@@ -11,21 +11,21 @@ export interface SqliteTables {
 /** Commits writes to the tables. */
 export interface Commits {
   /**
-   * Resolves with the result of `write` once it is on disk. Rejects when it was undone.
-   * @param write changes the database. It can run more than once, and is undone each time but the last. It must not
-   * throw for reasons of its own: that would undo the others too, unless it is a handler's
+   * Resolves with the result of `write` once it is on disk. Rejects if it was undone.
+   * @param write changes the database. It can run more than once. Every run except the last is undone. Only a handler's
+   * write may throw its own errors: another error would also undo the other writes
    */
   add<T>(write: () => T, options?: { readonly isHandlers?: boolean }): Promise<T>
-  /** Returns `false` when the inbox has lost its storage, which is reported. Cheap enough for every attempt. */
+  /** Returns `false` if the inbox has lost its storage, and reports that. It is cheap enough for every attempt. */
   isOwner(): boolean
 }
 
 /** The records of crashes, in the table `inbox_owner`. */
 export interface CrashRecords {
-  /** `undefined` when there was none, or it closed in order. */
+  /** `undefined` if there was none, or if it closed the storage. */
   readonly predecessor: Predecessor | undefined
-  /** Names the event that is handled while no other one is: if the process ends now, that event made it crash. */
+  /** Records the name of the event that runs alone. If the process ends now, that event made it crash. */
   recordAlone(row: number | null): void
-  /** Records that the events which were running before a crash have been handled, and caused no other. */
+  /** Records that the events of the time before a crash were handled without another crash. */
   forgetCrashes(): void
 }
