@@ -12,7 +12,7 @@ function countOf(output: string): number {
   return Number.parseInt(line ?? '', 10)
 }
 
-/** Says whether perf counts instructions here. */
+/** Returns `true` if perf counts instructions here. */
 export const countsInstructions: boolean = (() => {
   const { stderr } = spawnSync(perf, ['stat', '-x,', '-e', event, 'true'], { encoding: 'utf8' })
   return countOf(stderr ?? '') > 0

@@ -26,11 +26,11 @@ export interface TransactionScope {
   /** The handler's name, which the transaction records as completed. */
   readonly handler: string
   /**
-   * Aborted with a `WebhookError` when the run has to stop, or has failed. The transaction is rolled back then, unless it
-   * is being committed. The run waits for that, so it must not take long.
+   * Aborted with a `WebhookError` when the run has to stop, or has failed. In that case the transaction is rolled back,
+   * unless it is being committed. The run waits for that, so it must not take long.
    */
   readonly signal: AbortSignal
-  /** Set to `true` by the inbox if its own storage failed, which is no failure of the handler: the attempt does not count. */
+  /** Set to `true` by the inbox if its own storage failed, so that the attempt does not count as a failure of the handler. */
   storageFailed?: boolean
 }
 
@@ -45,7 +45,7 @@ export interface Transactional<Client> {
    * runs again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back. A handler can
    * call it once. What the handler does afterwards is not repeated if it fails.
    * @throws WebhookError `lease_lost`, `unavailable` when the database cannot be reached, or the signal's reason. Throws
-   * `invalid_transaction` at once, instead of rejecting, when it is called again or after the handler has ended
+   * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
    */
   transaction<Result>(run: (client: Client) => MaybePromise<Result>): Promise<Result>
 }
@@ -58,7 +58,7 @@ export interface Attempt {
   readonly completed: readonly string[]
   /** `true` once the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
   readonly aborted: boolean
-  /** Aborted at the same moment. It is read only when a handler asks for it, so an inbox can create it then. */
+  /** Aborted at the same moment. An inbox can create it on the first read, when a handler asks for it. */
   readonly signal: AbortSignal
   /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
@@ -126,7 +126,7 @@ export interface CloseReport {
 /** The options of {@link Inbox.close}. */
 export interface CloseOptions {
   /**
-   * Maximum time that it takes, in ms. A storage that is unreachable can make it half a second longer.
+   * Maximum time that it takes, in ms. If the storage is unreachable, it can take half a second longer.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
@@ -206,7 +206,7 @@ export interface InboxHost {
   /** Tells the observer of each delivery and each attempt of the receiver, in this process. */
   observe(observer: ActivityObserver): void
   /**
-   * Takes the duration of a step in the inbox's storage, in ms, and its error if it failed. Absent if nobody measures.
+   * Takes the duration of a step in the inbox's storage, in ms, and its error if it failed. Absent without telemetry.
    * @param step what was done, such as `claim` or `commit`: one of a few words
    */
   readonly measured?: ((step: string, durationMs: number, error?: unknown) => void) | undefined
@@ -247,11 +247,11 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly name: string
   /** `true` if the inbox has {@link Inbox.handleNow}, so that it works with `ack: 'handled'`. */
   readonly handlesNow?: boolean
-  /** The place where accepted events are kept. Absent if nobody knows. */
+  /** The place where accepted events are kept. Absent if it is not known. */
   readonly storage?: InboxStorage
   /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
   readonly localKeys?: boolean | undefined
-  /** `true` if handlers run where work goes on between requests, on Workers too. */
+  /** `true` if the work of handlers continues between requests, even on Workers. */
   readonly outlivesRequests?: boolean
   /** Never set: it carries the type parameter. */
   readonly additions?: Additions

@@ -168,7 +168,7 @@ class QueueInbox implements Inbox {
     }
   }
 
-  /** Handles an event that is claimed, and gives the claim back unless the event is done. */
+  /** Handles an event that is claimed, and releases the claim unless the event is done. */
   async #attempt(attempt: MessageAttempt): Promise<MessageResult> {
     const { event } = attempt.accepted
     const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event), attempt.number)

@@ -57,7 +57,7 @@ export interface DeadLetter {
   readonly completed: readonly string[]
   /** The handlers that failed in the last attempt. `handler` is `none` if no handler ran. */
   readonly failures: readonly HandlerFailure[]
-  /** The newest 20 attempts that failed, oldest first. Absent where the inbox does not keep them. */
+  /** The newest 20 attempts that failed, oldest first. Absent if the inbox does not keep them. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** The time at which it became a dead letter. */
   readonly diedAt: Date
@@ -83,7 +83,7 @@ export interface DeadLetters {
    * delivery still cannot be parsed; the dead letter is kept then
    */
   replay(key: string): MaybePromise<boolean>
-  /** Deletes the dead letter permanently. `false`: no dead letter has that key. */
+  /** Deletes the dead letter permanently. Returns `false` if no dead letter has that key. */
   discard(key: string): MaybePromise<boolean>
   /**
    * Replays the dead letters that there are now, oldest first, those of a type or a time if you name one. While the inbox
@@ -131,7 +131,7 @@ export interface InboxStats {
   readonly deadLetters: number
   /**
    * The time since which the oldest event that waits to start has waited: since the receipt of its delivery, or since its
-   * replay or the time of its retry, where the inbox knows it. Absent if none waits, or nobody knows.
+   * replay or the time of its retry, if the inbox knows it. Absent if no event waits, or if it is not known.
    */
   readonly oldestWaitingAt?: Date | undefined
 }
@@ -192,24 +192,24 @@ export interface EventQuery {
 export interface EventPage {
   readonly events: readonly EventRecord[]
   /**
-   * Present if there may be more. The page can be shorter than `limit` then, or even empty: an inbox reads a bounded number
-   * of events for a page, and few of them may match.
+   * Present if there may be more events. In that case the page can be shorter than `limit`, or even empty: an inbox
+   * reads a bounded number of events for a page, and few of them may match.
    */
   readonly cursor?: string | undefined
 }
 
-/** The events of an inbox, while it handles them too. Unreadable deliveries are found among the dead letters only. */
+/** The events of an inbox, also while it handles them. Unreadable deliveries are only among the dead letters. */
 export interface InboxEvents {
   /** The states that it knows events in. Without `handled`, an event is gone once it was handled. */
   readonly states: readonly EventState[]
   /**
    * Lists events.
-   * @throws WebhookError `invalid_option` for a state, limit or cursor that is none
+   * @throws WebhookError `invalid_option` for an invalid state, limit or cursor
    */
   list(query?: EventQuery): MaybePromise<EventPage>
   /** Returns the event with that key, or `undefined`. */
   get(key: string): MaybePromise<EventRecord | undefined>
-  /** Starts the next attempt of an event that waits for it. `false`: no event with that key does. */
+  /** Starts the next attempt of an event immediately. Returns `false` if no event with that key waits for one. */
   retryNow(key: string): MaybePromise<boolean>
 }
 
@@ -249,7 +249,7 @@ export interface ReadableInbox {
   /** Lists events, and retries them. Absent if the inbox cannot be asked. */
   readonly events?: InboxEvents | undefined
   /**
-   * Returns the newest 1,000 events of a media item, in order of acceptance. Where `events.states` has `handled`, they
+   * Returns the newest 1,000 events of a media item, in order of acceptance. If `events.states` has `handled`, they
    * are the whole story of the time for which event keys are remembered.
    */
   history?(mediaId: string): MaybePromise<readonly EventRecord[]>

@@ -39,7 +39,7 @@ export function Shell({ title, assets, skipTo: [id, name], refreshes, children }
   )
 }
 
-/** The line in which the script says whether the page is live. */
+/** The line in which the script shows if the page is live. */
 export function Connection() {
   return <p id="connection" role="status" data-script />
 }

@@ -8,10 +8,10 @@ const guardMs = 5_000
 /** Maximum time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
 const longestMs = 600_000
 
-/** The pause between two looks at the work, in ms. */
+/** The pause between two checks of the work, in ms. */
 const pollMs = 100
 
-/** A retry that is due within this time, in ms, is waited for. */
+/** The alarm waits for a retry that is due within this time, in ms. */
 const soonMs = 1_000
 
 /**

@@ -2,7 +2,7 @@ import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 
 /**
- * Writes at once: the runtime commits the writes of one turn together, and holds back answers and requests of the object
+ * Writes immediately: the runtime commits the writes of one turn together, and holds back answers and requests of the object
  * until they are on disk.
  */
 export class ObjectCommits implements Commits {

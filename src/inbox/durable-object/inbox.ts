@@ -37,7 +37,7 @@ export interface ObjectLimits {
 
 /**
  * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
- * synchronous, nobody else writes, and alarms take the place of a process that is always there.
+ * synchronous, no other process writes, and alarms take the place of a process that is always there.
  */
 export class ObjectInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters

@@ -20,7 +20,7 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
    * names begin with `inbox_`.
    *
    * @throws WebhookError `invalid_transaction` when `run` returns a promise, or the signal's reason. Throws
-   * `invalid_transaction` at once, instead of rejecting, when it is called again or after the handler has ended
+   * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
    */
   transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
 }

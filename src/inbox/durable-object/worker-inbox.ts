@@ -56,7 +56,7 @@ export class WorkerInbox implements Inbox {
     return this.events.history(mediaId)
   }
 
-  /** The objects go on with what they have. */
+  /** The objects continue with their events. */
   close(options?: CloseOptions): Promise<CloseReport> {
     return this.#closing.start(options)
   }

@@ -156,7 +156,7 @@ export class Engine<EachJob extends Job> {
     }
     const { attempt, completed, number } = job
     if (job.state !== 'running' || attempt === undefined) return
-    // The job ends here, whatever its outcome is.
+    // This is the end of the attempt. If it still returns a result, nothing is done with it.
     job.attempt = undefined
     this.#lanes.ended(job)
     const again = { status: 'retry', delayMs: 0, completed, failures: [] } as const

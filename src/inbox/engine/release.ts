@@ -2,7 +2,7 @@ import type { Logger } from '../../internal/logger.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import type { Jobs } from './jobs.ts'
 
-/** Gives up the remaining jobs when an inbox closes, and logs them. Their attempts have ended without a record. */
+/** Releases the remaining jobs when an inbox closes, and logs them. Their attempts have ended without a record. */
 export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): readonly UnfinishedEvent[] {
   const unrecorded = jobs.release()
   const keys = unrecorded.map(({ event }) => event.key)

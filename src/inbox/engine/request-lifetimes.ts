@@ -1,7 +1,7 @@
 import { requestLifeMs, requestsEndWork } from '../../internal/requests.ts'
 import { unref } from '../../internal/timers.ts'
 
-/** The part of a request in the life of a job. */
+/** The request that a job belongs to. */
 interface Life {
   /** The time at which the request is over, in ms of `performance.now`. */
   until: number
@@ -19,7 +19,7 @@ export class RequestLifetimes {
   readonly #lives = new WeakMap<object, Life>()
 
   /**
-   * Begins the part of the current request, or of the next `lifeMs`.
+   * Gives the job to the current request, for up to `lifeMs`.
    * @param isTied `true` if the job has to run in the request that adds it, as long as the job exists
    */
   begin(job: object, lifeMs = requestLifeMs, isTied = this.#lives.get(job)?.isTied ?? false): void {

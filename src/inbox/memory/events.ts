@@ -35,7 +35,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   *#all(): IterableIterator<EventRecord> {
-    // Nobody knows yet whether an event is accepted whose claim is pending.
+    // While the claim of an event is pending, it is not accepted yet.
     for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
     for (const deadEvent of this.#deadLetters.events()) yield deadRecord(deadEvent)
   }

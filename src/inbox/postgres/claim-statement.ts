@@ -1,5 +1,5 @@
 import { claimedColumns } from './job.ts'
-import { claimLock, type Owner } from './lease.ts'
+import { claimLock, type Lease } from './lease.ts'
 import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 
 /**
@@ -13,7 +13,7 @@ const depth = 100
 
 export interface StatementOptions {
   readonly schema: string
-  readonly owner: Pick<Owner, 'id' | 'mayClaim'>
+  readonly owner: Pick<Lease, 'id' | 'mayClaim'>
   /** The maximum number of events. A claim can return the same number of due retries in addition. */
   readonly limit: number
   /** `true` to claim also a suspect. */

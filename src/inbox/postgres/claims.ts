@@ -1,6 +1,6 @@
 import { claimStatements, type Found, type Place, type StatementOptions } from './claim-statement.ts'
 import type { Database } from './database.ts'
-import type { Owner } from './lease.ts'
+import type { Lease } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
 
 /**
@@ -62,14 +62,14 @@ interface Round {
  */
 export class Claims {
   readonly #database: Database
-  readonly #owner: Owner
+  readonly #lease: Lease
   readonly #low: LowMarksOf
   #round: Round | undefined
   #goesOn = false
 
-  constructor(database: Database, owner: Owner) {
+  constructor(database: Database, lease: Lease) {
     this.#database = database
-    this.#owner = owner
+    this.#lease = lease
     this.#low = new LowMarksOf(database)
   }
 
@@ -85,8 +85,8 @@ export class Claims {
     const round = this.#goesOn ? this.#round : undefined
     const without = [...crowded, ...(round?.left ?? [])]
     // It is read now, because the process may have begun a new lease in the meantime.
-    const { id: owner } = this.#owner
-    const statements = claimStatements({ ...request, schema, owner: this.#owner, low, from: round ?? low, without })
+    const { id: owner } = this.#lease
+    const statements = claimStatements({ ...request, schema, owner: this.#lease, low, from: round ?? low, without })
     const results = await this.#database.measure('claim', () => this.#database.batch(statements))
     const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string }[]]
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)

@@ -11,7 +11,7 @@ const lookMs = 30_000
  * The lease of this process: a row that it renews, by the clock of Postgres. Each claimed event has the row's id. Once
  * the row has expired, any other process takes the events over, and this one can record nothing about them.
  */
-export class Owner {
+export class Lease {
   readonly #database: Database
   readonly #leaseMs: number
   readonly #suspects: number

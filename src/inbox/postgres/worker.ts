@@ -13,7 +13,7 @@ import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isUnreachable } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
-import { Owner } from './lease.ts'
+import { Lease } from './lease.ts'
 import { Regularly } from './regularly.ts'
 import { PostgresSettling } from './settle.ts'
 import { transactions } from './transactions.ts'
@@ -62,12 +62,12 @@ export class PostgresWorker {
   readonly #options: PostgresWorkerOptions
   readonly #logger: Logger
   readonly #jobs = new Jobs<PostgresJob>()
-  readonly #owner: Owner
+  readonly #lease: Lease
   readonly #claims: Claims
   readonly #owed: OwedHandlers
   readonly #settling: PostgresSettling
   readonly #engine: Engine<PostgresJob>
-  readonly #lease: Regularly
+  readonly #renewing: Regularly
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
   #isAwake = false
@@ -94,19 +94,19 @@ export class PostgresWorker {
     const { database, host, pool, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
-    this.#owner = new Owner(database, leaseMs, 2 * concurrency, host.handlers)
-    this.#claims = new Claims(database, this.#owner)
-    this.#owed = new OwedHandlers(host, leaseMs, () => this.#owner.readLive())
+    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
+    this.#claims = new Claims(database, this.#lease)
+    this.#owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
     this.#settling = new PostgresSettling(database, host, this.#owed)
     this.#engine = new Engine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
-    this.#lease = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
+    this.#renewing = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }
 
   /** The claims of this process, as it knows them itself. */
   claims(): OwnClaims {
     const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
-    return { owner: this.#owner.id, started: started.map(({ id }) => id) }
+    return { owner: this.#lease.id, started: started.map(({ id }) => id) }
   }
 
   /**
@@ -114,7 +114,7 @@ export class PostgresWorker {
    * owes them.
    */
   publish(): Promise<void> | undefined {
-    return this.#owner.hasNewHandlers ? this.#options.database.reach(() => this.#owner.publish()) : undefined
+    return this.#lease.hasNewHandlers ? this.#options.database.reach(() => this.#lease.publish()) : undefined
   }
 
   has(key: string): boolean {
@@ -122,11 +122,11 @@ export class PostgresWorker {
   }
 
   async start(): Promise<void> {
-    await this.#owner.register()
+    await this.#lease.register()
     this.#renewedAt = performance.now()
     this.#owed.renewed()
     this.#state = 'open'
-    this.#lease.start(0)
+    this.#renewing.start(0)
     this.wake()
   }
 
@@ -184,7 +184,7 @@ export class PostgresWorker {
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
     const held = Array.from(this.#jobs, (job) => job.id)
-    if (this.#isUnsure) await this.#owner.releaseOthers(held)
+    if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
@@ -240,7 +240,7 @@ export class PostgresWorker {
    * time.
    */
   async #renew(): Promise<number> {
-    const { isLost, hasDead } = await this.#owner.renew()
+    const { isLost, hasDead } = await this.#lease.renew()
     if (isLost) await this.#lost()
     this.#owed.renewed()
     // After an outage of Postgres the other processes are also late with their renewal. They have time until the next
@@ -256,7 +256,7 @@ export class PostgresWorker {
 
   async #takeOver(): Promise<void> {
     try {
-      await this.#owner.takeOver()
+      await this.#lease.takeOver()
       this.wake()
     } catch (error) {
       if (!isUnreachable(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
@@ -272,7 +272,7 @@ export class PostgresWorker {
       job.stop(error)
       this.#jobs.end(job, 'lost')
     }
-    await this.#owner.register()
+    await this.#lease.register()
     this.wake()
   }
 
@@ -299,10 +299,10 @@ export class PostgresWorker {
   }
 
   async #release(): Promise<void> {
-    await this.#lease.stop()
+    await this.#renewing.stop()
     await this.#takingOver
     await this.#settling.settle()
-    await this.#owner.release(this.#isUnsure ? undefined : this.#held)
+    await this.#lease.release(this.#isUnsure ? undefined : this.#held)
   }
 
   /** Counts the claimed events of each media item. */

@@ -6,7 +6,7 @@ import type { TraceCarrier } from '../reading.ts'
 
 /** An event on its way through a queue. Every value in it is JSON. */
 export interface QueueMessage {
-  /** The version of this form. A consumer handles the messages of earlier versions too. */
+  /** The version of this form. A consumer also handles the messages of earlier versions. */
   readonly version: 1
   /** The event's key. */
   readonly key: string

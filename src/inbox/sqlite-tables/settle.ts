@@ -117,7 +117,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
    * written.
    */
   #end(job: SqliteJob, write: () => void, recorded: () => void): void {
-    // It is given up when the inbox closes.
+    // A job is released when the inbox closes.
     const isOpen = () => !job.hasEnded
     this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
     this.#suspects?.leave(job)

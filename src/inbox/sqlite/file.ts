@@ -25,7 +25,7 @@ export interface OwnedFile extends SqliteFile {
   readonly owner: FileLease
 }
 
-/** Opens the file at a path to look into it, while another process may handle its events. */
+/** Opens the file at a path to read it, while another process may handle its events. */
 export function openFile(path: string): SqliteFile {
   return usable(path, () => {
     const database = openDatabase(path)
@@ -67,7 +67,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     database.exec('PRAGMA busy_timeout = 1000')
     const path = pathOf(database)
     lock(database, path)
-    // Without the schema's name it would change the lock's file too.
+    // Without the schema's name it would also change the lock's file.
     database.exec('PRAGMA main.journal_mode = WAL')
     adjust(database)
     const owner = inTransaction(database, () => {
@@ -77,7 +77,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     // From here on, nothing waits for a lock in SQLite, which would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')
     const checkpointAndClose = () => {
-      // libsql leaves the log to the next process that opens the file. So does a process that only looks into it.
+      // libsql leaves the log to the next process that opens the file. So does a process that only reads it.
       attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       close()
     }

@@ -243,7 +243,7 @@ export class SqliteInbox implements Inbox {
     return this.#closing.start(options)
   }
 
-  /** Loads events that are in the file only, because their commit seemed to fail: closing reports them too. */
+  /** Loads events that are in the file only, because their commit seemed to fail. Closing reports them also. */
   #checkOnce(): void {
     if (!this.#commits.isOwner()) return
     try {
@@ -255,7 +255,7 @@ export class SqliteInbox implements Inbox {
 
   /** Finishes what runs. Waiting events are safe in the file. */
   async #close(timeoutMs: number): Promise<CloseReport> {
-    // The events of these commits wait too.
+    // The events of these commits wait also.
     await this.#commits.settle()
     this.#checkOnce()
     const unfinished: UnfinishedEvent[] = []

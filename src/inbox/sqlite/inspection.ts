@@ -61,12 +61,12 @@ export interface InboxFileEvents extends InboxEvents {
   get(key: string): EventRecord | undefined
   /**
    * Makes the next attempt of an event due, if it waits for one. The process that has the inbox open starts it within a
-   * second, or the next that opens it. `false`: no event with that key waits for its next attempt.
+   * second, or the next that opens it. Returns `false` if no event with that key waits for its next attempt.
    */
   retryNow(key: string): boolean
 }
 
-/** The file of an inbox, opened to look into it, also while another process handles its events. */
+/** The file of an inbox, opened to read it, also while another process handles its events. */
 export interface InboxFile extends ReadableInbox {
   /** Counts the events in the file by state. */
   stats(): InboxFileStats
@@ -89,7 +89,7 @@ export interface InboxFile extends ReadableInbox {
 }
 
 /**
- * Opens the file of an inbox to look into it, to replay or discard dead letters, and to retry events. It handles nothing.
+ * Opens the file of an inbox to read it, to replay or discard dead letters, and to retry events. It handles nothing.
  * Do not call it in a process whose inbox uses a `database` of another driver: two copies of SQLite release each other's
  * locks.
  * @throws WebhookError `invalid_option` when there is no file, `unavailable` when it cannot be used

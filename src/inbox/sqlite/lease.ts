@@ -75,7 +75,7 @@ export class FileLease implements CrashRecords {
     this.#confirmedAt = performance.now()
   }
 
-  /** SQLite goes on writing to a file that was deleted, and nothing ever reads that. */
+  /** SQLite continues to write to a deleted file. Nothing ever reads that. */
   #isGone(): boolean {
     if (this.#isInPlace()) return false
     this.lost = this.#moved
@@ -104,7 +104,7 @@ export class FileLease implements CrashRecords {
     this.#setCrashes.run(0, this.#token)
   }
 
-  /** Gives the file back, so that its next process does not look for an event that made this one crash. */
+  /** Releases the file, so that the next process does not search for an event that made this one crash. */
   release(): void {
     this.#remove.run(this.#token)
   }
@@ -119,7 +119,7 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Remembers which file is at a path. The function that it returns says whether that file is still there, and takes some
+ * Remembers which file is at a path. The returned function returns `true` while that file is still there, and takes some
  * microseconds. It says so too while the path cannot be read, and if the file system gives files no number.
  */
 function watchPlace(path: string): () => boolean {

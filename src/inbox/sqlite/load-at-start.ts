@@ -77,7 +77,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
     }
   }
 
-  /** Loads the others, and goes on trying while the file cannot be read: later events must not overtake them. */
+  /** Loads the others. While the file cannot be read, it tries again: later events must not overtake them. */
   async #goOn(listed: Promise<void>): Promise<void> {
     const { logger, hasStopped } = this.options
     let listing = listed

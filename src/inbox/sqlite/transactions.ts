@@ -21,8 +21,8 @@ export interface SqliteTransactional<Database> {
    * last is undone. It must not begin or end a transaction with SQL; savepoints are fine.
    *
    * @throws WebhookError `lease_lost`, `unavailable` when the file cannot be written, `invalid_transaction` when `run`
-   * returns a promise, or the signal's reason. Throws `invalid_transaction` at once, instead of rejecting, when it is called
-   * again or after the handler has ended
+   * returns a promise, or the signal's reason. Throws `invalid_transaction` immediately, instead of rejecting, when it
+   * is called again or after the handler has ended
    */
   transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
 }

@@ -5,7 +5,7 @@ import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.
 import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import type { GroupCommit } from './commits.ts'
 
-/** The pause between two looks at the file, in ms. */
+/** The pause between two checks of the file, in ms. */
 const watchMs = 250
 
 /** Pauses between two clean-ups in ms: usually, while there is much to clean up, and after a failure. */

@@ -26,7 +26,7 @@ checkUnreadable(async (options): Promise<Receiver> => {
   return receiver
 })
 
-/** The database, in which each statement of an inbox takes a while. */
+/** The database, in which each statement of an inbox takes 50 ms longer. */
 const slowed = (): PGlite => {
   const query = async (...statement: Parameters<PGlite['query']>) => {
     await new Promise((resolve) => setTimeout(resolve, 50))

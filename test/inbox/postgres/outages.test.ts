@@ -206,15 +206,20 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
 describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
   const postgres = postgresTests()
 
-  test('is given up, so that its events are handled', async () => {
+  /** A receiver that accepts, and one behind a proxy that handles. That one polls, since it hears of no event. */
+  async function behindProxy() {
     const { proxy, pool } = await postgres.throughProxy()
     const accepting = postgres.receiver({ handles: false }).onAny(() => {})
     await accepting.ready()
-    // It polls, since no notification comes through either.
     const receiver = postgres.receiver({ pool, listen: false, timeoutMs: 500 })
     const handled = vi.fn()
     receiver.onAny(({ mediaId }) => handled(mediaId))
     await receiver.ready()
+    return { proxy, accepting, receiver, handled }
+  }
+
+  test('is given up, so that its events are handled', async () => {
+    const { proxy, accepting, handled } = await behindProxy()
     await sleep(100)
     proxy.mute()
     await accept(accepting, 'media')
@@ -227,13 +232,7 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
   })
 
   test('is given up although every open connection was lost silently', async () => {
-    const { proxy, pool } = await postgres.throughProxy()
-    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
-    await accepting.ready()
-    const receiver = postgres.receiver({ pool, listen: false, timeoutMs: 500 })
-    const handled = vi.fn()
-    receiver.onAny(({ mediaId }) => handled(mediaId))
-    await receiver.ready()
+    const { proxy, accepting, receiver, handled } = await behindProxy()
     // Then no statement is running, and its three connections are open.
     await sleep(300)
     await Promise.all([receiver.inbox.stats(), receiver.inbox.stats(), receiver.inbox.stats()])

@@ -213,16 +213,22 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
 describe('when the end of an event cannot be recorded', () => {
   const unrecorded = 'the inbox closed before it could record the end of these events; their handlers may run again'
 
+  /** Opens an inbox in which an event has ended, while the end cannot be recorded until `blocker` frees the file. */
+  async function unrecordable(result?: AttemptResult) {
+    const path = await freshPath()
+    const opened = started({ path })
+    await opened.inbox.accept(eventOf('one'))
+    const call = await opened.calls.next()
+    const blocker = blocked(path)
+    call.finish(result)
+    return { ...opened, path, blocker }
+  }
+
   test.each<[string, AttemptResult]>([
     ['handled', { status: 'done' }],
     ['a dead letter', { status: 'dead', completed: [], failures: [] }],
   ])('before the inbox has closed, an event that is %s is unfinished, and is handled again', async (_, result) => {
-    const path = await freshPath()
-    const { inbox, calls, logged } = started({ path })
-    await inbox.accept(eventOf('one'))
-    const call = await calls.next()
-    const blocker = blocked(path)
-    call.finish(result)
+    const { path, blocker, inbox, logged } = await unrecordable(result)
     const { unfinished } = await inbox.close({ timeoutMs: 0 })
     expect(unfinished).toEqual([{ ...eventOf('one'), receivedAt: expect.any(Date), state: 'running' }])
     expect(logged.filter(({ message }) => message === unrecorded)).toEqual([
@@ -233,12 +239,7 @@ describe('when the end of an event cannot be recorded', () => {
   })
 
   test('and is recorded while the inbox closes, the event is not unfinished', async () => {
-    const path = await freshPath()
-    const { inbox, calls, lines } = started({ path })
-    await inbox.accept(eventOf('one'))
-    const call = await calls.next()
-    const blocker = blocked(path)
-    call.finish()
+    const { blocker, inbox, lines } = await unrecordable()
     const closed = inbox.close({ timeoutMs: 0 })
     await nextTurn()
     blocker.free()
@@ -247,12 +248,7 @@ describe('when the end of an event cannot be recorded', () => {
   })
 
   test('it is not handled again, and its end is recorded as soon as it can be', async () => {
-    const path = await freshPath()
-    const { inbox, calls, lines } = started({ path })
-    await inbox.accept(eventOf('one'))
-    const call = await calls.next()
-    const blocker = blocked(path)
-    call.finish()
+    const { path, blocker, inbox, lines } = await unrecordable()
     await until(async () => (await inbox.stats()).running === 1)
     await expect(inbox.accept(eventOf('two'))).rejects.toThrow(/locked|busy/)
     expect(lines).toContain('the inbox could not record the end of an event')
