@@ -21,16 +21,41 @@ export interface DatabaseOptions {
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
 }
 
-/** The part of a database that reads of the inbox and dead letters need. */
-export type Tables = Pick<Database, 'schema' | 'channel' | 'query' | 'reach'>
-
-/** The inbox's own connections to Postgres. Handlers cannot use them up. */
-export class Database {
+/** The tables of an inbox. */
+export interface Tables {
   /** The quoted name of the schema. */
   readonly schema: string
   /**
    * The channel on which the processes of the schema notify each other. Its name is that of the schema, without quotes.
    */
+  readonly channel: string
+  /**
+   * Runs a statement in which `$event` and so on are the names of tables, and returns its rows.
+   * @throws WebhookError `unavailable`
+   */
+  ask<Row>(statement: string, values?: unknown[]): Promise<Row[]>
+}
+
+const withTables = (statement: string, schema: string): string =>
+  statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${schema}.${table}`)
+
+/** The tables, over a pool. A statement is not repeated: the caller waits for its result, and can repeat it. */
+export function tablesOf(pool: pg.Pool, name: string): Tables {
+  const schema = quoted(name)
+  return {
+    schema,
+    channel: name,
+    ask: (statement, values) =>
+      pool.query(withTables(statement, schema), values).then(
+        ({ rows }) => rows,
+        (error) => Promise.reject(unreachable(error)),
+      ),
+  }
+}
+
+/** The inbox's own connections to Postgres. Handlers cannot use them up. */
+export class Database implements Tables {
+  readonly schema: string
   readonly channel: string
   readonly #options: DatabaseOptions
   readonly #pool: pg.Pool
@@ -96,6 +121,12 @@ export class Database {
       setTimeout(() => !this.#isClosed && this.start(opened), longestPauseMs).unref()
       throw problem
     }
+  }
+
+  /** Runs a statement, and repeats it while Postgres is unreachable, for up to `timeoutMs`. */
+  ask<Row>(statement: string, values?: unknown[]): Promise<Row[]> {
+    const text = withTables(statement, this.schema)
+    return this.reach(() => this.query<Row>(text, values))
   }
 
   /** Runs one statement, which is not repeated. Returns its rows. */

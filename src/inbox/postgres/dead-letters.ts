@@ -35,10 +35,7 @@ export class PostgresDeadLetters implements DeadLetters {
     this.#tables = {
       channel: database.channel,
       schema: database.schema,
-      query: <Row>(statement: string, values?: unknown[]) => {
-        const text = statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${database.schema}.${table}`)
-        return database.reach(() => database.query<Row>(text, values))
-      },
+      query: (statement, values) => database.ask(statement, values),
     }
     this.#receiver = receiver
     this.#checkOpen = checkOpen

@@ -35,10 +35,10 @@ export const columnsOf = {
 } as const satisfies Record<TableName, object>
 
 /** Selects the {@link EventRow}s of a table. */
-export const selectOf = (table: TableName, schema: string, where: string): string => {
+export const selectOf = (table: TableName, where: string): string => {
   const { id, record } = columnsOf[table]
   return `SELECT '${table}' AS source, ${id}::text AS place, ${record}::text AS record, ${id} AS id
-    FROM ${schema}.${table} WHERE ${where}`
+    FROM $${table} WHERE ${where}`
 }
 
 interface UnfinishedRow {

@@ -1,10 +1,12 @@
-import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.ts'
+import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { OwnClaims } from './claims.ts'
 import type { Tables } from './database.ts'
-import { columnsOf, type EventRow, selectOf, tableNames, toRecord } from './event-row.ts'
-import { EventSearch, type FoundEvent, type Statement } from './event-search.ts'
-import { hashKey } from './keys.ts'
+import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
+import { hashKey, hashMedia } from './keys.ts'
+
+/** The number of rows of a table that one statement examines, if no index leads to the matching rows. */
+const sliceSize = 20_000
 
 /** The time after which a returned page may be short, in ms, although there may be more events. */
 const longestScanMs = 1_000
@@ -12,12 +14,12 @@ const longestScanMs = 1_000
 /** The events of the inbox in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
 export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
-  readonly #database: Tables
+  readonly #tables: Tables
   readonly #claims: () => OwnClaims
 
   /** @param claims returns the claims of this process. The claimed events of other processes count as running. */
-  constructor(database: Tables, claims: () => OwnClaims = () => ({})) {
-    this.#database = database
+  constructor(tables: Tables, claims: () => OwnClaims = () => ({})) {
+    this.#tables = tables
     this.#claims = claims
   }
 
@@ -25,57 +27,117 @@ export class PostgresEvents implements InboxEvents {
     const checked = checkQuery(query)
     const { limit, cursor } = checked
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
-    const search = new EventSearch(checked, this.#database.schema)
-    const found: FoundEvent[] = []
+    const search = new EventSearch(this.#tables, checked)
+    const found: { readonly place: string; readonly record: EventRecord }[] = []
     const deadline = performance.now() + longestScanMs
-    for (let after = cursor; ; ) {
-      const bound = search.isSliced ? await this.#boundOf(search, after) : undefined
+    let end = cursor
+    do {
+      const bound = await search.bound(end)
       const claims = this.#claims()
-      const rows = await this.#rows<EventRow>(search.rows(after, bound))
-      found.push(...search.matchesOf(rows, claims))
-      if (found.length > limit) break
-      const end = rows.length > limit ? rows.at(-1)?.place : bound
-      if (end === undefined) return { events: recordsOf(found) }
-      if (performance.now() > deadline) return { events: recordsOf(found), cursor: end }
-      after = end
-    }
+      const rows = await search.rows(end, bound)
+      const records = rows.map((row) => ({ place: row.place, record: toRecord(row, claims) }))
+      found.push(...records.filter(({ record }) => matchesQuery(record, checked)))
+      end = rows.length > limit ? rows.at(-1)?.place : bound
+    } while (end !== undefined && found.length <= limit && performance.now() <= deadline)
     const page = found.slice(0, limit)
-    return { events: recordsOf(page), cursor: (page.at(-1) as FoundEvent).place }
-  }
-
-  async #boundOf(search: EventSearch, after: string | undefined): Promise<string | undefined> {
-    const [row] = await this.#rows<{ bound: string | null }>(search.bound(after))
-    return row?.bound ?? undefined
-  }
-
-  #rows<Row>({ text, values }: Statement): Promise<Row[]> {
-    return this.#database.reach(() => this.#database.query<Row>(text, values))
+    if (found.length > limit) end = page.at(-1)?.place
+    return { events: page.map(({ record }) => record), ...(end !== undefined && { cursor: end }) }
   }
 
   async get(key: string): Promise<EventRecord | undefined> {
-    const { schema } = this.#database
-    const text = tableNames
-      .map((table) =>
-        selectOf(table, schema, `${columnsOf[table].id} = (SELECT id FROM ${schema}.key WHERE hash = $1)`),
-      )
-      .join(' UNION ALL ')
+    const selects = tableNames.map((table) =>
+      selectOf(table, `${columnsOf[table].id} = (SELECT id FROM $key WHERE hash = $1)`),
+    )
     const claims = this.#claims()
-    const rows = await this.#rows<EventRow>({ text, values: [hashKey(key)] })
+    const rows = await this.#tables.ask<EventRow>(selects.join(' UNION ALL '), [hashKey(key)])
     return rows.map((row) => toRecord(row, claims)).find((record) => record.key === key)
   }
 
   async retryNow(key: string): Promise<boolean> {
-    const { schema } = this.#database
-    const rows = await this.#rows({
-      text: `WITH due AS (
-          UPDATE ${schema}.event SET due_at = now()
-          WHERE id = (SELECT id FROM ${schema}.key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
-        )
-        SELECT pg_notify($2, '') FROM due`,
-      values: [hashKey(key), this.#database.channel],
-    })
+    const rows = await this.#tables.ask(
+      `WITH due AS (
+         UPDATE $event SET due_at = now()
+         WHERE id = (SELECT id FROM $key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
+       )
+       SELECT pg_notify($2, '') FROM due`,
+      [hashKey(key), this.#tables.channel],
+    )
     return rows.length > 0
   }
 }
 
-const recordsOf = (found: readonly FoundEvent[]): EventRecord[] => found.map(({ record }) => record)
+/** Reads the rows that can match a query, in its order. */
+class EventSearch {
+  readonly #tables: Tables
+  readonly #query: CheckedQuery
+  readonly #names: readonly TableName[]
+  readonly #direction: 'ASC' | 'DESC'
+
+  constructor(tables: Tables, query: CheckedQuery) {
+    this.#tables = tables
+    this.#query = query
+    this.#names = namesOf(query.state)
+    this.#direction = query.order === 'newest' ? 'DESC' : 'ASC'
+  }
+
+  /**
+   * If no index leads to the matching rows, all rows are examined in slices, and this finds the last row of the next
+   * slice. Otherwise, and if the slice has all the remaining rows, it finds none.
+   */
+  async bound(after: string | undefined): Promise<string | undefined> {
+    const { state, type, order } = this.#query
+    if (type === undefined && (state === undefined || this.#names[0] !== 'event')) return undefined
+    const values: unknown[] = []
+    const ends = this.#names.map((table) => {
+      const { id } = columnsOf[table]
+      return `(SELECT ${id} FROM $${table} WHERE ${this.#range(table, values, after)}
+        ORDER BY ${id} ${this.#direction} OFFSET ${sliceSize} LIMIT 1)`
+    })
+    const nearest = order === 'newest' ? 'greatest' : 'least'
+    const [row] = await this.#tables.ask<{ bound: string | null }>(`SELECT ${nearest}(${ends})::text AS bound`, values)
+    return row?.bound ?? undefined
+  }
+
+  /** Reads the rows up to a bound. Their number is one more than that of the page. */
+  rows(after: string | undefined, bound: string | undefined): Promise<EventRow[]> {
+    const values: unknown[] = []
+    const limit = `ORDER BY id ${this.#direction} LIMIT ${this.#query.limit + 1}`
+    const selects = this.#names.map((table) => {
+      const where = this.#range(table, values, after, bound) + this.#filters(table, values)
+      return `(${selectOf(table, where)} ${limit})`
+    })
+    return this.#tables.ask(`SELECT source, place, record FROM (${selects.join(' UNION ALL ')}) found ${limit}`, values)
+  }
+
+  /** The condition that an index answers. */
+  #range(table: TableName, values: unknown[], after: string | undefined, bound?: string): string {
+    const { id } = columnsOf[table]
+    const { mediaId, order } = this.#query
+    const [beyond, upTo] = order === 'newest' ? ['<', '>='] : ['>', '<=']
+    let range = `${id} IS NOT NULL`
+    if (mediaId !== undefined) range += ` AND media = $${values.push(hashMedia(mediaId))}`
+    if (after !== undefined) range += ` AND ${id} ${beyond} $${values.push(after)}`
+    if (bound !== undefined) range += ` AND ${id} ${upTo} $${values.push(bound)}`
+    return range
+  }
+
+  #filters(table: TableName, values: unknown[]): string {
+    const { state, type } = this.#query
+    let filters = ''
+    // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload
+    // can have such a field.
+    if (type !== undefined)
+      filters += ` AND strpos(${columnsOf[table].json}::text, $${values.push(`"type":${JSON.stringify(type)}`)}) > 0`
+    if (state === 'retrying') filters += ' AND due_at IS NOT NULL'
+    // Only this process knows whether a claimed event has started.
+    if (state === 'waiting') filters += ' AND due_at IS NULL'
+    if (state === 'running') filters += ' AND owner IS NOT NULL'
+    return filters
+  }
+}
+
+function namesOf(state: EventQuery['state']): readonly TableName[] {
+  if (state === undefined) return tableNames
+  if (state === 'dead') return ['dead_letter']
+  return state === 'handled' ? ['handled'] : ['event']
+}

@@ -13,14 +13,13 @@ import type {
   ReplayAllOptions,
   ReplayReport,
 } from '../reading.ts'
-import { readMinutes } from './activity.ts'
-import { type Tables, unreachable } from './database.ts'
+import { tablesOf, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresEvents } from './events.ts'
+import { readMinutes, readStats } from './numbers.ts'
 import { configOf, makePool, type PostgresConnection, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
-import { checkSchemaName, quoted, standardSchema } from './schema.ts'
-import { readStats } from './stats.ts'
+import { checkSchemaName, standardSchema } from './schema.ts'
 
 /** The options of `openInboxDatabase`: either `pool` or `connection`. */
 export interface InboxDatabaseOptions {
@@ -113,7 +112,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     deadLetters: new PostgresDeadLetters(tables),
     events,
     history: (mediaId) => historyOf(events, mediaId),
-    activity: async (since) => toActivity(await tables.reach(() => readMinutes(tables, minuteOf(since.getTime())))),
+    activity: async (since) => toActivity(await readMinutes(tables, minuteOf(since.getTime()))),
     close,
   }
 }
@@ -152,20 +151,3 @@ async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Prom
     releaseClient(client)
   }
 }
-
-/** The tables, over a pool. A step is not repeated: the caller waits for its result, and can repeat it. */
-const tablesOf = (pool: pg.Pool, schema: string): Tables => ({
-  schema: quoted(schema),
-  channel: schema,
-  async query<Row>(text: string, values?: unknown[]) {
-    const { rows } = await pool.query(text, values)
-    return rows as Row[]
-  },
-  async reach(step) {
-    try {
-      return await step()
-    } catch (error) {
-      throw unreachable(error)
-    }
-  },
-})

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UnknownEventType } from '../../../src/events/catalogue.ts'
-import type { Tables } from '../../../src/inbox/postgres/database.ts'
+import { tablesOf } from '../../../src/inbox/postgres/database.ts'
 import { PostgresEvents } from '../../../src/inbox/postgres/events.ts'
-import { quoted } from '../../../src/inbox/postgres/schema.ts'
-import { readStats } from '../../../src/inbox/postgres/stats.ts'
+import { readStats } from '../../../src/inbox/postgres/numbers.ts'
 import { type InboxDatabase, openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -74,12 +73,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     const started = [first?.id ?? '']
     const claimedBy = (by: string, where: string) =>
       postgres.query(`UPDATE $schema.event SET owner = '${by}' WHERE id ${where} ${first?.id}`)
-    const tables: Tables = {
-      schema: quoted(postgres.schema),
-      channel: postgres.schema,
-      query: async (text, values) => (await postgres.pool.query(text, values)).rows,
-      reach: (step) => step(),
-    }
+    const tables = tablesOf(postgres.pool, postgres.schema)
     const events = new PostgresEvents(tables, () => ({ owner, started }))
     const counts = async () => {
       const { waiting, running } = await readStats(tables, { owner, started })

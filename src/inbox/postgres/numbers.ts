@@ -1,0 +1,65 @@
+import type { Logger } from '../../internal/logger.ts'
+import type { ActivityStorage, StoredMinute } from '../operations/activity.ts'
+import type { InboxStats } from '../reading.ts'
+import type { OwnClaims } from './claims.ts'
+import type { Database, Tables } from './database.ts'
+import { FailureLog } from './regularly.ts'
+
+// What an inbox tells in numbers: its events by state, and the activity of its processes.
+
+interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt'> {
+  /** The start of the longest wait among the waiting events, in ms since the epoch. */
+  readonly oldest: number | null
+}
+
+/**
+ * Counts the events in the database.
+ * @param claims the earlier claims of this process. The claimed events of other processes count as running.
+ */
+export async function readStats(tables: Tables, { owner, started = [] }: OwnClaims = {}): Promise<InboxStats> {
+  const isWaiting = `due_at IS NULL
+    AND (owner IS NULL OR (owner IS NOT DISTINCT FROM $1::uuid AND id <> ALL ($2::bigint[])))`
+  const [row] = await tables.ask<{ stats: string }>(
+    `SELECT json_build_object(
+       'waiting', count(*) FILTER (WHERE ${isWaiting}),
+       'running', count(*) FILTER (WHERE due_at IS NULL AND NOT (${isWaiting})),
+       'retrying', count(*) FILTER (WHERE due_at IS NOT NULL),
+       'deadLetters', (SELECT count(*) FROM $dead_letter),
+       'oldest', extract(epoch FROM min(coalesce(since, received_at)) FILTER (WHERE ${isWaiting})) * 1000
+     )::text AS stats FROM $event`,
+    [owner, started],
+  )
+  const { oldest, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
+  return oldest === null ? counts : { ...counts, oldestWaitingAt: new Date(Math.round(oldest)) }
+}
+
+/**
+ * The table of the activity. All processes share it.
+ * @param process a uuid
+ */
+export function activityTable(database: Database, process: string, logger: Logger): ActivityStorage {
+  const log = new FailureLog(logger)
+  return {
+    async write(minutes) {
+      await database.query(
+        `INSERT INTO ${database.schema}.activity (minute, process, numbers)
+         SELECT to_timestamp(minute * 60), $1::uuid, numbers FROM unnest($2::float8[], $3::json[]) AS given (minute, numbers)
+         ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
+        [process, minutes.map(([minute]) => minute), minutes.map(([, numbers]) => numbers)],
+      )
+      log.succeeded()
+    },
+    read: (first) => readMinutes(database, first),
+    failed: (error) => log.failed(error),
+  }
+}
+
+/** Reads the activity of all processes, from a minute on. */
+export async function readMinutes(tables: Tables, first: number): Promise<readonly StoredMinute[]> {
+  const rows = await tables.ask<{ minute: string; numbers: string }>(
+    `SELECT floor(extract(epoch FROM minute) / 60)::bigint::text AS minute, numbers::text
+     FROM $activity WHERE minute >= to_timestamp($1::float8 * 60)`,
+    [first],
+  )
+  return rows.map(({ minute, numbers }) => [Number(minute), numbers])
+}
