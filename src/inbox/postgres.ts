@@ -3,7 +3,6 @@ import type pg from 'pg'
 import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
-import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
@@ -21,7 +20,7 @@ import { StoredActivity } from './operations/activity.ts'
 import { historyOf } from './operations/event-query.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
-import { PostgresDeadLetters, replayMarked } from './postgres/dead-letters.ts'
+import { PostgresDeadLetters } from './postgres/dead-letters.ts'
 import { PostgresEvents } from './postgres/events.ts'
 import { Intake } from './postgres/intake.ts'
 import { Listener } from './postgres/listener.ts'
@@ -140,7 +139,6 @@ const invalid = (problem: string): WebhookError => new WebhookError('invalid_opt
 class PostgresInbox implements Inbox {
   readonly deadLetters: PostgresDeadLetters
   readonly events: PostgresEvents
-  readonly #logger: Logger
   readonly #handlersOf: InboxHost['handlersOf']
   readonly #database: Database
   readonly #intake: Intake
@@ -158,7 +156,6 @@ class PostgresInbox implements Inbox {
   constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
     const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
     const config = configOf(given?.options ?? connection)
-    this.#logger = host.logger
     this.#handlersOf = host.handlersOf
     this.#database = new Database({ config, schema, timeoutMs, listen, host })
     const stored = () => this.#worker?.wake()
@@ -232,7 +229,7 @@ class PostgresInbox implements Inbox {
 
   /** Returns the pause until the next time, in ms. */
   async #upkeep(): Promise<number> {
-    await replayMarked(this.deadLetters, this.#logger)
+    await this.deadLetters.replayMarked()
     const hasOld = await this.deadLetters.updateOld()
     const pauseMs = await this.#cleanUp.step()
     const hearsMarks = this.#listener !== undefined || this.#worker === undefined

@@ -1,33 +1,22 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
 import { fromBase64 } from '../../internal/base64.ts'
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import { reviveEvent } from '../engine/stored.ts'
-import type { DeadEvent, DeadLetter, FailedAttempt, HandlerFailure, TraceCarrier } from '../reading.ts'
+import type { DeadEvent, DeadLetter, TraceCarrier, UnreadableDelivery } from '../reading.ts'
 
 /** The JSON of a dead letter that is an event. */
-interface StoredDeadEvent {
-  readonly event: MediaEvent
-  readonly completed: readonly string[]
+interface StoredDeadEvent extends Pick<DeadEvent, 'event' | 'completed'> {
   readonly receivedAt: number
   /** Absent in version 1. */
   readonly trace?: TraceCarrier | null
   /** The names of the handlers that it owes. Absent before version 3. */
   readonly owed?: readonly string[] | null
-  readonly end: {
-    readonly key: string
-    readonly attempts: number
-    readonly failures: readonly HandlerFailure[]
-    /** Absent in version 1. */
-    readonly failedAttempts?: readonly FailedAttempt[]
-    readonly diedAt: string
-  }
+  /** Version 1 has no failed attempts. */
+  readonly end: Pick<DeadEvent, 'key' | 'attempts' | 'failures' | 'failedAttempts'> & { readonly diedAt: string }
 }
 
 /** The JSON of an unreadable delivery. Its body has a column of its own. */
-interface StoredUnreadable {
+interface StoredUnreadable extends Pick<UnreadableDelivery, 'reason' | 'eventId'> {
   readonly key: string
-  readonly reason: string
-  readonly eventId?: string
   readonly receivedAt: string
 }
 
@@ -46,13 +35,6 @@ export const columns = "id::text AS place, dead_letter::text, encode(body, 'base
 /** The columns without the body. The body can be large. */
 export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS body'
 
-/** A dead letter that is an event, and the id of its row. */
-export interface DeadEventRow {
-  readonly id: string
-  readonly deadLetter: DeadEvent
-  readonly owed: readonly string[] | undefined
-}
-
 /** Reads the names of the handlers that the event of a dead letter owes. */
 export const owedOf = ({ dead_letter: text }: DeadLetterRow): readonly string[] | undefined =>
   (JSON.parse(text) as Partial<StoredDeadEvent>).owed ?? undefined
@@ -61,13 +43,12 @@ export const owedOf = ({ dead_letter: text }: DeadLetterRow): readonly string[] 
 export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {
   const stored = JSON.parse(text) as StoredDeadEvent | StoredUnreadable
   if ('event' in stored) {
-    const { event, completed, trace, end } = stored
-    const receivedAt = new Date(Math.round(stored.receivedAt))
+    const { event, completed, receivedAt, trace, end } = stored
     return {
       ...end,
       event: reviveEvent(event),
       completed,
-      receivedAt,
+      receivedAt: new Date(Math.round(receivedAt)),
       ...(end.failedAttempts && { failedAttempts: reviveFailedAttempts(end.failedAttempts) }),
       diedAt: new Date(end.diedAt),
       ...(trace && { trace }),

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import { toBase64 } from '../../internal/base64.ts'
-import type { Logger } from '../../internal/logger.ts'
 import { maxUnreadable, unreadableKey } from '../engine/stored.ts'
-import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
+import type { InboxHost } from '../inbox.ts'
+import { parseAgain } from '../operations/dead-letters.ts'
 import { replayInSteps } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { isUnreachable, type Tables } from './database.ts'
-import { columns, columnsWithoutBody, type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
+import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
-import { isEvent, mark, putBack, type ReplayTables, replaceUnreadable } from './replay.ts'
+import { mark, putBack, replaceUnreadable } from './replay.ts'
 
 /** The number of dead letters that are listed at a time. */
 const pageSize = 1_000
@@ -22,30 +22,24 @@ const oldPageSize = 500
 
 /** The dead letters in the database. */
 export class PostgresDeadLetters implements DeadLetters {
-  readonly #tables: ReplayTables
-  readonly #receiver: ReplayingReceiver | undefined
+  readonly #tables: Tables
+  readonly #host: InboxHost | undefined
   readonly #checkOpen: () => void
 
   /**
-   * @param receiver parses an unreadable delivery. Without it, a replay marks the delivery for a process with an open
-   * inbox
+   * @param host parses an unreadable delivery. Without it, a replay marks the delivery for a process with an open inbox
    * @param checkOpen throws once the inbox is closing
    */
-  constructor(database: Tables, receiver?: ReplayingReceiver, checkOpen = () => {}) {
-    this.#tables = {
-      channel: database.channel,
-      schema: database.schema,
-      query: (statement, values) => database.ask(statement, values),
-    }
-    this.#receiver = receiver
+  constructor(tables: Tables, host?: InboxHost, checkOpen = () => {}) {
+    this.#tables = tables
+    this.#host = host
     this.#checkOpen = checkOpen
   }
 
   async list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): Promise<readonly DeadLetter[]> {
-    const page = [Math.max(0, limit), Math.max(0, offset)]
-    const rows = await this.#tables.query<DeadLetterRow>(
+    const rows = await this.#tables.ask<DeadLetterRow>(
       `SELECT ${columns} FROM $dead_letter ORDER BY id DESC LIMIT $1 OFFSET $2`,
-      page,
+      [Math.max(0, limit), Math.max(0, offset)],
     )
     return rows.map(toDeadLetter)
   }
@@ -56,18 +50,18 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   #rows(keys: readonly string[]): Promise<DeadLetterRow[]> {
-    return this.#tables.query(`SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`, [keys.map(hashKey)])
+    const statement = `SELECT ${columns} FROM $dead_letter WHERE hash = ANY ($1::uuid[])`
+    return this.#tables.ask(statement, [keys.map(hashKey)])
   }
 
   /** Lists the keys of the matching dead letters, oldest first. Later ones are left out. */
   async keys(matches = (_: DeadLetter) => true): Promise<readonly string[]> {
-    const [newest] = await this.#tables.query<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
+    const [newest] = await this.#tables.ask<{ id: string | null }>('SELECT max(id)::text AS id FROM $dead_letter')
     const keys: string[] = []
     // It pages by id: an offset would skip some if others are removed meanwhile.
     for (let after = '0'; ; ) {
-      const rows = await this.#tables.query<DeadLetterRow>(
-        `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE id > $1 AND id <= $2
-         ORDER BY id LIMIT ${pageSize}`,
+      const rows = await this.#tables.ask<DeadLetterRow>(
+        `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${pageSize}`,
         [after, newest?.id ?? '0'],
       )
       const found = rows.map(toDeadLetter).filter(matches)
@@ -83,7 +77,7 @@ export class PostgresDeadLetters implements DeadLetters {
 
   /** Deletes dead letters permanently. Returns the keys of the deleted ones. */
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
-    const rows = await this.#tables.query<DeadLetterRow>(
+    const rows = await this.#tables.ask<DeadLetterRow>(
       `DELETE FROM $dead_letter WHERE hash = ANY ($1::uuid[]) RETURNING ${columnsWithoutBody}`,
       [keys.map(hashKey)],
     )
@@ -91,76 +85,67 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 
   async replay(key: string): Promise<boolean> {
-    this.#checkOpen()
-    const rows = await this.#rows([key])
-    const unreadable = this.#receiver && rows.map(toDeadLetter)[0]?.unreadable
-    if (this.#receiver === undefined || unreadable === undefined) return (await this.#replayRows(rows)).length > 0
-    return replaceUnreadable(this.#tables, key, await parseAgain(this.#receiver, unreadable))
+    return (await this.#replay([key], rethrow)).length > 0
   }
 
   /**
-   * Puts events back in their places, with fresh attempts, and marks unreadable deliveries. Returns the keys of the
-   * replayed ones.
+   * Puts events back in their places, with fresh attempts, and parses unreadable deliveries or marks them. Returns the
+   * keys of the replayed ones.
    */
-  async replayMany(keys: readonly string[]): Promise<readonly string[]> {
-    return this.#replayRows(await this.#rows(keys))
+  replayMany(keys: readonly string[]): Promise<readonly string[]> {
+    return this.#replay(keys, ifMalformed)
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    const replay = (keys: readonly string[]) => this.#replayEach(keys)
+    const replay = (keys: readonly string[]) => this.replayMany(keys)
     return replayInSteps({ largestStep: largestCommit, keys: (matches) => this.keys(matches), replay }, options)
   }
 
-  /**
-   * Replays like `replayMany`, and also parses unreadable deliveries, if it has a receiver. Returns the keys of the
-   * replayed ones.
-   */
-  async #replayEach(keys: readonly string[]): Promise<readonly string[]> {
+  async #replay(keys: readonly string[], onFailure: (error: unknown) => false): Promise<readonly string[]> {
     this.#checkOpen()
     const rows = await this.#rows(keys)
-    const parsed = this.#receiver === undefined ? [] : rows.filter(({ body }) => body !== null)
-    const replayed = [...(await this.#replayRows(rows.filter((row) => !parsed.includes(row))))]
-    for (const row of parsed) {
-      const { key } = toDeadLetter(row)
-      if (await this.replay(key).catch(ifMalformed)) replayed.push(key)
-    }
+    const events = rows.filter(({ body }) => body === null)
+    const unreadable = rows.filter(({ body }) => body !== null)
+    const replayed = [...(await putBack(this.#tables, events))]
+    if (this.#host === undefined) return [...replayed, ...(await mark(this.#tables, unreadable))]
+    for (const deadLetter of unreadable.map(toDeadLetter))
+      if (await this.#parse(deadLetter, this.#host).catch(onFailure)) replayed.push(deadLetter.key)
     return replayed
   }
 
-  async #replayRows(found: readonly DeadLetterRow[]): Promise<readonly string[]> {
-    const rows = found.map((row) => ({ id: row.place, deadLetter: toDeadLetter(row), owed: owedOf(row) }))
-    const replayed = await putBack(this.#tables, rows.filter(isEvent))
-    const marked = await mark(
-      this.#tables,
-      rows.filter((row) => !isEvent(row)),
+  async #parse({ key, unreadable }: DeadLetter, host: InboxHost): Promise<boolean> {
+    this.#checkOpen()
+    return replaceUnreadable(this.#tables, key, await parseAgain(host, unreadable as UnreadableDelivery))
+  }
+
+  /** Replays the unreadable deliveries that another program has marked. If one still cannot be parsed, it stays. */
+  async replayMarked(): Promise<void> {
+    const rows = await this.#tables.ask<DeadLetterRow>(
+      `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE replay ORDER BY id`,
     )
-    const ids = new Set([...replayed, ...marked])
-    return rows.filter(({ id }) => ids.has(id)).map(({ deadLetter }) => deadLetter.key)
+    for (const { key } of rows.map(toDeadLetter)) {
+      try {
+        await this.replay(key)
+      } catch (error) {
+        // It stays marked.
+        if (isUnreachable(error)) throw error
+        this.#host?.logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
+        await this.#tables.ask('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
+      }
+    }
   }
 
   /** Keeps an unreadable delivery, unless it is there, and drops the oldest one above the limit. */
   async keepUnreadable({ body, ...unreadable }: UnreadableDelivery): Promise<void> {
     const key = unreadableKey(hash('sha256', body, 'base64url').slice(0, 22))
-    await this.#tables.query(
+    await this.#tables.ask(
       `INSERT INTO $dead_letter (hash, dead_letter, body) VALUES ($1, $2, decode($3, 'base64')) ON CONFLICT DO NOTHING`,
       [hashKey(key), JSON.stringify({ ...unreadable, key }), toBase64(body)],
     )
-    await this.#tables.query(
+    await this.#tables.ask(
       `DELETE FROM $dead_letter WHERE id = ANY (ARRAY(
          SELECT id FROM $dead_letter WHERE event_id IS NULL ORDER BY id DESC OFFSET ${maxUnreadable}))`,
     )
-  }
-
-  /** Lists the keys of the unreadable deliveries that another program has marked for a replay. */
-  async marked(): Promise<readonly string[]> {
-    const rows = await this.#tables.query<DeadLetterRow>(
-      `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE replay ORDER BY id`,
-    )
-    return rows.map((row) => toDeadLetter(row).key)
-  }
-
-  async unmark(key: string): Promise<void> {
-    await this.#tables.query('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])
   }
 
   /**
@@ -168,12 +153,12 @@ export class PostgresDeadLetters implements DeadLetters {
    * @returns `true` if there may be more
    */
   async updateOld(): Promise<boolean> {
-    const rows = await this.#tables.query<DeadLetterRow>(
+    const rows = await this.#tables.ask<DeadLetterRow>(
       `SELECT ${columnsWithoutBody} FROM $dead_letter WHERE media IS NULL AND event_id IS NOT NULL
        ORDER BY id LIMIT ${oldPageSize}`,
     )
     if (rows.length === 0) return false
-    await this.#tables.query(
+    await this.#tables.ask(
       `UPDATE $dead_letter SET media = given.media FROM unnest($1::bigint[], $2::bigint[]) AS given (id, media)
        WHERE dead_letter.id = given.id`,
       [rows.map(({ place }) => place), rows.map((row) => hashMedia(toDeadLetter(row).event?.mediaId ?? ''))],
@@ -182,22 +167,12 @@ export class PostgresDeadLetters implements DeadLetters {
   }
 }
 
+function rethrow(error: unknown): never {
+  throw error
+}
+
 /** Answers that a delivery was not replayed, because it still cannot be parsed. */
 function ifMalformed(error: unknown): false {
   if (error instanceof WebhookError && error.code === 'malformed') return false
   throw error
-}
-
-/** Replays the unreadable deliveries that another program has marked. If one still cannot be parsed, it stays. */
-export async function replayMarked(deadLetters: PostgresDeadLetters, logger: Logger): Promise<void> {
-  for (const key of await deadLetters.marked()) {
-    try {
-      await deadLetters.replay(key)
-    } catch (error) {
-      // It stays marked.
-      if (isUnreachable(error)) throw error
-      logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
-      await deadLetters.unmark(key)
-    }
-  }
 }

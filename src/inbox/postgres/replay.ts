@@ -1,6 +1,7 @@
 import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
-import type { DeadLetter } from '../reading.ts'
-import type { DeadEventRow } from './dead-letter-row.ts'
+import type { DeadEvent } from '../reading.ts'
+import type { Tables } from './database.ts'
+import { type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 // The statements that replay dead letters.
@@ -8,34 +9,15 @@ import { hashKey, hashMedia } from './keys.ts'
 /** The payload of the notification that an unreadable delivery has been marked for a replay. */
 export const replayMark = 'replay'
 
-/** The tables of dead letters and events, and the channel of the processes that handle them. */
-export interface ReplayTables {
-  readonly schema: string
-  readonly channel: string
-  /** Runs a statement in which `$dead_letter` and others are the names of tables. */
-  readonly query: <Row>(statement: string, values?: unknown[]) => Promise<Row[]>
-}
-
-/** A dead letter, and the id of its row. */
-interface Row {
-  readonly id: string
-  readonly deadLetter: DeadLetter
-  readonly owed: readonly string[] | undefined
-}
-
-export const isEvent = (row: Row): row is DeadEventRow => row.deadLetter.event !== undefined
-
 /**
- * Puts dead letters back in their places among the events, and returns the ids of the replayed ones. If an event became
+ * Puts dead letters back in their places among the events, and returns the keys of the replayed ones. If an event became
  * a dead letter again meanwhile, that one has another id, and stays.
  */
-export async function putBack(
-  { query, channel }: ReplayTables,
-  rows: readonly DeadEventRow[],
-): Promise<readonly string[]> {
+export async function putBack(tables: Tables, rows: readonly DeadLetterRow[]): Promise<readonly string[]> {
   if (rows.length === 0) return []
+  const events = rows.map((row) => toDeadLetter(row) as DeadEvent)
   // Postgres could not read the event from the JSON, which may have characters that Postgres cannot store as text.
-  const replayed = await query<{ id: string }>(
+  const replayed = await tables.ask<{ id: string }>(
     `WITH given AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[],
          $8::json[]) AS given (id, media, event, received, completed, failed, trace, owed)
@@ -49,38 +31,43 @@ export async function putBack(
      )
      SELECT id::text, (SELECT pg_notify($9, '')) FROM gone`,
     [
-      rows.map(({ id }) => id),
-      rows.map(({ deadLetter }) => hashMedia(deadLetter.event.mediaId)),
-      rows.map(({ deadLetter }) => JSON.stringify(deadLetter.event)),
-      rows.map(({ deadLetter }) => deadLetter.receivedAt.getTime()),
-      rows.map(({ deadLetter }) => JSON.stringify(deadLetter.completed)),
-      rows.map(({ deadLetter }) => JSON.stringify(deadRecord(deadLetter).failedAttempts)),
-      rows.map(({ deadLetter: { trace } }) => trace && JSON.stringify(trace)),
-      rows.map(({ owed }) => owed && JSON.stringify(owed)),
-      channel,
+      rows.map(({ place }) => place),
+      events.map(({ event }) => hashMedia(event.mediaId)),
+      events.map(({ event }) => JSON.stringify(event)),
+      events.map(({ receivedAt }) => receivedAt.getTime()),
+      events.map(({ completed }) => JSON.stringify(completed)),
+      events.map((deadEvent) => JSON.stringify(deadRecord(deadEvent).failedAttempts)),
+      events.map(({ trace }) => trace && JSON.stringify(trace)),
+      rows.map(owedOf).map((owed) => owed && JSON.stringify(owed)),
+      tables.channel,
     ],
   )
-  return replayed.map(({ id }) => id)
+  return keysOf(rows, replayed)
 }
 
-/** Marks unreadable deliveries for a replay, and returns the ids of the marked ones. */
-export async function mark({ query, channel }: ReplayTables, rows: readonly Row[]): Promise<readonly string[]> {
+/** Marks unreadable deliveries for a process that can parse them, and returns the keys of the marked ones. */
+export async function mark(tables: Tables, rows: readonly DeadLetterRow[]): Promise<readonly string[]> {
   if (rows.length === 0) return []
-  const marked = await query<{ id: string }>(
+  const marked = await tables.ask<{ id: string }>(
     `WITH marked AS (UPDATE $dead_letter SET replay = true WHERE id = ANY ($1::bigint[]) RETURNING id)
      SELECT id::text, (SELECT pg_notify($2, '${replayMark}')) FROM marked`,
-    [rows.map(({ id }) => id), channel],
+    [rows.map(({ place }) => place), tables.channel],
   )
-  return marked.map(({ id }) => id)
+  return keysOf(rows, marked)
+}
+
+function keysOf(rows: readonly DeadLetterRow[], found: readonly { readonly id: string }[]): readonly string[] {
+  const ids = new Set(found.map(({ id }) => id))
+  return rows.filter(({ place }) => ids.has(place)).map((row) => toDeadLetter(row).key)
 }
 
 /** Replaces an unreadable delivery by its parsed event, unless that event is known. */
 export async function replaceUnreadable(
-  { query, schema, channel }: ReplayTables,
+  tables: Tables,
   key: string,
   { event, receivedAt, owed }: ParsedEvent,
 ): Promise<boolean> {
-  const rows = await query(
+  const rows = await tables.ask(
     `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),
      new AS (
        INSERT INTO $key (hash, id) SELECT $2::uuid, nextval($3) FROM gone ON CONFLICT DO NOTHING RETURNING id
@@ -92,12 +79,12 @@ export async function replaceUnreadable(
     [
       hashKey(key),
       hashKey(event.key),
-      `${schema}.event_id`,
+      `${tables.schema}.event_id`,
       hashMedia(event.mediaId),
       JSON.stringify(event),
       receivedAt.getTime(),
       JSON.stringify(owed),
-      channel,
+      tables.channel,
     ],
   )
   return rows.length > 0
