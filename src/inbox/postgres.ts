@@ -91,7 +91,8 @@ export interface PostgresInboxOptions {
   readonly listen?: boolean
 }
 
-type Settings = Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
+type Settings = Pick<PostgresInboxOptions, 'pool' | 'connection'> &
+  Required<Omit<PostgresInboxOptions, 'pool' | 'connection'>>
 
 /** Maximum time between two checks for events, in ms: with notifications, and without. */
 const pollMs = { listening: 10_000, polling: 250 }
@@ -129,9 +130,8 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
   if (connection !== undefined && typeof connection !== 'string' && typeof connection !== 'object')
     throw invalid('connection has to be a URL or the options of a pool')
   checkSchemaName('postgresInbox', schema)
-  const settings = { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
-  const open = (host: InboxHost) => new PostgresInbox(host, settings, pool, connection)
-  return defineInbox({ name: 'postgresInbox', storage: 'database', open })
+  const settings = { ...options, schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
+  return defineInbox({ name: 'postgresInbox', storage: 'database', open: (host) => new PostgresInbox(host, settings) })
 }
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `postgresInbox: ${problem}`)
@@ -153,33 +153,27 @@ class PostgresInbox implements Inbox {
   readonly #claims = () => this.#worker?.claims() ?? {}
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor(host: InboxHost, settings: Settings, given: pg.Pool | undefined, connection: PostgresConnection = '') {
-    const { schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
+  constructor(host: InboxHost, settings: Settings) {
+    const { pool: given, connection = '', schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen } = settings
     const config = configOf(given?.options ?? connection)
-    this.#handlersOf = host.handlersOf
-    this.#database = new Database({ config, schema, timeoutMs, listen, host })
-    const stored = () => this.#worker?.wake()
-    this.#intake = new Intake(this.#database, this.#sender, timeoutMs, stored)
-    this.deadLetters = new PostgresDeadLetters(this.#database, host, () => this.#closing.checkOpen())
-    this.events = new PostgresEvents(this.#database, this.#claims)
-    this.#activity = new StoredActivity(activityTable(this.#database, this.#sender, host.logger))
-    host.observe(this.#activity.recorder)
-    if (given === undefined && handles) this.#ownPool = makePool({ ...config, max: concurrency })
-    const pool = given ?? this.#ownPool
+    const database = new Database({ config, schema, timeoutMs, listen, host })
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
-    if (pool !== undefined && handles)
-      this.#worker = new PostgresWorker({
-        database: this.#database,
-        host,
-        pool,
-        concurrency,
-        leaseMs,
-        pollMs: longestPauseMs,
-      })
-    if (handles && listen) this.#listener = new Listener(this.#database, (payload) => this.#heard(payload))
-    this.#cleanUp = new CleanUp(this.#database, ttlMs)
+    this.#handlersOf = host.handlersOf
+    this.#database = database
+    this.#intake = new Intake(database, this.#sender, timeoutMs, () => this.#worker?.wake())
+    this.deadLetters = new PostgresDeadLetters(database, host, () => this.#closing.checkOpen())
+    this.events = new PostgresEvents(database, this.#claims)
+    this.#cleanUp = new CleanUp(database, ttlMs)
     this.#cleaning = new Regularly(() => this.#upkeep(), longestPauseMs, host.logger)
-    this.#database.start(() => this.#opened())
+    this.#activity = new StoredActivity(activityTable(database, this.#sender, host.logger))
+    host.observe(this.#activity.recorder)
+    if (handles) {
+      if (given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
+      const pool = given ?? (this.#ownPool as pg.Pool)
+      this.#worker = new PostgresWorker({ database, host, pool, concurrency, leaseMs, pollMs: longestPauseMs })
+      if (listen) this.#listener = new Listener(database, (payload) => this.#heard(payload))
+    }
+    database.start(() => this.#opened())
   }
 
   async #opened(): Promise<void> {
