@@ -103,7 +103,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     await withClient(pool, (client) => checkTables(client, schema))
   } catch (error) {
     await close()
-    throw unreachable(error)
+    throw error
   }
   const tables = tablesOf(pool, schema)
   const events = new PostgresEvents(tables)
@@ -131,23 +131,17 @@ export async function migrate(
   checkUnknown('migrate', unknown)
   checkSchemaName('migrate', schema)
   const pool = poolOf(connection)
-  try {
-    return await withClient(pool, (client) => prepareSchema(client, schema))
-  } catch (error) {
-    throw unreachable(error)
-  } finally {
-    await pool.end()
-  }
+  return withClient(pool, (client) => prepareSchema(client, schema)).finally(() => pool.end())
 }
 
 const poolOf = (connection: PostgresConnection): pg.Pool =>
   makePool({ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, ...configOf(connection), max: 1 })
 
 async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await take(pool)
   try {
-    return await run(client)
-  } finally {
-    releaseClient(client)
+    const client = await take(pool)
+    return await run(client).finally(() => releaseClient(client))
+  } catch (error) {
+    throw unreachable(error)
   }
 }

@@ -21,6 +21,7 @@ interface Condition {
   readonly encoding: string
   readonly isReplica: boolean
   readonly isReadOnly: boolean
+  readonly hasSchema: boolean
 }
 
 /**
@@ -57,6 +58,7 @@ async function readCondition(client: Client, schema: string): Promise<Condition>
        'encoding', current_setting('server_encoding'),
        'isReplica', pg_is_in_recovery(),
        'isReadOnly', current_setting('transaction_read_only') = 'on',
+       'hasSchema', EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
        'hasTables', EXISTS (SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
                             WHERE nspname = $1 AND relname = 'version')
      )::text AS condition`,
@@ -85,24 +87,16 @@ async function readVersion(client: Client, schema: string): Promise<number> {
  */
 async function makeTables(client: Client, schema: string): Promise<boolean> {
   for (let tries = 1; ; tries++) {
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
     try {
-      return await inTransaction(client, () => makeTablesOnce(client, schema))
+      const isChanged = await makeTablesOnce(client, schema)
+      await client.query('COMMIT')
+      return isChanged
     } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
       if (!isLocked(error) || tries === lockTries) throw error
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
-  }
-}
-
-async function inTransaction<T>(client: Client, run: () => Promise<T>): Promise<T> {
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
-  try {
-    const result = await run()
-    await client.query('COMMIT')
-    return result
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
   }
 }
 
@@ -115,15 +109,10 @@ async function makeTablesOnce(client: Client, schema: string): Promise<boolean> 
   const patiently = (text: string) => client.query({ text, query_timeout: longestMs } as QueryConfig)
   await client.query(`SET LOCAL statement_timeout = ${longestMs}`)
   await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
-  const { rows } = await client.query(
-    `SELECT (to_regnamespace($1) IS NOT NULL)::text AS "hasSchema", (to_regclass($2) IS NOT NULL)::text AS "hasTables"`,
-    [name, `${name}.version`],
-  )
-  const { hasSchema, hasTables } = rows[0]
-  const version = hasTables === 'true' ? await readVersion(client, schema) : 0
+  const { version, hasSchema } = await readCondition(client, schema)
   if (version >= schemaVersion) return false
   // Postgres asks for the right to create schemas even if this one exists.
-  const sql = (hasSchema === 'true' ? '' : createSchema(name)) + tables(name, version)
+  const sql = (hasSchema ? '' : createSchema(name)) + tables(name, version)
   try {
     await patiently(`SET LOCAL lock_timeout = ${lockMs};${sql}`)
   } catch (error) {
