@@ -127,7 +127,8 @@ export class PostgresDeadLetters implements DeadLetters {
       try {
         await this.replay(key)
       } catch (error) {
-        // It stays marked.
+        // In both cases it stays marked.
+        if (error instanceof WebhookError && error.code === 'closing') return
         if (isUnreachable(error)) throw error
         this.#host?.logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
         await this.#tables.ask('UPDATE $dead_letter SET replay = false WHERE hash = $1', [hashKey(key)])

@@ -1,7 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { InboxHost } from '../../../src/inbox/inbox.ts'
+import { tablesOf } from '../../../src/inbox/postgres/database.ts'
+import { PostgresDeadLetters } from '../../../src/inbox/postgres/dead-letters.ts'
 import { hashKey } from '../../../src/inbox/postgres/keys.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
-import type { ActivityMinute, Handle, ReplayReport } from '../../../src/index.ts'
+import { type ActivityMinute, type Handle, type ReplayReport, WebhookError } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { ownTime } from '../../support/own-time.ts'
@@ -153,6 +156,25 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     await expect(deadLetters.replayAll?.()).rejects.toMatchObject({
       code: expect.stringMatching(/closing|unavailable/),
     })
+  })
+
+  test('leaves a marked unreadable delivery to other processes, without an error, if it closes before the replay', async () => {
+    const receiver = postgres.receiver({ handles: false }).onAny(() => {})
+    await receiver.ready()
+    await deliver(receiver, '{"type":"encoding.finished"')
+    await receiver.close()
+    const { deadLetters } = await openDatabase()
+    const keys = await deadLetters.keys()
+    expect(await deadLetters.replayMany(keys)).toEqual(keys)
+    const error = vi.fn()
+    const checkOpen = () => {
+      throw new WebhookError('closing', 'the inbox is closing')
+    }
+    const host = { logger: { ...silent, error } } as unknown as InboxHost
+    const closing = new PostgresDeadLetters(tablesOf(postgres.pool, postgres.schema), host, checkOpen)
+    await closing.replayMarked()
+    expect(await postgres.query('SELECT replay FROM $schema.dead_letter')).toEqual([{ replay: true }])
+    expect(error).not.toHaveBeenCalled()
   })
 
   test('reports how long its steps take, and which ones fail', async () => {
