@@ -71,12 +71,7 @@ export class Database implements Tables {
     this.#options = options
     this.schema = quoted(schema)
     this.channel = schema
-    this.#config = {
-      ...config,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      keepAlive: true,
-    }
+    this.#config = { ...config, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, keepAlive: true }
     // PgBouncer in transaction mode takes no settings of a session.
     if (listen) this.#Client = clientWithTimeout(timeoutMs)
     this.#pool = makePool({ ...this.#config, Client: this.#Client, max: connections, min: 0 })
@@ -93,7 +88,6 @@ export class Database implements Tables {
    * @throws WebhookError `unavailable` when the first attempt fails
    */
   async ready(): Promise<void> {
-    if (this.#isOpen) return
     await this.#opening
   }
 
@@ -105,15 +99,11 @@ export class Database implements Tables {
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
       const client = await take(this.#pool)
-      try {
-        await prepareSchema(client, this.#options.schema)
-      } finally {
-        releaseClient(client, true)
-      }
+      await prepareSchema(client, this.#options.schema).finally(() => releaseClient(client, true))
       await opened()
       this.#isOpen = true
     } catch (error) {
-      const problem = error instanceof WebhookError ? error : unreachable(error)
+      const problem = unreachable(error)
       if (this.#isClosed) throw problem
       if (`${this.#problem}` !== `${problem}`)
         this.#options.host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')

@@ -41,11 +41,9 @@ export const selectOf = (table: TableName, where: string): string => {
     FROM $${table} WHERE ${where}`
 }
 
-interface UnfinishedRow {
+interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly event: MediaEvent
   readonly receivedAt: number
-  readonly attempts: number
-  readonly completed: readonly string[]
   readonly failedAttempts: readonly FailedAttempt[] | null
   readonly dueAt: number | null
   readonly owner: string | null

@@ -62,11 +62,8 @@ function keysOf(rows: readonly DeadLetterRow[], found: readonly { readonly id: s
 }
 
 /** Replaces an unreadable delivery by its parsed event, unless that event is known. */
-export async function replaceUnreadable(
-  tables: Tables,
-  key: string,
-  { event, receivedAt, owed }: ParsedEvent,
-): Promise<boolean> {
+export async function replaceUnreadable(tables: Tables, key: string, parsed: ParsedEvent): Promise<boolean> {
+  const { event, receivedAt, owed } = parsed
   const rows = await tables.ask(
     `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),
      new AS (
