@@ -44,13 +44,13 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite-tables/event-row.ts',
+    file: 'src/inbox/sqlite-tables/rows.ts',
     fix: 'const pauseMs = row.delay_ms ?? dueInMs',
     without: 'const pauseMs = dueInMs',
     finding: /events stay in the inbox/,
   },
   'a crash loop turns harmless events into dead letters': {
-    file: 'src/inbox/sqlite/lease.ts',
+    file: 'src/inbox/sqlite-tables/statements.ts',
     fix: 'SET starts = starts + 1 WHERE id = ?',
     without: 'SET starts = starts + 1 WHERE id > 0 * ?',
     finding: /became a dead letter because of crashes that it did not cause/,

@@ -20,11 +20,10 @@ import { SqliteJob } from '../sqlite-tables/job.ts'
 import { Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
+import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
-import { ObjectCommits } from './commits.ts'
-import { ObjectSettling } from './settle.ts'
-import { type OpenStorage, openStorage } from './storage.ts'
+import { ObjectCommits, openStorage } from './storage.ts'
 import { ObjectTransactions } from './transactions.ts'
 
 /** The limits of each object. */
@@ -44,12 +43,12 @@ export class ObjectInbox implements Inbox {
   readonly events: OpenEvents
   readonly #limits: ObjectLimits
   readonly #logger: Logger
-  readonly #storage: OpenStorage
+  readonly #file: SettlingFile
   readonly #commits: ObjectCommits
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: ObjectTransactions
   readonly #alarm: ObjectAlarm
-  readonly #settling: ObjectSettling
+  readonly #settling: SqliteSettling
   readonly #engine: Engine<SqliteJob>
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -58,16 +57,15 @@ export class ObjectInbox implements Inbox {
     const { handle, logger } = host
     this.#limits = limits
     this.#logger = logger
-    this.#storage = openStorage(storage)
+    const file = openStorage(storage)
+    this.#file = file
     this.#commits = new ObjectCommits(storage)
-    const { database, events, deadLetters, crashes } = this.#storage
-    this.#transactions = new ObjectTransactions(storage.sql, this.#commits, events)
+    this.#transactions = new ObjectTransactions(storage.sql, this.#commits, file.events)
     this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
-    const file = { events, deadLetters, owner: crashes }
-    this.#settling = new ObjectSettling(this.#commits, file, host, () => this.#ended())
+    this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
-    this.#cleanUp = new ObjectCleanUp(database, deadLetters, this.#commits, limits, logger)
+    this.#cleanUp = new ObjectCleanUp(file, this.#commits, limits, logger)
     const loader = new Loader({
       file,
       jobs: this.#jobs,
@@ -85,13 +83,8 @@ export class ObjectInbox implements Inbox {
         this.#alarm.guard()
       },
     })
-    this.events = new OpenEvents({
-      database,
-      hashKey: events.hashKey,
-      jobs: this.#jobs,
-      retryNow: (job) => this.#retryNow(job),
-    })
-    events.bringForward()
+    this.events = new OpenEvents(file, { jobs: this.#jobs, retryNow: (job) => this.#retryNow(job) })
+    file.events.bringForward()
     loader.all()
     this.#alarm.update()
     this.#settling.investigate(concurrency)
@@ -104,7 +97,7 @@ export class ObjectInbox implements Inbox {
     this.#closing.checkOpen()
     if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
-    const { events } = this.#storage
+    const { events } = this.#file
     const row = this.#commits.now(() => events.accept(events.write(accepted)))
     if (row === undefined) return 'duplicate'
     this.#alarm.guard()
@@ -133,7 +126,7 @@ export class ObjectInbox implements Inbox {
       .replaceAll('+', '-')
       .replaceAll('/', '_')
       .slice(0, 22)
-    this.#commits.now(() => this.#storage.deadLetters.addUnreadable(unreadable, text))
+    this.#commits.now(() => this.#file.deadLetters.addUnreadable(unreadable, text))
     this.#cleanUp.turn()
   }
 

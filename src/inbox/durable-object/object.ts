@@ -1,12 +1,14 @@
 import { checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
-import { answerAsObject, type ObjectSql, type ObjectState } from '../../storage/durable-objects.ts'
+import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } from '../../storage/durable-objects.ts'
 import { defineInbox } from '../define-inbox.ts'
-import type { Inbox, InboxDefinition } from '../inbox.ts'
+import { reviveAccepted } from '../engine/stored.ts'
+import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
+import type { EventQuery } from '../reading.ts'
 import { ObjectInbox, type ObjectLimits } from './inbox.ts'
-import { inboxSteps } from './steps.ts'
 import type { ObjectTransactional } from './transactions.ts'
+import { type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
 /** The options of `inboxObject`. Each limit holds for one object, of which there are as many as shards. */
 export interface InboxObjectOptions {
@@ -117,3 +119,21 @@ function openInbox(
     return new WebhookError('unavailable', message, { cause })
   }
 }
+
+/** The steps that an inbox in an object answers to its Worker. */
+const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
+  accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
+  keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),
+  stats: () => inbox.stats(),
+  list: (page: Page) => inbox.deadLetters.list(page).map(packDeadLetter),
+  get(key: string) {
+    const deadLetter = inbox.deadLetters.get(key)
+    return deadLetter && packDeadLetter(deadLetter)
+  },
+  replay: (key: string) => inbox.deadLetters.replay(key),
+  events: (query: EventQuery) => inbox.events.page(query),
+  event: (key: string) => inbox.events.get(key),
+  retryNow: (key: string) => inbox.events.retryNow(key),
+  history: (mediaId: string) => inbox.history(mediaId),
+  discard: (key: string) => inbox.deadLetters.discard(key),
+})

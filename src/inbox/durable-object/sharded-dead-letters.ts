@@ -3,9 +3,13 @@ import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import type { Shards } from './shards.ts'
-import { unpackDeadLetter, type WireDeadLetter } from './wire.ts'
+import { type Page, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
-type Page = { readonly limit?: number; readonly offset?: number }
+/** A dead letter, and the number of its object. */
+interface Found {
+  readonly shard: number
+  readonly deadLetter: DeadLetter
+}
 
 /** The dead letters of all objects. */
 export class ShardedDeadLetters implements DeadLetters {
@@ -23,7 +27,7 @@ export class ShardedDeadLetters implements DeadLetters {
     return (await this.#list(page)).map(({ deadLetter }) => deadLetter)
   }
 
-  async #list({ limit = 100, offset = 0 }: Page = {}): Promise<{ shard: number; deadLetter: DeadLetter }[]> {
+  async #list({ limit = 100, offset = 0 }: Page = {}): Promise<Found[]> {
     const pages = await this.#shards.askAll<WireDeadLetter[]>('list', { limit: limit + offset, offset: 0 })
     const newestFirst = pages.flatMap((page, shard) =>
       page.map((each) => ({ shard, deadLetter: unpackDeadLetter(each) })),
@@ -52,7 +56,7 @@ export class ShardedDeadLetters implements DeadLetters {
 
   /** Asks one object for each dead letter: a Worker may make a limited number of requests. */
   async replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    const listed = new Map<string, { shard: number; deadLetter: DeadLetter }>()
+    const listed = new Map<string, Found>()
     const list = async (page?: Page) => {
       const found = await this.#list(page)
       for (const each of found) listed.set(each.deadLetter.key, each)
@@ -70,7 +74,7 @@ export class ShardedDeadLetters implements DeadLetters {
     return found !== undefined && this.#shards.ask(found.shard, 'discard', key, false)
   }
 
-  async #find(key: string): Promise<{ shard: number; deadLetter: DeadLetter } | undefined> {
+  async #find(key: string): Promise<Found | undefined> {
     const answer = await this.#shards.find<WireDeadLetter>('get', key)
     return answer && { shard: answer.shard, deadLetter: unpackDeadLetter(answer.found) }
   }

@@ -1,6 +1,6 @@
 import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import type { PlacedPage, PlacedRecord } from '../sqlite-tables/event-reader.ts'
+import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
 import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
 
@@ -64,8 +64,8 @@ function merge(
 ): EventRecord[] {
   const events: EventRecord[] = []
   const left = pages.map((page) => [...(page?.found ?? [])])
-  const isBefore = (a: PlacedRecord, b: PlacedRecord) =>
-    (Number(a.record.receivedAt) - Number(b.record.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
+  const isBefore = (a: EventRecord, b: EventRecord) =>
+    (Number(a.receivedAt) - Number(b.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
   /** Called when an object has nothing left in its page. Returns `true` if it may have more. */
   const hasMore = (shard: number): boolean => {
     places[shard] = pages[shard]?.cursor ?? null
@@ -76,7 +76,7 @@ function merge(
     let next = -1
     for (const [shard, [head]] of left.entries()) {
       const best = left[next]?.[0]
-      if (head !== undefined && (best === undefined || isBefore(head, best))) next = shard
+      if (head !== undefined && (best === undefined || isBefore(head.record, best.record))) next = shard
     }
     const taken = left[next]?.shift()
     if (taken === undefined) break

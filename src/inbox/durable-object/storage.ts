@@ -1,27 +1,66 @@
 import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
+import type { Predecessor } from '../engine/suspects.ts'
+import { CrashRecords } from '../sqlite-tables/crash-records.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
 import { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEvents } from '../sqlite-tables/events.ts'
 import { makeTables } from '../sqlite-tables/schema.ts'
-import type { SqliteTables } from '../sqlite-tables/storage.ts'
-import { ObjectCrashes } from './crashes.ts'
+import type { SettlingFile } from '../sqlite-tables/settle.ts'
+import type { Commits } from '../sqlite-tables/storage.ts'
 
-/** The open storage of an object that is an inbox. */
-export interface OpenStorage extends SqliteTables {
-  readonly database: SqliteDatabase
-  readonly crashes: ObjectCrashes
-}
-
-/** Opens the storage: makes the tables if there are none, and looks for traces of a crash. */
-export function openStorage(storage: ObjectStorage): OpenStorage {
+/** Opens the storage of an object: makes the tables if there are none, and looks for traces of a crash. */
+export function openStorage(storage: ObjectStorage): SettlingFile {
   const database = databaseOf(storage.sql)
   return storage.transactionSync(() => {
     makeTables(database)
-    const crashes = new ObjectCrashes(database)
+    const owner = new ObjectCrashes(database)
     // The JSON of a key, since lone surrogates would all become one character. Workers hash asynchronously only.
     const events = new SqliteEvents(database, JSON.stringify)
-    return { database, events, deadLetters: new SqliteDeadLetters(database, events), crashes }
+    return { database, events, deadLetters: new SqliteDeadLetters(database, events), owner }
   })
+}
+
+/**
+ * Writes immediately: the runtime commits the writes of one turn together, and holds back answers and requests of the object
+ * until they are on disk.
+ */
+export class ObjectCommits implements Commits {
+  readonly #storage: ObjectStorage
+
+  constructor(storage: ObjectStorage) {
+    this.#storage = storage
+  }
+
+  /** Carries out a write in a transaction. */
+  now<T>(write: () => T): T {
+    return this.#storage.transactionSync(write)
+  }
+
+  async add<T>(write: () => T): Promise<T> {
+    return this.now(write)
+  }
+
+  /** No other instance of the object runs. */
+  isOwner(): boolean {
+    return true
+  }
+}
+
+/**
+ * The record of the times that the object ended in the middle of its work: a crash, an eviction or a new version. The
+ * platform runs one instance of an object at a time, so its token is always the same. Nothing is written unless an
+ * instance finds events that are due.
+ */
+class ObjectCrashes extends CrashRecords {
+  readonly predecessor: Predecessor | undefined
+
+  constructor(database: SqliteDatabase) {
+    super(database, 'object')
+    if (this.sql.hasDue.get(Date.now()) === undefined) return
+    const crashes = (this.previous?.crashes ?? 0) + 1
+    this.sql.add.run(this.token, 0, crashes)
+    this.predecessor = { crashes, mayBeAlive: false }
+  }
 }
 
 const databaseOf = (sql: ObjectSql): SqliteDatabase => ({

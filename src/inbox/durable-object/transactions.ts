@@ -2,11 +2,11 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { ObjectSql } from '../../storage/durable-objects.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import type { TransactionScope } from '../inbox.ts'
+import { isStorageFailure } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
-import { isStorageFailure } from '../sqlite-tables/sqlite-errors.ts'
 import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
-import type { ObjectCommits } from './commits.ts'
+import type { ObjectCommits } from './storage.ts'
 
 /** The part of a handler's context that `inboxObject` adds. */
 export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {

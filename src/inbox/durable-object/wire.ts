@@ -2,10 +2,16 @@ import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import { reviveEvent } from '../engine/stored.ts'
 import type { DeadLetter, EventRecord, UnreadableDelivery } from '../reading.ts'
-import { eventRow, toDeadLetter, unreadableRow } from '../sqlite-tables/dead-letter-row.ts'
 import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
+import { toDeadLetter, toDeadLetterRow } from '../sqlite-tables/rows.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
+
+/** A page of dead letters. */
+export interface Page {
+  readonly limit?: number
+  readonly offset?: number
+}
 
 /** A dead letter as JSON has it. */
 export interface WireDeadLetter {
@@ -16,9 +22,8 @@ export interface WireDeadLetter {
 }
 
 export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
-  const { event, unreadable } = deadLetter
-  const row = unreadable ? unreadableRow(deadLetter, unreadable) : eventRow(0, { ...deadLetter, event: event as never })
-  return { text: row.dead_letter, body: unreadable ? toBase64(unreadable.body) : null }
+  const body = deadLetter.unreadable?.body
+  return { text: toDeadLetterRow(null, deadLetter).dead_letter, body: body ? toBase64(body) : null }
 }
 
 export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>

@@ -1,39 +1,47 @@
-import type { SqliteDatabase, SqliteStatement } from './database.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { DeadLetter } from '../reading.ts'
+import type { SqliteDeadLetters } from './dead-letters.ts'
+import { prepareCleanUp } from './statements.ts'
+import type { SqliteTables } from './storage.ts'
 
-/** The number of keys in a slice. It takes about a millisecond, and deliveries may have to wait for it. */
-const sliceSize = 250
+export interface CleanUpLimits {
+  readonly ttlMs: number
+  readonly maxDeadLetters: number
+}
 
-/** Removes expired keys. Their pages are used again, so the file stops growing. */
+/** Removes expired keys, and dead letters beyond their limit. Their pages are used again, so the file stops growing. */
 export class SqliteCleanUp {
-  readonly #ttlMs: number
-  readonly #endOfSlice: SqliteStatement
-  readonly #remove: SqliteStatement
+  readonly #deadLetters: SqliteDeadLetters
+  readonly #limits: CleanUpLimits
+  readonly #sql: ReturnType<typeof prepareCleanUp>
   /** The last id of the previous slice. */
   #after = 0
 
-  constructor(database: SqliteDatabase, ttlMs: number) {
-    this.#ttlMs = ttlMs
-    this.#endOfSlice = database.prepare(
-      `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${sliceSize - 1}`,
-    )
-    // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long.
-    this.#remove = database.prepare(
-      `DELETE FROM inbox_key
-       WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
-         AND NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.id = inbox_key.id)
-         AND NOT EXISTS (SELECT 1 FROM inbox_dead_letter WHERE event_id = inbox_key.id)`,
-    )
+  constructor({ database, deadLetters }: SqliteTables, limits: CleanUpLimits) {
+    this.#deadLetters = deadLetters
+    this.#limits = limits
+    this.#sql = prepareCleanUp(database)
   }
 
-  /** Cleans up a slice, as part of a transaction. Returns `true` if the next slice may also have expired keys. */
-  slice(): boolean {
+  /** Drops some dead letters, or removes some keys, as part of a transaction. `goesOn`: there may be more. */
+  step(): { readonly dropped: readonly DeadLetter[]; readonly goesOn: boolean } {
+    const dropped = this.#deadLetters.trim(this.#limits.maxDeadLetters)
+    return { dropped, goesOn: dropped.length > 0 || this.#removeSlice() }
+  }
+
+  /** Returns `true` if the next slice of the keys may also have expired ones. */
+  #removeSlice(): boolean {
     const now = Date.now()
-    const [oldest, newest] = [now - this.#ttlMs, now + this.#ttlMs]
-    const end = this.#endOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
-    this.#remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
+    const [oldest, newest] = [now - this.#limits.ttlMs, now + this.#limits.ttlMs]
+    const end = this.#sql.lastOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
+    this.#sql.remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest)
     const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
     // It goes back to the first key, because keys that were kept for unfinished events expire in no order.
     this.#after = goesOn ? end.id : 0
     return goesOn
   }
+}
+
+export function logDropped(dropped: readonly DeadLetter[], logger: Logger): void {
+  for (const { key } of dropped) logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
 }

@@ -12,7 +12,7 @@ export interface Transactions {
   ): Promise<Result>
 }
 
-/** An event of the tables. */
+/** An unfinished event of the tables. */
 export class SqliteJob extends Job {
   /** The event's row. */
   readonly row: number
@@ -20,12 +20,13 @@ export class SqliteJob extends Job {
   crashes: number
   /** The newest retry to be recorded. Its attempt has the number of the previous one, if that one did not count. */
   postponed: object | undefined
-  readonly #transactions: Transactions
+  readonly #transactions: Transactions | undefined
 
+  /** @param transactions absent if the event is only read */
   constructor(
     accepted: AcceptedEvent,
     row: number,
-    transactions: Transactions,
+    transactions?: Transactions,
     earlier?: EarlierAttempts & { readonly crashes: number },
   ) {
     super(accepted, earlier)
@@ -35,7 +36,8 @@ export class SqliteJob extends Job {
   }
 
   override transactionOf(attempt: JobAttempt<SqliteJob>): Attempt['transaction'] {
-    return (scope, run) => this.#transactions.run(attempt, scope, run)
+    const transactions = this.#transactions
+    return transactions && ((scope, run) => transactions.run(attempt, scope, run))
   }
 
   override nextAttempt(...result: Parameters<Job['nextAttempt']>): void {

@@ -2,8 +2,8 @@ import type { Logger } from '../../internal/logger.ts'
 import { nextTurn } from '../../internal/timers.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Jobs } from '../engine/jobs.ts'
-import { UnreadableEvent } from './event-row.ts'
-import { SqliteJob, type Transactions } from './job.ts'
+import type { SqliteJob, Transactions } from './job.ts'
+import { toJob, UnreadableEvent, waitOf } from './rows.ts'
 import type { SqliteTables } from './storage.ts'
 
 /** The number of events that are read from the file in one turn of the event loop: about a millisecond of work. */
@@ -130,14 +130,14 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
   protected load(row: number, add = (job: SqliteJob) => this.options.engine.add(job)): SqliteJob | undefined {
     const { file, jobs, engine, transactions, bringForward } = this.options
     const stored = file.events.get(row)
-    if (stored === undefined || jobs.get(stored.event.key) !== undefined) return undefined
-    const { event, receivedAt, trace, dueInMs, waitsTooLong } = stored
-    const accepted = trace === undefined ? { event, receivedAt } : { event, receivedAt, trace }
-    const job = new SqliteJob(accepted, row, transactions, stored)
+    if (stored === undefined) return undefined
+    const job = toJob(stored, transactions)
+    if (jobs.get(job.key) !== undefined) return undefined
     jobs.add(job)
+    const { dueInMs, isTooLong } = waitOf(stored)
     if (dueInMs > 0) engine.addLater(job, dueInMs)
     else add(job)
-    if (waitsTooLong) bringForward?.(row)
+    if (isTooLong) bringForward?.(row)
     return job
   }
 }

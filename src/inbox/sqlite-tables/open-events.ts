@@ -2,17 +2,11 @@ import { WebhookError } from '../../errors.ts'
 import type { Jobs } from '../engine/jobs.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import {
-  type EventReaderOptions,
-  type PlacedPage,
-  type PlacedRecord,
-  readCursor,
-  SqliteEventReader,
-  toPage,
-} from './event-reader.ts'
+import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
 import type { SqliteJob } from './job.ts'
+import type { SqliteTables } from './storage.ts'
 
-export interface OpenEventsOptions extends Pick<EventReaderOptions, 'database' | 'hashKey' | 'earlierHash'> {
+export interface OpenEventsOptions {
   readonly jobs: Jobs<SqliteJob>
   /** Starts the next attempt of a job. Returns `false` if the job does not wait for one. */
   readonly retryNow: (job: SqliteJob) => boolean
@@ -32,11 +26,10 @@ export class OpenEvents implements InboxEvents {
   readonly #reader: SqliteEventReader
   #isClosed = false
 
-  constructor(options: OpenEventsOptions) {
+  constructor(tables: SqliteTables, options: OpenEventsOptions) {
     this.#options = options
-    const { jobs } = options
-    const current = (key: string) => jobs.get(key)?.record()
-    this.#reader = new SqliteEventReader({ ...options, current, checkOpen: () => this.#checkOpen() })
+    const current = (key: string) => options.jobs.get(key)?.record()
+    this.#reader = new SqliteEventReader(tables, { current, checkOpen: () => this.#checkOpen() })
   }
 
   async list(query?: EventQuery): Promise<EventPage> {
@@ -59,7 +52,7 @@ export class OpenEvents implements InboxEvents {
     const jobs = [...this.#options.jobs]
       .filter(({ row, shownState }) => shownState === state && (after === undefined || sign * (row - after) > 0))
       .sort((a, b) => sign * (a.row - b.row))
-    const found: PlacedRecord[] = []
+    const found: PlacedPage['found'][number][] = []
     for (const job of jobs) {
       const record = job.record()
       if (!matchesQuery(record, query)) continue

@@ -5,17 +5,16 @@ import type { JobAttempt } from '../engine/job.ts'
 import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
 import { Suspects } from '../engine/suspects.ts'
 import type { InboxHost } from '../inbox.ts'
+import type { CrashRecords } from './crash-records.ts'
 import type { SqliteJob } from './job.ts'
-import { writeHandled } from './records.ts'
-import type { Commits, CrashRecords, SqliteTables } from './storage.ts'
+import { writeHandled } from './rows.ts'
+import type { Commits, SqliteTables } from './storage.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
 
 /** The tables, and the records of crashes. */
-type SettlingFile = SqliteTables & {
-  readonly owner: CrashRecords
-}
+export type SettlingFile = SqliteTables & { readonly owner: CrashRecords }
 
 /** A record that has to be written. */
 interface Entry {
@@ -33,13 +32,16 @@ export class SqliteSettling implements Settling<SqliteJob> {
   readonly #file: SettlingFile
   readonly #logger: Logger
   readonly #handlersOf: InboxHost['handlersOf']
+  readonly #onEnded: () => void
   #suspects: Suspects<SqliteJob> | undefined
 
-  constructor(commits: Commits, file: SettlingFile, { logger, handlersOf }: Pick<InboxHost, 'logger' | 'handlersOf'>) {
+  /** @param onEnded called when the end of an event has been recorded */
+  constructor(commits: Commits, file: SettlingFile, { logger, handlersOf }: InboxHost, onEnded = () => {}) {
     this.#commits = commits
     this.#file = file
     this.#logger = logger
     this.#handlersOf = handlersOf
+    this.#onEnded = onEnded
   }
 
   /**
@@ -118,8 +120,12 @@ export class SqliteSettling implements Settling<SqliteJob> {
    */
   #end(job: SqliteJob, write: () => void, recorded: () => void): void {
     // A job is released when the inbox closes.
-    const isOpen = () => !job.hasEnded
-    this.#insist({ what: 'the end of an event', job, write, isNeeded: isOpen, written: recorded })
+    const isNeeded = () => !job.hasEnded
+    const written = () => {
+      recorded()
+      this.#onEnded()
+    }
+    this.#insist({ what: 'the end of an event', job, write, isNeeded, written })
     this.#suspects?.leave(job)
   }
 

@@ -1,9 +1,10 @@
-import type { Predecessor } from '../engine/suspects.ts'
+import type { SqliteDatabase } from './database.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
 
 /** The tables of an inbox. */
 export interface SqliteTables {
+  readonly database: SqliteDatabase
   readonly events: SqliteEvents
   readonly deadLetters: SqliteDeadLetters
 }
@@ -18,14 +19,4 @@ export interface Commits {
   add<T>(write: () => T, options?: { readonly isHandlers?: boolean }): Promise<T>
   /** Returns `false` if the inbox has lost its storage, and reports that. It is cheap enough for every attempt. */
   isOwner(): boolean
-}
-
-/** The records of crashes, in the table `inbox_owner`. */
-export interface CrashRecords {
-  /** `undefined` if there was none, or if it closed the storage. */
-  readonly predecessor: Predecessor | undefined
-  /** Records the name of the event that runs alone. If the process ends now, that event made it crash. */
-  recordAlone(row: number | null): void
-  /** Records that the events of the time before a crash were handled without another crash. */
-  forgetCrashes(): void
 }

@@ -2,23 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../internal/logger.ts'
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { SqliteDatabase } from '../sqlite-tables/database.ts'
+import { prepareActivity } from '../sqlite-tables/statements.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 
 /** Reads the activity of all processes from the file, from a minute on. */
 export function minutesOf(database: SqliteDatabase): (first: number) => readonly StoredMinute[] {
-  const rows = database.prepare('SELECT minute, numbers FROM inbox_activity WHERE minute >= ?')
+  const { read } = prepareActivity(database)
   return (first) =>
-    (rows.all(first) as { minute: number; numbers: string }[]).map(({ minute, numbers }) => [minute, numbers])
+    (read.all(first) as { minute: number; numbers: string }[]).map(({ minute, numbers }) => [minute, numbers])
 }
 
 /** The table of the activity, in which each process has rows of its own. */
 export function activityTable(database: SqliteDatabase, commits: Commits, logger: Logger): ActivityStorage {
   const process = randomUUID()
-  const write = database.prepare(
-    `INSERT INTO inbox_activity (minute, process, numbers) VALUES (?, ?, ?)
-     ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
-  )
-  const forget = database.prepare('DELETE FROM inbox_activity WHERE minute < ?')
+  const { write, forget } = prepareActivity(database)
   return {
     write: (minutes) =>
       commits.add(() => {

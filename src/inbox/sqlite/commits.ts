@@ -1,9 +1,7 @@
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
-import { isBusy } from '../sqlite-tables/sqlite-errors.ts'
+import { inTransaction, isBusy } from '../sqlite-tables/database.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
-import type { SqliteEventBatch } from './event-batch.ts'
-import type { FileLease } from './lease.ts'
+import type { OwnedFile } from './file.ts'
 
 /** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
 const patienceMs = 1_800
@@ -29,32 +27,20 @@ export interface CommitReports {
   onLost(error: WebhookError): void
 }
 
-/** The parts of the file that commits use. */
-export interface CommittedFile {
-  readonly database: SqliteDatabase
-  readonly owner: FileLease
-  /** The rows that the writes of a commit leave for its end. */
-  readonly events: Pick<SqliteEventBatch, 'begin' | 'flush'>
-}
-
 /**
  * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
  * that arrive during that wait are together in the next transaction. While another connection holds the file's lock the
  * writes wait beside the event loop, which SQLite's own waiting would block.
  */
 export class GroupCommit implements Commits {
-  readonly #database: SqliteDatabase
-  readonly #owner: FileLease
-  readonly #batch: Pick<SqliteEventBatch, 'begin' | 'flush'>
+  readonly #file: OwnedFile
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
   #rejection: WebhookError | undefined
 
-  constructor({ database, owner, events }: CommittedFile, reports: CommitReports) {
-    this.#database = database
-    this.#owner = owner
-    this.#batch = events
+  constructor(file: OwnedFile, reports: CommitReports) {
+    this.#file = file
     this.#reports = reports
   }
 
@@ -93,12 +79,14 @@ export class GroupCommit implements Commits {
 
   #commit(writes: readonly Write[]): void {
     if (writes.length === 0) return
+    const { database, owner, events } = this.#file
     try {
-      inTransaction(this.#database, () => {
-        this.#owner.check()
-        this.#batch.begin()
+      inTransaction(database, () => {
+        owner.check()
+        // What the writes leave for the end of the transaction.
+        events.begin()
         for (const write of writes) write.run()
-        this.#batch.flush()
+        events.flush()
       })
     } catch (error) {
       return this.#failed(writes, error)
@@ -108,10 +96,11 @@ export class GroupCommit implements Commits {
 
   #failed(writes: readonly Write[], error: unknown): void {
     if (isBusy(error)) return this.#wait(writes, error)
-    if (this.#owner.isLost) this.#lose(error as WebhookError)
+    const { isLost } = this.#file.owner
+    if (isLost) this.#lose(error as WebhookError)
     else this.#reports.onFailed()
     const ofHandlers = writes.filter(({ isHandlers }) => isHandlers)
-    if (!this.#owner.isLost && writes.length > 1 && ofHandlers.length > 0) return this.#commitApart(writes, ofHandlers)
+    if (!isLost && writes.length > 1 && ofHandlers.length > 0) return this.#commitApart(writes, ofHandlers)
     for (const write of writes) write.failed(error)
   }
 
@@ -142,12 +131,12 @@ export class GroupCommit implements Commits {
 
   isOwner(): boolean {
     try {
-      if (this.#owner.confirm()) return true
+      if (this.#file.owner.confirm()) return true
     } catch {
       // The file could not be read now. The next commit checks it again.
       return true
     }
-    this.#lose(this.#owner.lost)
+    this.#lose(this.#file.owner.lost)
     return false
   }
 

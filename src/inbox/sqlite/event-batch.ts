@@ -1,15 +1,16 @@
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import { insertOf, SqliteEvents, type WrittenEvent } from '../sqlite-tables/events.ts'
+import { SqliteEvents, type WrittenEvent } from '../sqlite-tables/events.ts'
+import { insertOf } from '../sqlite-tables/statements.ts'
 
 /** The numbers of rows that a statement writes at once. A prepared statement has as many as it was prepared for. */
 const sizes = [64, 8, 1]
 
 /** A statement that writes several rows. */
 class RowsStatement {
-  readonly #statements: readonly SqliteStatement[]
+  readonly #statements: readonly { readonly size: number; readonly statement: SqliteStatement }[]
 
   constructor(database: SqliteDatabase, what: Parameters<typeof insertOf>[0]) {
-    this.#statements = sizes.map((size) => database.prepare(insertOf(what, size)))
+    this.#statements = sizes.map((size) => ({ size, statement: database.prepare(insertOf(what, size)) }))
   }
 
   /** Writes all rows, some at a time. `wrote` is called with each part. */
@@ -19,20 +20,13 @@ class RowsStatement {
     wrote: (rows: readonly Row[], result: ReturnType<SqliteStatement['run']>) => void = () => {},
   ): void {
     let start = 0
-    for (const [index, statement] of this.#statements.entries()) {
-      const size = sizes[index] as number
+    for (const { size, statement } of this.#statements) {
       for (; rows.length - start >= size; start += size) {
         const part = rows.slice(start, start + size)
         wrote(part, statement.run(...part.flatMap(parameters)))
       }
     }
   }
-}
-
-/** An event that a commit accepts. */
-export interface AcceptingEvent extends WrittenEvent {
-  /** Its row, once it is in the tables; `undefined` if its key was seen before. */
-  row?: number | undefined
 }
 
 /**
@@ -43,8 +37,7 @@ export class SqliteEventBatch extends SqliteEvents {
   readonly #rememberRows: RowsStatement
   readonly #insertRows: RowsStatement
   readonly #handledRows: RowsStatement
-  readonly #rowOf: SqliteStatement
-  #accepting: AcceptingEvent[] = []
+  #accepting: WrittenEvent[] = []
   #ended: (readonly [row: number, record: string])[] = []
 
   constructor(...[database, ...hashes]: ConstructorParameters<typeof SqliteEvents>) {
@@ -52,7 +45,6 @@ export class SqliteEventBatch extends SqliteEvents {
     this.#rememberRows = new RowsStatement(database, 'key')
     this.#insertRows = new RowsStatement(database, 'event')
     this.#handledRows = new RowsStatement(database, 'handled')
-    this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash = ?')
   }
 
   /** Forgets what a transaction was to write that has been undone. */
@@ -62,9 +54,9 @@ export class SqliteEventBatch extends SqliteEvents {
   }
 
   /** Stores an event at the end of the transaction. */
-  acceptLater(accepting: AcceptingEvent): void {
-    accepting.row = undefined
-    this.#accepting.push(accepting)
+  acceptLater(written: WrittenEvent): void {
+    written.row = undefined
+    this.#accepting.push(written)
   }
 
   /** Records at the end of the transaction that an event has been handled, after what its handlers write in it. */
@@ -81,7 +73,7 @@ export class SqliteEventBatch extends SqliteEvents {
 
   #acceptAll(): void {
     const now = Date.now()
-    const accepted: AcceptingEvent[] = []
+    const accepted: WrittenEvent[] = []
     this.#rememberRows.run(
       this.#accepting.filter((event) => !this.wasSeenEarlier(event)),
       ({ keyHash, media }) => [keyHash, now, media],
@@ -98,10 +90,10 @@ export class SqliteEventBatch extends SqliteEvents {
   }
 
   /** Finds the rows of events of which some were seen before: theirs are not behind the rows that there were before. */
-  #findNew(events: readonly AcceptingEvent[], before: number): void {
+  #findNew(events: readonly WrittenEvent[], before: number): void {
     const taken = new Set<number>()
     for (const event of events) {
-      const { id } = this.#rowOf.get(event.keyHash) as { id: number }
+      const id = this.rowOfHash(event.keyHash) as number
       if (id <= before || taken.has(id)) continue
       taken.add(id)
       event.row = id

@@ -9,13 +9,11 @@ import type { SqliteTables } from '../sqlite-tables/storage.ts'
 import { openDatabase } from './driver.ts'
 import { SqliteEventBatch } from './event-batch.ts'
 import { hashKey, hashWithoutTime } from './hash.ts'
-import { FileLease } from './lease.ts'
-import { lock, unlock } from './lock.ts'
+import { FileLease, lock, unlock } from './lease.ts'
 
 /** The open file of an inbox. */
 export interface SqliteFile extends SqliteTables {
   readonly path: string
-  readonly database: SqliteDatabase
   close(): void
 }
 

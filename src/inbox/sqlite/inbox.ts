@@ -25,7 +25,6 @@ import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'
 import { activityTable } from './activity.ts'
 import { GroupCommit } from './commits.ts'
-import type { AcceptingEvent } from './event-batch.ts'
 import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { StartLoader, type StartLoaderOptions } from './load-at-start.ts'
@@ -65,7 +64,7 @@ export class SqliteInbox implements Inbox {
 
   constructor(host: InboxHost, file: OwnedFile, limits: SqliteLimits) {
     const { handle, logger, measured } = host
-    const { database, events, deadLetters } = file
+    const { database } = file
     this.#limits = limits
     this.#logger = logger
     this.#measured = measured
@@ -77,10 +76,10 @@ export class SqliteInbox implements Inbox {
     })
     this.#transactions = new SqliteTransactions(this.#commits, file)
     this.#settling = new SqliteSettling(this.#commits, file, host)
-    const { concurrency, maxDeadLetters } = limits
+    const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
-    const retries = new SqliteRetries(database, events)
-    const loaderOptions = this.#loaderOptions(retries)
+    const retries = new SqliteRetries(file)
+    const loaderOptions = this.#loaderOptions()
     this.#loader = new StartLoader(loaderOptions)
     this.#asked = { ...loaderOptions, commits: this.#commits, retries }
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
@@ -88,10 +87,7 @@ export class SqliteInbox implements Inbox {
       isFull: () => this.#isFull(),
       onReplayed: (row) => this.#loader.replayed(row),
     })
-    this.events = new OpenEvents({
-      database,
-      hashKey: events.hashKey,
-      earlierHash: events.earlierHash,
+    this.events = new OpenEvents(file, {
       jobs: this.#jobs,
       retryNow: (job) => this.#retryNow(job),
       loader: this.#loader,
@@ -100,9 +96,7 @@ export class SqliteInbox implements Inbox {
     this.#upkeep = new SqliteUpkeep({
       database,
       commits: this.#commits,
-      cleanUp: new SqliteCleanUp(database, limits.ttlMs),
-      deadLetters,
-      maxDeadLetters,
+      cleanUp: new SqliteCleanUp(file, limits),
       logger,
       onChanged: () => this.#checkFile(),
     })
@@ -110,7 +104,7 @@ export class SqliteInbox implements Inbox {
   }
 
   /** The options of what loads events. */
-  #loaderOptions(retries: SqliteRetries): StartLoaderOptions {
+  #loaderOptions(): StartLoaderOptions {
     const { events, owner } = this.#file
     return {
       file: this.#file,
@@ -123,7 +117,6 @@ export class SqliteInbox implements Inbox {
       // If this fails, the next process does it.
       bringForward: (row) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
       settling: this.#settling,
-      rowOf: (key) => retries.rowOf(key),
     }
   }
 
@@ -161,7 +154,7 @@ export class SqliteInbox implements Inbox {
     const { listing } = this.#loader
     if (listing !== undefined) return listing.then(() => this.accept(accepted, options))
     const { events } = this.#file
-    const accepting: AcceptingEvent = events.write(accepted)
+    const accepting = events.write(accepted)
     this.#pending++
     const stored = () => {
       this.#pending--

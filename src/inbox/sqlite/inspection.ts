@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
+import { sleep } from '../../internal/timers.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
-import { replayInSteps } from '../operations/replay-all.ts'
+import { type Replayer, replayInSteps } from '../operations/replay-all.ts'
 import type {
   ActivityMinute,
   DeadLetter,
@@ -17,11 +18,14 @@ import type {
   ReplayReport,
 } from '../reading.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
+import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
 import { minutesOf } from './activity.ts'
 import { openFile } from './file.ts'
-import { fileReplayer } from './file-replay.ts'
 import { SqliteRetries } from './retries.ts'
+
+/** Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open wait for it. */
+const largestStep = 100
 
 /** The number of events in the file of an inbox, by state. */
 export interface InboxFileStats extends InboxStats {
@@ -115,9 +119,8 @@ export function openInboxFile(path: string): InboxFile {
       isInCommit = false
     }
   }
-  const { hashKey, earlierHash } = events
-  const reader = new SqliteEventReader({ database, hashKey, earlierHash, current: () => undefined, checkOpen })
-  const retries = new SqliteRetries(database, events)
+  const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
+  const retries = new SqliteRetries(file)
   const readMinutes = minutesOf(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
@@ -130,7 +133,11 @@ export function openInboxFile(path: string): InboxFile {
       discard: (key) => inOneCommit(() => deadLetters.discard(key)),
       replayAll: (options) =>
         replayInSteps(
-          fileReplayer(deadLetters, (keys) => inOneCommit(() => keys.filter(replay))),
+          {
+            largestStep,
+            keys: (matches) => keysOf(deadLetters, matches),
+            replay: (keys) => inOneCommit(() => keys.filter(replay)),
+          },
           options,
         ),
     },
@@ -150,5 +157,16 @@ export function openInboxFile(path: string): InboxFile {
       isClosed = true
       file.close()
     },
+  }
+}
+
+const keysOf = async (deadLetters: SqliteDeadLetters, matches: Parameters<Replayer['keys']>[0]) => {
+  const keys: string[] = []
+  for (let after = 0; ; await sleep(1)) {
+    const slice = deadLetters.slice(after)
+    for (const { deadLetter } of slice) if (matches(deadLetter)) keys.push(deadLetter.key)
+    const last = slice.at(-1)
+    if (last === undefined) return keys
+    after = last.id
   }
 }

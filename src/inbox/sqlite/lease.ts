@@ -1,17 +1,43 @@
 import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
+import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 import type { Predecessor } from '../engine/suspects.ts'
-import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import type { CrashRecords } from '../sqlite-tables/storage.ts'
+import { CrashRecords } from '../sqlite-tables/crash-records.ts'
+import { inTransaction, isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
 
 /** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
 const freshMs = 5
 
-interface OwnerRow {
-  readonly pid: number
-  readonly crashes: number
-  readonly alone: number | null
+/**
+ * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system
+ * on a second file beside it: it ends with the process, however that ends, and other processes can still read and replay.
+ */
+export function lock(database: SqliteDatabase, path: string): void {
+  try {
+    database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
+    database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
+    // In this mode a lock outlasts its transaction.
+    database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
+    // A file that cannot be written is only locked for reading, without an error, unless something is written.
+    inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
+  } catch (error) {
+    if (isBusy(error)) throw new Error('another process, or another inbox of this one, has it open', { cause: error })
+    throw new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+export function unlock(database: SqliteDatabase): void {
+  const attached = database.prepare('PRAGMA database_list').all() as { name: string }[]
+  if (attached.some(({ name }) => name === 'inbox_lock')) database.exec('DETACH inbox_lock')
+}
+
+/** Returns a function that reads a number, which changes whenever another connection has written. */
+export function versionOf(database: SqliteDatabase): () => number {
+  const statement = database.prepare('PRAGMA data_version')
+  return () => (statement.get() as { data_version: number }).data_version
 }
 
 /**
@@ -19,48 +45,34 @@ interface OwnerRow {
  * lock on the file is not enough, since the operating system releases it when anything in this process opens and closes
  * the locked file, as a backup does.
  */
-export class FileLease implements CrashRecords {
-  /** `undefined` when the file is new, or was closed. */
+export class FileLease extends CrashRecords {
   readonly predecessor: Predecessor | undefined
   /** The error of everything that is asked of an inbox that has lost its file. */
   lost: WebhookError
   readonly #isInPlace: () => boolean
   readonly #moved: WebhookError
-  readonly #token = randomUUID()
-  readonly #version: SqliteStatement
-  readonly #owns: SqliteStatement
-  readonly #setAlone: SqliteStatement
-  readonly #setCrashes: SqliteStatement
-  readonly #remove: SqliteStatement
+  readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
   #confirmedVersion: number | undefined
 
   /** Takes over the file. Part of a transaction. */
   constructor(database: SqliteDatabase, path: string) {
+    super(database, randomUUID())
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
     this.lost = lost(`another process has opened ${path}`)
     this.#moved = lost(`${path} was deleted, moved or replaced while it was open`)
     this.#isInPlace = watchPlace(path)
-    this.predecessor = this.#takeOver(database)
-    // A number that changes whenever another connection has written.
-    this.#version = database.prepare('PRAGMA data_version')
-    this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
-    this.#setAlone = database.prepare('UPDATE inbox_owner SET alone = ? WHERE token = ?')
-    this.#setCrashes = database.prepare('UPDATE inbox_owner SET crashes = ? WHERE token = ?')
-    this.#remove = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
+    this.#version = versionOf(database)
+    this.predecessor = this.#begin()
   }
 
-  #takeOver(database: SqliteDatabase): Predecessor | undefined {
-    const row = database.prepare('SELECT pid, crashes, alone FROM inbox_owner').get() as OwnerRow | undefined
-    const crashes = row ? row.crashes + 1 : 0
-    if (row && row.alone !== null)
-      database.prepare('UPDATE inbox_event SET starts = starts + 1 WHERE id = ?').run(row.alone)
-    database.exec('DELETE FROM inbox_owner')
-    const insert = database.prepare('INSERT INTO inbox_owner (token, pid, crashes) VALUES (?, ?, ?)')
-    insert.run(this.#token, process.pid, crashes)
-    return row ? { crashes, mayBeAlive: row.pid !== process.pid && isAlive(row.pid) } : undefined
+  #begin(): Predecessor | undefined {
+    const { previous } = this
+    const crashes = previous ? previous.crashes + 1 : 0
+    this.sql.add.run(this.token, process.pid, crashes)
+    return previous && { crashes, mayBeAlive: previous.pid !== process.pid && isAlive(previous.pid) }
   }
 
   get isLost(): boolean {
@@ -70,7 +82,7 @@ export class FileLease implements CrashRecords {
   /** Throws {@link lost} when another process has taken over the file, or it is gone. Part of a transaction. */
   check(): void {
     // node:sqlite returns undefined if there is no row, as libsql does; other drivers may return null.
-    this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
+    this.#isLost ||= !this.sql.owns.get(this.token) || this.#isGone()
     if (this.#isLost) throw this.lost
     this.#confirmedAt = performance.now()
   }
@@ -86,27 +98,17 @@ export class FileLease implements CrashRecords {
   confirm(): boolean {
     if (this.#isLost) return false
     if (performance.now() - this.#confirmedAt < freshMs) return true
-    const { data_version: version } = this.#version.get() as { data_version: number }
-    if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
+    const version = this.#version()
+    if (version !== this.#confirmedVersion) this.#isLost = !this.sql.owns.get(this.token)
     this.#isLost ||= this.#isGone()
     this.#confirmedVersion = version
     this.#confirmedAt = performance.now()
     return !this.#isLost
   }
 
-  /** Names the event that is handled while no other one is: if the process ends now, that event made it crash. */
-  recordAlone(row: number | null): void {
-    this.#setAlone.run(row, this.#token)
-  }
-
-  /** Records that the events which were running before a crash have been handled, and caused no other. */
-  forgetCrashes(): void {
-    this.#setCrashes.run(0, this.#token)
-  }
-
   /** Releases the file, so that the next process does not search for an event that made this one crash. */
   release(): void {
-    this.#remove.run(this.#token)
+    this.sql.remove.run(this.token)
   }
 }
 

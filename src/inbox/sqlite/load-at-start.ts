@@ -2,6 +2,7 @@ import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
 import type { SqliteJob } from '../sqlite-tables/job.ts'
 import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from '../sqlite-tables/load.ts'
+import { sinceOf, waitOf } from '../sqlite-tables/rows.ts'
 import type { SqliteSettling } from '../sqlite-tables/settle.ts'
 
 /** The pause after the file could not be read, in ms. */
@@ -9,8 +10,6 @@ const pauseMs = 1_000
 
 export interface StartLoaderOptions extends LoaderOptions {
   readonly settling: Pick<SqliteSettling, 'consider' | 'allConsidered'>
-  /** Returns the row of an event. */
-  readonly rowOf: (key: string) => number | undefined
 }
 
 /**
@@ -140,11 +139,11 @@ export class StartLoader extends Loader<StartLoaderOptions> {
 
   /** Loads an event before its turn if it waits for a retry: it has lost its place in the order already. */
   loadRetry(key: string): SqliteJob | undefined {
-    const { file, rowOf, hasStopped } = this.options
-    const row = this.#isOver || hasStopped() ? undefined : rowOf(key)
+    const { file, hasStopped } = this.options
+    const row = this.#isOver || hasStopped() ? undefined : file.events.rowOf(key)
     if (row === undefined) return undefined
     const stored = file.events.get(row)
-    return stored !== undefined && stored.dueInMs > 0 ? this.load(row, (job) => this.add(job)) : undefined
+    return stored !== undefined && waitOf(stored).dueInMs > 0 ? this.load(row, (job) => this.add(job)) : undefined
   }
 
   /** Loads every event that is not in memory, at once, except those that cannot be read. */
@@ -164,8 +163,8 @@ export class StartLoader extends Loader<StartLoaderOptions> {
   #oldestLeftAt(): Date | undefined {
     const [row = 0] = this.#left
     try {
-      const since = this.options.file.events.get(row)?.since
-      return since === undefined ? undefined : new Date(since)
+      const stored = this.options.file.events.get(row)
+      return stored && new Date(sinceOf(stored))
     } catch {
       // It is reported in its turn.
       return undefined

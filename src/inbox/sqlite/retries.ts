@@ -1,49 +1,34 @@
-import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { LoaderOptions } from '../sqlite-tables/load.ts'
-import type { Commits } from '../sqlite-tables/storage.ts'
+import { prepareRetries } from '../sqlite-tables/statements.ts'
+import type { Commits, SqliteTables } from '../sqlite-tables/storage.ts'
 
 /** The table of the events whose retry another process has asked for. */
 export class SqliteRetries {
   readonly #events: SqliteEvents
-  readonly #rowOf: SqliteStatement
-  readonly #ask: SqliteStatement
-  readonly #asked: SqliteStatement
-  readonly #forget: SqliteStatement
+  readonly #sql: ReturnType<typeof prepareRetries>
 
-  constructor(database: SqliteDatabase, events: SqliteEvents) {
+  constructor({ database, events }: SqliteTables) {
     this.#events = events
-    this.#rowOf = database.prepare('SELECT id FROM inbox_key WHERE hash IN (?, ?)')
-    this.#ask = database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING')
-    this.#asked = database.prepare('SELECT id FROM inbox_retry')
-    this.#forget = database.prepare('DELETE FROM inbox_retry WHERE id = ?')
-  }
-
-  /** Returns the row of an event, finished or not. */
-  rowOf(key: string): number | undefined {
-    const found = this.#rowOf.get(this.#events.hashKey(key), this.#events.earlierHash(key)) as
-      | { id: number }
-      | null
-      | undefined
-    return found?.id
+    this.#sql = prepareRetries(database)
   }
 
   /** Asks the process that handles the file for the next attempt of an event. Part of a transaction. */
   ask(key: string): boolean {
-    const row = this.rowOf(key)
+    const row = this.#events.rowOf(key)
     if (row === undefined || !this.#events.makeDue(row)) return false
-    this.#ask.run(row)
+    this.#sql.ask.run(row)
     return true
   }
 
   /** Lists the rows of the events that another process has asked for. */
   asked(): readonly number[] {
-    return (this.#asked.all() as { id: number }[]).map(({ id }) => id)
+    return (this.#sql.asked.all() as { id: number }[]).map(({ id }) => id)
   }
 
   /** Removes what was asked for. Part of a transaction. */
   forget(rows: Iterable<number>): void {
-    for (const row of rows) this.#forget.run(row)
+    for (const row of rows) this.#sql.forget.run(row)
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import type { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
-import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
+import { logDropped, type SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
+import type { SqliteDatabase } from '../sqlite-tables/database.ts'
 import type { GroupCommit } from './commits.ts'
+import { versionOf } from './lease.ts'
 
 /** The pause between two checks of the file, in ms. */
 const watchMs = 250
@@ -15,8 +15,6 @@ export interface UpkeepOptions {
   readonly database: SqliteDatabase
   readonly commits: GroupCommit
   readonly cleanUp: SqliteCleanUp
-  readonly deadLetters: SqliteDeadLetters
-  readonly maxDeadLetters: number
   readonly logger: Logger
   /** Called when another process has changed the file. */
   onChanged(): void
@@ -25,7 +23,7 @@ export interface UpkeepOptions {
 /** The regular work on the file: it notices changes of other processes every 250 ms, and cleans up every 500 ms. */
 export class SqliteUpkeep {
   readonly #options: UpkeepOptions
-  readonly #changes: SqliteStatement
+  readonly #readVersion: () => number
   #version: number | undefined
   #watchTimer: Timer | undefined
   #cleanUpTimer: Timer | undefined
@@ -33,8 +31,7 @@ export class SqliteUpkeep {
 
   constructor(options: UpkeepOptions) {
     this.#options = options
-    // A number that changes whenever another connection has written.
-    this.#changes = options.database.prepare('PRAGMA data_version')
+    this.#readVersion = versionOf(options.database)
     this.#version = this.#readVersion()
   }
 
@@ -70,10 +67,6 @@ export class SqliteUpkeep {
     }
   }
 
-  #readVersion(): number {
-    return (this.#changes.get() as { data_version: number }).data_version
-  }
-
   #cleanUpLater(pauseMs: number): void {
     if (this.#isStopped) return
     this.#cleanUpTimer = setTimeout(() => void this.#cleanUp().then((next) => this.#cleanUpLater(next)), pauseMs)
@@ -84,20 +77,12 @@ export class SqliteUpkeep {
   async #cleanUp(): Promise<number> {
     const { commits, cleanUp, logger } = this.#options
     try {
-      const hasTrimmed = await this.#trim()
-      return (await commits.add(() => cleanUp.slice())) || hasTrimmed ? pauses.busy : pauses.usual
+      const { dropped, goesOn } = await commits.add(() => cleanUp.step())
+      logDropped(dropped, logger)
+      return goesOn ? pauses.busy : pauses.usual
     } catch (error) {
       if (!this.#isStopped) logger.warn({ err: error }, 'the inbox could not clean up its file')
       return pauses.failed
     }
-  }
-
-  /** Drops dead letters, some at a time. Returns `true` if there were any. */
-  async #trim(): Promise<boolean> {
-    const { commits, deadLetters, maxDeadLetters, logger } = this.#options
-    if (!deadLetters.hasGrown) return false
-    const dropped = await commits.add(() => deadLetters.trim(maxDeadLetters))
-    for (const { key } of dropped) logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
-    return dropped.length > 0
   }
 }

@@ -3,6 +3,8 @@ import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { SqliteCleanUp } from '../../../src/inbox/sqlite-tables/clean-up.ts'
 import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
+import { SqliteDeadLetters } from '../../../src/inbox/sqlite-tables/dead-letters.ts'
+import { SqliteEvents } from '../../../src/inbox/sqlite-tables/events.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 
@@ -76,8 +78,10 @@ async function withKeys(ageMs: number) {
   inTransaction(database, () => {
     for (let i = 0; i < 600; i++) insert.run(`${i}`, Date.now() - ageMs)
   })
-  const cleanUp = new SqliteCleanUp(database, 3_600_000)
-  return () => [cleanUp.slice(), keysIn(path)]
+  const events = new SqliteEvents(database, hashKey)
+  const deadLetters = new SqliteDeadLetters(database, events)
+  const cleanUp = new SqliteCleanUp({ database, events, deadLetters }, { ttlMs: 3_600_000, maxDeadLetters: 1 })
+  return () => [cleanUp.step().goesOn, keysIn(path)]
 }
 
 describe('a clean-up', () => {

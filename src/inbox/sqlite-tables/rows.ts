@@ -1,0 +1,164 @@
+import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
+import type { Job } from '../engine/job.ts'
+import { reviveEvent } from '../engine/stored.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
+import type { DeadEvent, DeadLetter, EventRecord, FailedAttempt } from '../reading.ts'
+import { SqliteJob, type Transactions } from './job.ts'
+
+/** An unfinished event as a row of its table. */
+export interface EventRow {
+  readonly id: number
+  readonly event: string
+  readonly received_at: number
+  readonly attempts: number
+  readonly completed: string
+  readonly due_at: number
+  /** The number of processes that ended while its next attempt ran alone. */
+  readonly crashes: number
+  /** The pause before the next attempt. Earlier releases did not record it. */
+  readonly delay_ms?: number | null
+  readonly trace: string | null
+  /** JSON of the failed attempts. */
+  readonly failed: string | null
+}
+
+/** An event as a row of all tables. At most one of them has it. */
+export type RecordRow = Partial<EventRow> & {
+  readonly id: number
+  readonly handled?: string | null
+  readonly dead_letter?: string | null
+}
+
+/** A dead letter as a row of its table. */
+export interface DeadLetterRow {
+  /** null for an unreadable delivery. */
+  readonly event_id: number | null
+  /** JSON of everything except the body. */
+  readonly dead_letter: string
+  /** An unreadable delivery's body. node:sqlite reads a Uint8Array, libsql an ArrayBuffer or Buffer. */
+  readonly body: Uint8Array | ArrayBuffer | null
+}
+
+/** The error of an event whose row cannot be parsed. */
+export class UnreadableEvent extends Error {
+  override readonly name = 'UnreadableEvent'
+
+  constructor(row: number, cause: unknown) {
+    super(`the event in row ${row} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Returns the time since which an event waits, or of its next attempt, in ms since the epoch. */
+export const sinceOf = ({ received_at, due_at }: EventRow): number => Math.max(received_at, due_at)
+
+/**
+ * Returns the time until the next attempt at an event, in ms: 0 or less when it is due. `isTooLong`: the row has a later
+ * time, because the clock was ahead when the time was recorded.
+ */
+export function waitOf(row: EventRow): { readonly dueInMs: number; readonly isTooLong: boolean } {
+  const dueInMs = row.due_at - Date.now()
+  const pauseMs = row.delay_ms ?? dueInMs
+  return { dueInMs: Math.min(dueInMs, pauseMs), isTooLong: dueInMs > pauseMs }
+}
+
+/** @throws UnreadableEvent */
+export function toJob(row: EventRow, transactions?: Transactions): SqliteJob {
+  try {
+    const accepted = { event: reviveEvent(JSON.parse(row.event)), receivedAt: new Date(row.received_at) }
+    const withTrace = row.trace === null ? accepted : { ...accepted, trace: JSON.parse(row.trace) }
+    return new SqliteJob(withTrace, row.id, transactions, {
+      attempts: row.attempts,
+      completed: JSON.parse(row.completed),
+      failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
+      crashes: row.crashes,
+      since: sinceOf(row),
+    })
+  } catch (error) {
+    throw new UnreadableEvent(row.id, error)
+  }
+}
+
+/**
+ * Reads an event. Returns `undefined` if the tables have only its key.
+ * @param current returns an event of this process, because the tables do not have its state
+ */
+export function toRecord(row: RecordRow, current: (key: string) => EventRecord | undefined): EventRecord | undefined {
+  if (row.handled) return readHandled(row.handled)
+  if (row.dead_letter)
+    return deadRecord(toDeadLetter({ event_id: row.id, dead_letter: row.dead_letter, body: null }) as DeadEvent)
+  if (!row.event) return undefined
+  const job = toJob(row as EventRow)
+  const { dueInMs } = waitOf(row as EventRow)
+  if (dueInMs > 0) {
+    job.state = 'retrying'
+    job.since = Date.now() + dueInMs
+  }
+  return current(job.key) ?? job.record()
+}
+
+export function toDeadLetterRow(id: number | null, deadLetter: DeadLetter): DeadLetterRow {
+  const { body = null, ...unreadable } = deadLetter.unreadable ?? {}
+  const content = body === null ? deadLetter : { ...deadLetter, unreadable }
+  return { event_id: id, dead_letter: JSON.stringify(content), body }
+}
+
+export function toDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
+  const { event, unreadable, receivedAt: text, diedAt, failedAttempts, ...rest } = JSON.parse(dead_letter)
+  const receivedAt = new Date(text)
+  const deadLetter = {
+    ...rest,
+    receivedAt,
+    diedAt: new Date(diedAt),
+    // Earlier releases did not store them.
+    ...(failedAttempts !== undefined && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
+  }
+  return body === null
+    ? { ...deadLetter, event: reviveEvent(event) }
+    : { ...deadLetter, event: undefined, unreadable: { ...unreadable, receivedAt, body: new Uint8Array(body) } }
+}
+
+// It is an array, since the names of the fields would need as much space as their values, for every event of a day.
+type Handled = [
+  type: string,
+  mediaId: string,
+  /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
+  key: string | [end: string],
+  receivedAt: number,
+  /** The time since its receipt, in ms. */
+  handledAfter: number,
+  attempts: number,
+  completed: readonly string[],
+  failed?: readonly FailedAttempt[],
+]
+
+const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
+
+/** Writes the record of a handled event. */
+export function writeHandled(
+  { accepted, number, completed, failedAttempts }: Job,
+  handlers: readonly string[],
+): string {
+  const { key, type, mediaId } = accepted.event
+  const receivedAt = accepted.receivedAt.getTime()
+  const start = startOfKey(type, mediaId)
+  const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
+  const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
+  const failed = failedAttempts.length === 0 ? '' : `,${JSON.stringify(failedAttempts)}`
+  // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
+  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${failed}]`
+}
+
+function readHandled(text: string): EventRecord {
+  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, failed] = JSON.parse(text) as Handled
+  return {
+    key: typeof key === 'string' ? key : startOfKey(type, mediaId) + key[0],
+    type,
+    mediaId,
+    state: 'handled',
+    receivedAt: new Date(receivedAt),
+    attempts,
+    completed,
+    failedAttempts: reviveFailedAttempts(failed),
+    endedAt: new Date(receivedAt + handledAfter),
+  }
+}

@@ -1,0 +1,138 @@
+import type { SqliteDatabase } from './database.ts'
+import { blockOfId } from './schema.ts'
+
+// Every statement of the inboxes over these tables, except those that make the tables. `starts` counts crashes.
+
+/** The number of rows of a slice of events. A slice takes a few milliseconds, even with large payloads. */
+export const rowsPerSlice = 100
+
+/** The number of keys that are cleaned up at a time. It takes about a millisecond, and deliveries may have to wait. */
+const keysPerCleanUp = 250
+
+/** The inserts that also have statements of several rows. */
+const inserts = {
+  key: { into: 'INSERT INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)', end: 'ON CONFLICT DO NOTHING' },
+  event: { into: 'INSERT INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)', end: '' },
+  // A trigger removes the event.
+  handled: { into: 'INSERT OR REPLACE INTO inbox_handled (id, record)', row: '(?, ?)', end: '' },
+} as const
+
+/** Makes the SQL that inserts rows. */
+export function insertOf(what: keyof typeof inserts, rows = 1): string {
+  const { into, row, end } = inserts[what]
+  return `${into} VALUES ${Array(rows).fill(row).join()} ${end}`
+}
+
+export const prepareEvents = (database: SqliteDatabase) => ({
+  hasHashBefore: database.prepare('SELECT 1 FROM inbox_key WHERE hash < ? LIMIT 1'),
+  isKnown: database.prepare('SELECT 1 FROM inbox_key WHERE hash = ?'),
+  rowOf: database.prepare('SELECT id FROM inbox_key WHERE hash IN (?, ?)'),
+  remember: database.prepare(insertOf('key')),
+  insert: database.prepare(insertOf('event')),
+  handled: database.prepare(insertOf('handled')),
+  remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
+  postpone: database.prepare(
+    `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, starts = 0
+     WHERE id = ?`,
+  ),
+  restore: database.prepare('UPDATE inbox_event SET completed = ?, failed = ? WHERE id = ?'),
+  bringForward: database.prepare(
+    'UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id BETWEEN ? AND ?',
+  ),
+  waitFrom: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ?'),
+  makeDue: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?'),
+  complete: database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?'),
+  completed: database.prepare('SELECT completed FROM inbox_event WHERE id = ?'),
+  counts: database.prepare(
+    `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
+       min(CASE WHEN due_at <= ? THEN max(received_at, due_at) END) AS oldest FROM inbox_event`,
+  ),
+  ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
+  get: database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?'),
+})
+
+export const prepareRetries = (database: SqliteDatabase) => ({
+  ask: database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING'),
+  asked: database.prepare('SELECT id FROM inbox_retry'),
+  forget: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
+})
+
+export function prepareDeadLetters(database: SqliteDatabase) {
+  const beyond = (kind: string) =>
+    database.prepare(`SELECT * FROM inbox_dead_letter WHERE event_id ${kind} ORDER BY id DESC LIMIT 100 OFFSET ?`)
+  return {
+    count: database.prepare('SELECT count(*) AS count FROM inbox_dead_letter'),
+    insert: database.prepare(
+      `INSERT INTO inbox_dead_letter (hash, event_id, dead_letter, body) VALUES (?, ?, ?, ?)
+       ON CONFLICT (hash) DO NOTHING`,
+    ),
+    list: database.prepare('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
+    all: database.prepare('SELECT event_id, dead_letter, body FROM inbox_dead_letter ORDER BY id'),
+    slice: database.prepare('SELECT * FROM inbox_dead_letter WHERE id > ? ORDER BY id LIMIT 100'),
+    get: database.prepare('SELECT * FROM inbox_dead_letter WHERE hash IN (?, ?)'),
+    remove: database.prepare('DELETE FROM inbox_dead_letter WHERE hash IN (?, ?)'),
+    mark: database.prepare('UPDATE inbox_dead_letter SET replay = ? WHERE hash IN (?, ?)'),
+    marked: database.prepare('SELECT * FROM inbox_dead_letter WHERE replay = 1'),
+    eventsBeyond: beyond('IS NOT NULL'),
+    unreadableBeyond: beyond('IS NULL'),
+  }
+}
+
+const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts AS crashes, e.trace, e.failed'
+
+/** Reads all the data of an event by its key. */
+const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
+  LEFT JOIN inbox_handled h ON h.id = k.id LEFT JOIN inbox_event e ON e.id = k.id
+  LEFT JOIN inbox_dead_letter d ON d.event_id = k.id WHERE`
+
+/** Prepares the statements that read events of every state. Each slice is in order of acceptance, from an id on. */
+export function prepareReading(database: SqliteDatabase) {
+  const slices = (select: string, id: string) => ({
+    oldest: database.prepare(`${select} ${id} > ? ORDER BY ${id} ASC LIMIT ${rowsPerSlice}`),
+    newest: database.prepare(`${select} ${id} < ? ORDER BY ${id} DESC LIMIT ${rowsPerSlice}`),
+  })
+  return {
+    byKey: database.prepare(`${ofKey} k.hash IN (?, ?)`),
+    bounds: database.prepare(
+      'SELECT (SELECT min(id) FROM inbox_key) AS first, (SELECT max(id) FROM inbox_key) AS last',
+    ),
+    all: slices(ofKey, 'k.id'),
+    block: slices(`${ofKey} k.${blockOfId} = ? AND k.media = ? AND`, 'k.id'),
+    unfinished: slices(`SELECT e.id, ${ofEvent} FROM inbox_event e WHERE`, 'e.id'),
+    dead: slices('SELECT d.event_id AS id, d.dead_letter FROM inbox_dead_letter d WHERE', 'd.event_id'),
+  }
+}
+
+export const prepareOwner = (database: SqliteDatabase) => ({
+  get: database.prepare('SELECT pid, crashes, alone FROM inbox_owner'),
+  add: database.prepare('INSERT INTO inbox_owner (token, pid, crashes) VALUES (?, ?, ?)'),
+  removeAll: database.prepare('DELETE FROM inbox_owner'),
+  remove: database.prepare('DELETE FROM inbox_owner WHERE token = ?'),
+  owns: database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?'),
+  setAlone: database.prepare('UPDATE inbox_owner SET alone = ? WHERE token = ?'),
+  setCrashes: database.prepare('UPDATE inbox_owner SET crashes = ? WHERE token = ?'),
+  countCrash: database.prepare('UPDATE inbox_event SET starts = starts + 1 WHERE id = ?'),
+  hasDue: database.prepare('SELECT 1 FROM inbox_event WHERE due_at <= ? LIMIT 1'),
+})
+
+export const prepareActivity = (database: SqliteDatabase) => ({
+  read: database.prepare('SELECT minute, numbers FROM inbox_activity WHERE minute >= ?'),
+  write: database.prepare(
+    `INSERT INTO inbox_activity (minute, process, numbers) VALUES (?, ?, ?)
+     ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
+  ),
+  forget: database.prepare('DELETE FROM inbox_activity WHERE minute < ?'),
+})
+
+export const prepareCleanUp = (database: SqliteDatabase) => ({
+  lastOfSlice: database.prepare(
+    `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${keysPerCleanUp - 1}`,
+  ),
+  // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long.
+  remove: database.prepare(
+    `DELETE FROM inbox_key
+     WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
+       AND NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.id = inbox_key.id)
+       AND NOT EXISTS (SELECT 1 FROM inbox_dead_letter WHERE event_id = inbox_key.id)`,
+  ),
+})
