@@ -8,7 +8,7 @@ import type { InboxDefinition } from './inbox.ts'
 export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../storage/durable-objects.ts'
 export { type InboxObject, type InboxObjectOptions, inboxObject } from './durable-object/object.ts'
 export type { ObjectTransactional } from './durable-object/transactions.ts'
-export type { Synchronous } from './sqlite-tables/synchronous.ts'
+export type { Synchronous } from './sqlite-tables/transactions.ts'
 
 /** The options of `durableObjectInbox`. */
 export interface DurableObjectInboxOptions {

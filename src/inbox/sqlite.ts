@@ -1,4 +1,3 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
@@ -6,6 +5,7 @@ import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
 import { SqliteInbox } from './sqlite/inbox.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
 import type { SqliteDatabase } from './sqlite-tables/database.ts'
+import { limitsOf } from './sqlite-tables/storage.ts'
 
 export {
   type InboxFile,
@@ -16,7 +16,7 @@ export {
 } from './sqlite/inspection.ts'
 export type { SqliteTransactional } from './sqlite/transactions.ts'
 export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.ts'
-export type { Synchronous } from './sqlite-tables/synchronous.ts'
+export type { Synchronous } from './sqlite-tables/transactions.ts'
 
 /**
  * The options of `sqliteInbox`: either `path` or `database`, and the limits.
@@ -70,11 +70,8 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
 export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   options: SqliteInboxOptions<Database>,
 ): InboxDefinition<SqliteTransactional<Database>> {
-  const { path, database, concurrency = 16, ...rest } = options
-  const { maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = rest
-  checkUnknown('sqliteInbox', unknown)
-  const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
-  checkNumbers('sqliteInbox', limits)
+  const { path, database, ...rest } = options
+  const limits = limitsOf('sqliteInbox', rest)
   const open = opener(path, database)
   return defineInbox({ name: 'sqliteInbox', storage: 'file', open: (host) => new SqliteInbox(host, open(), limits) })
 }

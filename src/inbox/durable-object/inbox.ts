@@ -21,18 +21,11 @@ import { Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
+import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
 import { ObjectCommits, openStorage } from './storage.ts'
 import { ObjectTransactions } from './transactions.ts'
-
-/** The limits of each object. */
-export interface ObjectLimits {
-  readonly concurrency: number
-  readonly maxWaiting: number
-  readonly maxDeadLetters: number
-  readonly ttlMs: number
-}
 
 /**
  * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
@@ -41,7 +34,7 @@ export interface ObjectLimits {
 export class ObjectInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
-  readonly #limits: ObjectLimits
+  readonly #limits: InboxLimits
   readonly #logger: Logger
   readonly #file: SettlingFile
   readonly #commits: ObjectCommits
@@ -53,7 +46,7 @@ export class ObjectInbox implements Inbox {
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor(host: InboxHost, storage: ObjectStorage, limits: ObjectLimits) {
+  constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
     const { handle, logger } = host
     this.#limits = limits
     this.#logger = logger
@@ -68,6 +61,7 @@ export class ObjectInbox implements Inbox {
     this.#cleanUp = new ObjectCleanUp(file, this.#commits, limits, logger)
     const loader = new Loader({
       file,
+      commits: this.#commits,
       jobs: this.#jobs,
       engine: this.#engine,
       transactions: this.#transactions,
@@ -83,7 +77,12 @@ export class ObjectInbox implements Inbox {
         this.#alarm.guard()
       },
     })
-    this.events = new OpenEvents(file, { jobs: this.#jobs, retryNow: (job) => this.#retryNow(job) })
+    this.events = new OpenEvents(file, {
+      jobs: this.#jobs,
+      engine: this.#engine,
+      settling: this.#settling,
+      onRetry: () => this.#alarm.update(),
+    })
     file.events.bringForward()
     loader.all()
     this.#alarm.update()
@@ -136,13 +135,6 @@ export class ObjectInbox implements Inbox {
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
     return historyOf(this.events, mediaId)
-  }
-
-  #retryNow(job: SqliteJob): boolean {
-    if (!this.#engine.retryNow(job)) return false
-    this.#settling.bringForward(job)
-    this.#alarm.update()
-    return true
   }
 
   /** Called when the object's alarm has fired. Resolves when the work that is due is done. */

@@ -1,4 +1,3 @@
-import { checkNumbers, checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } from '../../storage/durable-objects.ts'
@@ -6,7 +5,8 @@ import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
 import type { EventQuery } from '../reading.ts'
-import { ObjectInbox, type ObjectLimits } from './inbox.ts'
+import { type InboxLimits, limitsOf } from '../sqlite-tables/storage.ts'
+import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
 import { type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
@@ -66,10 +66,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
   state: ObjectState,
   env: Env,
 ) => InboxObject {
-  const { concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = options
-  checkUnknown('inboxObject', unknown)
-  const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
-  checkNumbers('inboxObject', limits)
+  const limits = limitsOf('inboxObject', options)
   if (typeof makeReceiver !== 'function')
     throw new WebhookError('invalid_option', 'inboxObject: give it a function that makes a receiver')
 
@@ -101,7 +98,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
 /** Makes the receiver, which opens the inbox. Returns the error if that fails. */
 function openInbox(
   { storage }: ObjectState,
-  limits: ObjectLimits,
+  limits: InboxLimits,
   make: (inbox: InboxDefinition<never>) => unknown,
 ): ObjectInbox | WebhookError {
   let opened: ObjectInbox | undefined

@@ -5,7 +5,7 @@ import type { TransactionScope } from '../inbox.ts'
 import { isStorageFailure } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
-import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
+import { runOnce, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { ObjectCommits } from './storage.ts'
 
 /** The part of a handler's context that `inboxObject` adds. */
@@ -42,17 +42,10 @@ export class ObjectTransactions implements Transactions {
     scope: TransactionScope,
     run: (sql: never) => MaybePromise<Result>,
   ): Promise<Result> {
-    const { handler, signal } = scope
     // As with the other databases, a signal that is aborted in this turn still rolls it back.
     await Promise.resolve()
     try {
-      return this.#commits.now(() => {
-        signal.throwIfAborted()
-        this.#events.completeOnce(job.row, handler)
-        const result = checkSynchronous(run(this.#sql as never))
-        signal.throwIfAborted()
-        return result
-      })
+      return this.#commits.now(() => runOnce(this.#events, job, scope, () => run(this.#sql as never)))
     } catch (error) {
       scope.storageFailed = isStorageFailure(error)
       throw error

@@ -130,6 +130,23 @@ export class SqliteEvents {
     return Number(this.#sql.makeDue.run(now, row, now).changes) > 0
   }
 
+  /** Asks the process that handles the file for the next attempt of an event. */
+  askRetry(key: string): boolean {
+    const row = this.rowOf(key)
+    if (row === undefined || !this.makeDue(row)) return false
+    this.#sql.askRetry.run(row)
+    return true
+  }
+
+  /** Lists the rows of the events that another process has asked for. */
+  askedRetries(): ReadonlySet<number> {
+    return new Set((this.#sql.askedRetries.all() as { id: number }[]).map(({ id }) => id))
+  }
+
+  forgetRetries(rows: Iterable<number>): void {
+    for (const row of rows) this.#sql.forgetRetry.run(row)
+  }
+
   /** Records completed handlers, in addition to the recorded ones. */
   complete(row: number, handlers: readonly string[]): void {
     this.#sql.complete.run(JSON.stringify(this.allCompleted(row, handlers)), row)

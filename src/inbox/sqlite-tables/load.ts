@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { Jobs } from '../engine/jobs.ts'
 import type { SqliteJob, Transactions } from './job.ts'
 import { toJob, UnreadableEvent, waitOf } from './rows.ts'
-import type { SqliteTables } from './storage.ts'
+import type { Commits, SqliteTables } from './storage.ts'
 
 /** The number of events that are read from the file in one turn of the event loop: about a millisecond of work. */
 export const eventsPerTurn = 50
@@ -18,6 +18,7 @@ export const jobsPerTurn = 5_000
 /** The parts of the inbox that loading uses. */
 export interface LoaderOptions {
   readonly file: SqliteTables
+  readonly commits: Commits
   readonly jobs: Jobs<SqliteJob>
   readonly engine: Engine<SqliteJob>
   readonly transactions: Transactions
@@ -26,8 +27,6 @@ export interface LoaderOptions {
   readonly hasStopped: () => boolean
   /** Makes the inbox read the file again soon. */
   readonly checkAgain: () => void
-  /** Shortens the wait of a row's retry to its pause, also in the file. */
-  readonly bringForward?: (row: number) => void
 }
 
 /** Loads events of the file if they are not in memory: an earlier process left them, or another one replayed them. */
@@ -128,7 +127,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
    * @param add handles a due job
    */
   protected load(row: number, add = (job: SqliteJob) => this.options.engine.add(job)): SqliteJob | undefined {
-    const { file, jobs, engine, transactions, bringForward } = this.options
+    const { file, commits, jobs, engine, transactions } = this.options
     const stored = file.events.get(row)
     if (stored === undefined) return undefined
     const job = toJob(stored, transactions)
@@ -137,7 +136,8 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     const { dueInMs, isTooLong } = waitOf(stored)
     if (dueInMs > 0) engine.addLater(job, dueInMs)
     else add(job)
-    if (isTooLong) bringForward?.(row)
+    // If this fails, the next process does it.
+    if (isTooLong) commits.add(() => file.events.bringForward(row, row)).catch(() => {})
     return job
   }
 }

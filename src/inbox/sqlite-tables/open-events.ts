@@ -1,15 +1,19 @@
 import { WebhookError } from '../../errors.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Jobs } from '../engine/jobs.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
 import type { SqliteJob } from './job.ts'
+import type { SqliteSettling } from './settle.ts'
 import type { SqliteTables } from './storage.ts'
 
 export interface OpenEventsOptions {
   readonly jobs: Jobs<SqliteJob>
-  /** Starts the next attempt of a job. Returns `false` if the job does not wait for one. */
-  readonly retryNow: (job: SqliteJob) => boolean
+  readonly engine: Engine<SqliteJob>
+  readonly settling: SqliteSettling
+  /** Called when the next attempt of an event has been started by hand. */
+  readonly onRetry?: () => void
   /** The events that are only in the tables after the inbox has opened. Absent if there are none. */
   readonly loader?: {
     /** `true` once every event is in memory. */
@@ -68,9 +72,12 @@ export class OpenEvents implements InboxEvents {
 
   retryNow(key: string): boolean {
     this.#checkOpen()
-    const { jobs, loader } = this.#options
+    const { jobs, engine, settling, onRetry, loader } = this.#options
     const job = jobs.get(key) ?? loader?.loadRetry(key)
-    return job !== undefined && this.#options.retryNow(job)
+    if (job === undefined || !engine.retryNow(job)) return false
+    settling.bringForward(job)
+    onRetry?.()
+    return true
   }
 
   close(): void {

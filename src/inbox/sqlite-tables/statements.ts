@@ -47,14 +47,11 @@ export const prepareEvents = (database: SqliteDatabase) => ({
     `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
        min(CASE WHEN due_at <= ? THEN max(received_at, due_at) END) AS oldest FROM inbox_event`,
   ),
+  askRetry: database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING'),
+  askedRetries: database.prepare('SELECT id FROM inbox_retry'),
+  forgetRetry: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
   get: database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?'),
-})
-
-export const prepareRetries = (database: SqliteDatabase) => ({
-  ask: database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING'),
-  asked: database.prepare('SELECT id FROM inbox_retry'),
-  forget: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
 })
 
 export function prepareDeadLetters(database: SqliteDatabase) {

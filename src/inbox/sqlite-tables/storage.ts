@@ -1,6 +1,27 @@
+import { checkNumbers, checkUnknown } from '../../check-options.ts'
 import type { SqliteDatabase } from './database.ts'
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
+
+/** The limits of an inbox, or of each object. */
+export interface InboxLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+/**
+ * Checks the limits, and fills in the defaults.
+ * @throws WebhookError `invalid_option`
+ */
+export function limitsOf(owner: string, options: Partial<InboxLimits>): InboxLimits {
+  const { concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = options
+  checkUnknown(owner, unknown)
+  const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
+  checkNumbers(owner, limits)
+  return limits
+}
 
 /** The tables of an inbox. */
 export interface SqliteTables {

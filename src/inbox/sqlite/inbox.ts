@@ -23,28 +23,20 @@ import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'
+import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { activityTable } from './activity.ts'
 import { GroupCommit } from './commits.ts'
 import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { StartLoader, type StartLoaderOptions } from './load-at-start.ts'
-import { type AskedRetriesOptions, SqliteRetries, startAsked } from './retries.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { SqliteUpkeep } from './upkeep.ts'
-
-/** The limits of an inbox: the options of `sqliteInbox` that are numbers. */
-export interface SqliteLimits {
-  readonly concurrency: number
-  readonly maxWaiting: number
-  readonly maxDeadLetters: number
-  readonly ttlMs: number
-}
 
 /** The inbox in a file of this machine. */
 export class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
-  readonly #limits: SqliteLimits
+  readonly #limits: InboxLimits
   readonly #logger: Logger
   readonly #measured: InboxHost['measured']
   readonly #file: OwnedFile
@@ -55,14 +47,13 @@ export class SqliteInbox implements Inbox {
   readonly #settling: SqliteSettling
   readonly #engine: Engine<SqliteJob>
   readonly #loader: StartLoader
-  readonly #asked: AskedRetriesOptions
   readonly #activity: StoredActivity
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
   /** The number of events on their way to the disk. */
   #pending = 0
 
-  constructor(host: InboxHost, file: OwnedFile, limits: SqliteLimits) {
+  constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
     const { handle, logger, measured } = host
     const { database } = file
     this.#limits = limits
@@ -78,10 +69,7 @@ export class SqliteInbox implements Inbox {
     this.#settling = new SqliteSettling(this.#commits, file, host)
     const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
-    const retries = new SqliteRetries(file)
-    const loaderOptions = this.#loaderOptions()
-    this.#loader = new StartLoader(loaderOptions)
-    this.#asked = { ...loaderOptions, commits: this.#commits, retries }
+    this.#loader = new StartLoader(this.#loaderOptions())
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
@@ -89,7 +77,8 @@ export class SqliteInbox implements Inbox {
     })
     this.events = new OpenEvents(file, {
       jobs: this.#jobs,
-      retryNow: (job) => this.#retryNow(job),
+      engine: this.#engine,
+      settling: this.#settling,
       loader: this.#loader,
     })
     this.#activity = new StoredActivity(activityTable(database, this.#commits, logger))
@@ -105,17 +94,16 @@ export class SqliteInbox implements Inbox {
 
   /** The options of what loads events. */
   #loaderOptions(): StartLoaderOptions {
-    const { events, owner } = this.#file
+    const { owner } = this.#file
     return {
       file: this.#file,
+      commits: this.#commits,
       jobs: this.#jobs,
       engine: this.#engine,
       transactions: this.#transactions,
       logger: this.#logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       checkAgain: () => this.#upkeep.suspect(),
-      // If this fails, the next process does it.
-      bringForward: (row) => void this.#commits.add(() => events.bringForward(row, row)).catch(() => {}),
       settling: this.#settling,
     }
   }
@@ -133,8 +121,6 @@ export class SqliteInbox implements Inbox {
 
   /** Loads what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
-    // Their events are due, and are loaded in their turn.
-    this.#asked.retries.forget(this.#asked.retries.asked())
     this.#settling.investigate(this.#limits.concurrency)
     this.#loader.begin()
     this.deadLetters.replayMarked()
@@ -144,7 +130,7 @@ export class SqliteInbox implements Inbox {
   #checkFile(): void {
     void this.#loader.missing()
     this.deadLetters.replayMarked()
-    void startAsked(this.#asked)
+    void this.#loader.startAsked()
   }
 
   accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
@@ -206,12 +192,6 @@ export class SqliteInbox implements Inbox {
   async activity(since: Date): Promise<readonly ActivityMinute[]> {
     this.#closing.checkOpen()
     return this.#activity.since(since)
-  }
-
-  #retryNow(job: SqliteJob): boolean {
-    if (!this.#engine.retryNow(job)) return false
-    this.#settling.bringForward(job)
-    return true
   }
 
   /** Stops immediately: another process handles the events of the file now, or it is gone. */

@@ -22,7 +22,6 @@ import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
 import { minutesOf } from './activity.ts'
 import { openFile } from './file.ts'
-import { SqliteRetries } from './retries.ts'
 
 /** Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open wait for it. */
 const largestStep = 100
@@ -120,7 +119,6 @@ export function openInboxFile(path: string): InboxFile {
     }
   }
   const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
-  const retries = new SqliteRetries(file)
   const readMinutes = minutesOf(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
@@ -145,7 +143,7 @@ export function openInboxFile(path: string): InboxFile {
       states: ['waiting', 'retrying', 'dead', 'handled'],
       list: (query) => reader.list(query),
       get: (key) => reader.get(key),
-      retryNow: (key) => inOneCommit(() => retries.ask(key)),
+      retryNow: (key) => inOneCommit(() => events.askRetry(key)),
     },
     history: (mediaId) => historyOf(reader, mediaId),
     activity(since) {

@@ -44,6 +44,9 @@ export class StartLoader extends Loader<StartLoaderOptions> {
 
   /** Loads the first events. Throws when one of them cannot be read. */
   begin(): void {
+    const { events } = this.options.file
+    // They are due, and are loaded in their turn.
+    events.forgetRetries(events.askedRetries())
     this.#listPage()
     const first = [...this.#left].slice(0, eventsPerTurn)
     for (const row of first) this.#consider(this.load(row))
@@ -144,6 +147,22 @@ export class StartLoader extends Loader<StartLoaderOptions> {
     if (row === undefined) return undefined
     const stored = file.events.get(row)
     return stored !== undefined && waitOf(stored).dueInMs > 0 ? this.load(row, (job) => this.add(job)) : undefined
+  }
+
+  /** Starts the attempts that another process has asked for. */
+  async startAsked(): Promise<void> {
+    const { file, commits, jobs, engine, logger, hasStopped, checkAgain } = this.options
+    try {
+      const rows = file.events.askedRetries()
+      if (rows.size === 0) return
+      // First, so that one request never starts two attempts.
+      await commits.add(() => file.events.forgetRetries(rows))
+      for (const job of [...jobs]) if (rows.has(job.row)) engine.retryNow(job)
+    } catch (error) {
+      if (hasStopped()) return
+      logger.warn({ err: error }, 'the inbox could not start a retry that another process asked for yet')
+      checkAgain()
+    }
   }
 
   /** Loads every event that is not in memory, at once, except those that cannot be read. */

@@ -4,7 +4,7 @@ import type { JobAttempt } from '../engine/job.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
 import { inSavepoint, isConstraint, isStorageFailure, type Outcome } from '../sqlite-tables/database.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
-import { checkSynchronous, type Synchronous } from '../sqlite-tables/synchronous.ts'
+import { runOnce, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { GroupCommit } from './commits.ts'
 import type { OwnedFile } from './file.ts'
 
@@ -54,13 +54,7 @@ export class SqliteTransactions implements Transactions {
       // A commit that succeeded can be tried again, if its answer was an error.
       if (outcome !== undefined && events.completed(job.row)?.includes(scope.handler)) return
       outcome = undefined
-      outcome = inSavepoint(database, () => {
-        scope.signal.throwIfAborted()
-        events.completeOnce(job.row, scope.handler)
-        const result = checkSynchronous(run(database as never))
-        scope.signal.throwIfAborted()
-        return result
-      })
+      outcome = inSavepoint(database, () => runOnce(events, job, scope, () => run(database as never)))
     }
     try {
       await this.#commits.add(write, { isHandlers: true })
