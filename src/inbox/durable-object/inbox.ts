@@ -16,7 +16,7 @@ import type {
 } from '../inbox.ts'
 import { historyOf } from '../operations/event-query.ts'
 import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
-import { SqliteJob } from '../sqlite-tables/job.ts'
+import { SqliteJob, type Transactions } from '../sqlite-tables/job.ts'
 import { Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
@@ -24,8 +24,8 @@ import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
-import { ObjectCommits, openStorage } from './storage.ts'
-import { ObjectTransactions } from './transactions.ts'
+import { commitsOf, type ObjectCommits, openStorage } from './storage.ts'
+import { objectTransactions } from './transactions.ts'
 
 /**
  * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
@@ -39,7 +39,7 @@ export class ObjectInbox implements Inbox {
   readonly #file: SettlingFile
   readonly #commits: ObjectCommits
   readonly #jobs = new Jobs<SqliteJob>()
-  readonly #transactions: ObjectTransactions
+  readonly #transactions: Transactions
   readonly #alarm: ObjectAlarm
   readonly #settling: SqliteSettling
   readonly #engine: Engine<SqliteJob>
@@ -52,8 +52,8 @@ export class ObjectInbox implements Inbox {
     this.#logger = logger
     const file = openStorage(storage)
     this.#file = file
-    this.#commits = new ObjectCommits(storage)
-    this.#transactions = new ObjectTransactions(storage.sql, this.#commits, file.events)
+    this.#commits = commitsOf(storage)
+    this.#transactions = objectTransactions(storage.sql, this.#commits, file.events)
     this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
     this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits

@@ -20,31 +20,21 @@ export function openStorage(storage: ObjectStorage): SettlingFile {
   })
 }
 
+export interface ObjectCommits extends Commits {
+  /** Carries out a write in a transaction. */
+  now<T>(write: () => T): T
+}
+
 /**
  * Writes immediately: the runtime commits the writes of one turn together, and holds back answers and requests of the object
  * until they are on disk.
  */
-export class ObjectCommits implements Commits {
-  readonly #storage: ObjectStorage
-
-  constructor(storage: ObjectStorage) {
-    this.#storage = storage
-  }
-
-  /** Carries out a write in a transaction. */
-  now<T>(write: () => T): T {
-    return this.#storage.transactionSync(write)
-  }
-
-  async add<T>(write: () => T): Promise<T> {
-    return this.now(write)
-  }
-
-  /** No other instance of the object runs. */
-  isOwner(): boolean {
-    return true
-  }
-}
+export const commitsOf = (storage: ObjectStorage): ObjectCommits => ({
+  now: (write) => storage.transactionSync(write),
+  add: async (write) => storage.transactionSync(write),
+  // No other instance of the object runs.
+  isOwner: () => true,
+})
 
 /**
  * The record of the times that the object ended in the middle of its work: a crash, an eviction or a new version. The
@@ -65,32 +55,21 @@ class ObjectCrashes extends CrashRecords {
 
 const databaseOf = (sql: ObjectSql): SqliteDatabase => ({
   exec: (query) => sql.exec(query),
-  prepare: (query) => new ObjectStatement(sql, query),
+  prepare: (query) => statementOf(sql, query),
   close() {},
 })
 
-/** A statement. The runtime caches those that it has prepared, by their text. */
-class ObjectStatement implements SqliteStatement {
-  readonly #sql: ObjectSql
-  readonly #query: string
-
-  constructor(sql: ObjectSql, query: string) {
-    this.#sql = sql
-    this.#query = query
-  }
-
-  run(...parameters: unknown[]): { changes: number; lastInsertRowid: number } {
-    this.#sql.exec(this.#query, ...parameters)
-    // The cursor's own number counts what was written to indexes too.
-    const [counts] = this.#sql.exec('SELECT changes() AS changes, last_insert_rowid() AS lastInsertRowid').toArray()
-    return counts as { changes: number; lastInsertRowid: number }
-  }
-
-  get(...parameters: unknown[]): unknown {
-    return this.all(...parameters)[0]
-  }
-
-  all(...parameters: unknown[]): unknown[] {
-    return this.#sql.exec(this.#query, ...parameters).toArray()
+/** Makes a statement. The runtime caches those that it has prepared, by their text. */
+function statementOf(sql: ObjectSql, query: string): SqliteStatement {
+  const all = (...parameters: unknown[]): unknown[] => sql.exec(query, ...parameters).toArray()
+  return {
+    all,
+    get: (...parameters) => all(...parameters)[0],
+    run(...parameters) {
+      sql.exec(query, ...parameters)
+      // The cursor's own number counts what was written to indexes too.
+      const [counts] = sql.exec('SELECT changes() AS changes, last_insert_rowid() AS lastInsertRowid').toArray()
+      return counts as ReturnType<SqliteStatement['run']>
+    },
   }
 }

@@ -1,10 +1,7 @@
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { ObjectSql } from '../../storage/durable-objects.ts'
-import type { JobAttempt } from '../engine/job.ts'
-import type { TransactionScope } from '../inbox.ts'
 import { isStorageFailure } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
-import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
+import type { Transactions } from '../sqlite-tables/job.ts'
 import { runOnce, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { ObjectCommits } from './storage.ts'
 
@@ -25,30 +22,16 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
   transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
 }
 
-/** The transactions of handlers, in the storage of the object. */
-export class ObjectTransactions implements Transactions {
-  readonly #sql: ObjectSql
-  readonly #commits: ObjectCommits
-  readonly #events: SqliteEvents
-
-  constructor(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents) {
-    this.#sql = sql
-    this.#commits = commits
-    this.#events = events
-  }
-
-  async run<Result>(
-    { job }: JobAttempt<SqliteJob>,
-    scope: TransactionScope,
-    run: (sql: never) => MaybePromise<Result>,
-  ): Promise<Result> {
+/** Makes the transactions of handlers, in the storage of the object. */
+export const objectTransactions = (sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): Transactions => ({
+  async run({ job }, scope, run) {
     // As with the other databases, a signal that is aborted in this turn still rolls it back.
     await Promise.resolve()
     try {
-      return this.#commits.now(() => runOnce(this.#events, job, scope, () => run(this.#sql as never)))
+      return commits.now(() => runOnce(events, job, scope, () => run(sql as never)))
     } catch (error) {
       scope.storageFailed = isStorageFailure(error)
       throw error
     }
-  }
-}
+  },
+})

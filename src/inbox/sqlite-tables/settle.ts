@@ -1,4 +1,3 @@
-import type { Logger } from '../../internal/logger.ts'
 import { unref } from '../../internal/timers.ts'
 import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
 import type { JobAttempt } from '../engine/job.ts'
@@ -30,17 +29,15 @@ export class SqliteSettling implements Settling<SqliteJob> {
   readonly retries = 'here'
   readonly #commits: Commits
   readonly #file: SettlingFile
-  readonly #logger: Logger
-  readonly #handlersOf: InboxHost['handlersOf']
+  readonly #host: InboxHost
   readonly #onEnded: () => void
   #suspects: Suspects<SqliteJob> | undefined
 
   /** @param onEnded called when the end of an event has been recorded */
-  constructor(commits: Commits, file: SettlingFile, { logger, handlersOf }: InboxHost, onEnded = () => {}) {
+  constructor(commits: Commits, file: SettlingFile, host: InboxHost, onEnded = () => {}) {
     this.#commits = commits
     this.#file = file
-    this.#logger = logger
-    this.#handlersOf = handlersOf
+    this.#host = host
     this.#onEnded = onEnded
   }
 
@@ -78,7 +75,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
   #recordAlone(job: SqliteJob | undefined): Promise<void> {
     return this.#commits
       .add(() => this.#file.owner.recordAlone(job?.row ?? null))
-      .catch((error) => this.#logger.error({ err: error }, 'the inbox could not record which event runs alone'))
+      .catch((error) => this.#host.logger.error({ err: error }, 'the inbox could not record which event runs alone'))
   }
 
   /** @param cleared `true` if every suspect has been handled */
@@ -92,12 +89,12 @@ export class SqliteSettling implements Settling<SqliteJob> {
     // If another process has taken over the file, this one ends its jobs here.
     if (!this.#commits.isOwner()) return undefined
     if (this.#suspects === undefined) return undefined
-    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#logger))
+    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
     return this.#suspects.enter(job).then(() => undefined)
   }
 
   complete({ job }: JobAttempt<SqliteJob>, recorded: () => void): void {
-    const record = writeHandled(job, this.#handlersOf(job.accepted.event))
+    const record = writeHandled(job, this.#host.handlersOf(job.accepted.event))
     this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
   }
 
@@ -165,6 +162,6 @@ export class SqliteSettling implements Settling<SqliteJob> {
   }
 
   #failed(what: string, { key }: SqliteJob, error: unknown): void {
-    this.#logger.error({ key, err: error }, `the inbox could not record ${what}`)
+    this.#host.logger.error({ key, err: error }, `the inbox could not record ${what}`)
   }
 }

@@ -5,22 +5,16 @@ import { insertOf } from '../sqlite-tables/statements.ts'
 /** The numbers of rows that a statement writes at once. A prepared statement has as many as it was prepared for. */
 const sizes = [64, 8, 1]
 
-/** A statement that writes several rows. */
-class RowsStatement {
-  readonly #statements: readonly { readonly size: number; readonly statement: SqliteStatement }[]
-
-  constructor(database: SqliteDatabase, what: Parameters<typeof insertOf>[0]) {
-    this.#statements = sizes.map((size) => ({ size, statement: database.prepare(insertOf(what, size)) }))
-  }
-
-  /** Writes all rows, some at a time. `wrote` is called with each part. */
-  run<Row>(
+/** Prepares a statement that writes all rows, some at a time. `wrote` is called with each part. */
+function rowsStatement(database: SqliteDatabase, what: Parameters<typeof insertOf>[0]) {
+  const statements = sizes.map((size) => ({ size, statement: database.prepare(insertOf(what, size)) }))
+  return <Row>(
     rows: readonly Row[],
     parameters: (row: Row) => readonly unknown[],
     wrote: (rows: readonly Row[], result: ReturnType<SqliteStatement['run']>) => void = () => {},
-  ): void {
+  ): void => {
     let start = 0
-    for (const { size, statement } of this.#statements) {
+    for (const { size, statement } of statements) {
       for (; rows.length - start >= size; start += size) {
         const part = rows.slice(start, start + size)
         wrote(part, statement.run(...part.flatMap(parameters)))
@@ -34,17 +28,17 @@ class RowsStatement {
  * 3.3 µs of CPU less for an event than a statement for each, of 21 µs.
  */
 export class SqliteEventBatch extends SqliteEvents {
-  readonly #rememberRows: RowsStatement
-  readonly #insertRows: RowsStatement
-  readonly #handledRows: RowsStatement
+  readonly #remember: ReturnType<typeof rowsStatement>
+  readonly #insert: ReturnType<typeof rowsStatement>
+  readonly #addHandled: ReturnType<typeof rowsStatement>
   #accepting: WrittenEvent[] = []
   #ended: (readonly [row: number, record: string])[] = []
 
   constructor(...[database, ...hashes]: ConstructorParameters<typeof SqliteEvents>) {
     super(database, ...hashes)
-    this.#rememberRows = new RowsStatement(database, 'key')
-    this.#insertRows = new RowsStatement(database, 'event')
-    this.#handledRows = new RowsStatement(database, 'handled')
+    this.#remember = rowsStatement(database, 'key')
+    this.#insert = rowsStatement(database, 'event')
+    this.#addHandled = rowsStatement(database, 'handled')
   }
 
   /** Forgets what a transaction was to write that has been undone. */
@@ -67,14 +61,14 @@ export class SqliteEventBatch extends SqliteEvents {
   /** Writes what the transaction has to write. The last part of it. */
   flush(): void {
     // First, so that the accepted events take the pages that these free: 2 % of CPU.
-    if (this.#ended.length > 0) this.#handledRows.run(this.#ended, (ended) => ended)
+    if (this.#ended.length > 0) this.#addHandled(this.#ended, (ended) => ended)
     if (this.#accepting.length > 0) this.#acceptAll()
   }
 
   #acceptAll(): void {
     const now = Date.now()
     const accepted: WrittenEvent[] = []
-    this.#rememberRows.run(
+    this.#remember(
       this.#accepting.filter((event) => !this.wasSeenEarlier(event)),
       ({ keyHash, media }) => [keyHash, now, media],
       (events, { changes, lastInsertRowid }) => {
@@ -86,7 +80,7 @@ export class SqliteEventBatch extends SqliteEvents {
         for (const event of events) if (event.row !== undefined) accepted.push(event)
       },
     )
-    this.#insertRows.run(accepted, ({ row, event, receivedAt, trace }) => [row, event, receivedAt, trace])
+    this.#insert(accepted, ({ row, event, receivedAt, trace }) => [row, event, receivedAt, trace])
   }
 
   /** Finds the rows of events of which some were seen before: theirs are not behind the rows that there were before. */

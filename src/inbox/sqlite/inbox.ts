@@ -1,5 +1,4 @@
 import { WebhookError } from '../../errors.ts'
-import type { Logger } from '../../internal/logger.ts'
 import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import { Engine } from '../engine/engine.ts'
@@ -37,8 +36,7 @@ export class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
   readonly #limits: InboxLimits
-  readonly #logger: Logger
-  readonly #measured: InboxHost['measured']
+  readonly #host: InboxHost
   readonly #file: OwnedFile
   readonly #commits: GroupCommit
   // Waiting events are in memory too; the file is read after it is opened, and when another process has changed it.
@@ -54,11 +52,10 @@ export class SqliteInbox implements Inbox {
   #pending = 0
 
   constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
-    const { handle, logger, measured } = host
+    const { handle, logger } = host
     const { database } = file
+    this.#host = host
     this.#limits = limits
-    this.#logger = logger
-    this.#measured = measured
     this.#file = file
     this.#commits = new GroupCommit(file, {
       // The events of a failed commit may be in the file anyway, and then their next deliveries are duplicates.
@@ -89,7 +86,7 @@ export class SqliteInbox implements Inbox {
       logger,
       onChanged: () => this.#checkFile(),
     })
-    this.#open(host)
+    this.#open()
   }
 
   /** The options of what loads events. */
@@ -101,14 +98,14 @@ export class SqliteInbox implements Inbox {
       jobs: this.#jobs,
       engine: this.#engine,
       transactions: this.#transactions,
-      logger: this.#logger,
+      logger: this.#host.logger,
       hasStopped: () => this.#closing.hasStarted || owner.isLost,
       checkAgain: () => this.#upkeep.suspect(),
       settling: this.#settling,
     }
   }
 
-  #open(host: InboxHost): void {
+  #open(): void {
     const closeAll = () => {
       this.#stop()
       this.#file.close()
@@ -116,7 +113,7 @@ export class SqliteInbox implements Inbox {
     closedOnError(closeAll, () => usable(this.#file.path, () => this.#takeOver()))
     this.#upkeep.start()
     this.#activity.start()
-    host.observe(this.#activity.recorder)
+    this.#host.observe(this.#activity.recorder)
   }
 
   /** Loads what an earlier process left, and looks for an event that made it crash. */
@@ -150,12 +147,8 @@ export class SqliteInbox implements Inbox {
       this.#pending--
       throw error
     }
-    return this.#commit(() => events.acceptLater(accepting)).then(stored, failed)
-  }
-
-  /** Resolves once a delivery's write is on disk, and says how long that took. */
-  #commit<T>(write: () => T): Promise<T> {
-    return measure(this.#measured, 'commit', () => this.#commits.add(write))
+    const commit = () => this.#commits.add(() => events.acceptLater(accepting))
+    return measure(this.#host.measured, 'commit', commit).then(stored, failed)
   }
 
   #committed(accepted: AcceptedEvent, row: number | undefined, waitUntil: AcceptOptions['waitUntil']): Acceptance {
@@ -196,7 +189,7 @@ export class SqliteInbox implements Inbox {
 
   /** Stops immediately: another process handles the events of the file now, or it is gone. */
   #lose(error: WebhookError): void {
-    this.#logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
+    this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
     this.#stop()
     const leaseLost = new WebhookError('lease_lost', error.message)
     for (const job of [...this.#jobs]) {
@@ -240,12 +233,12 @@ export class SqliteInbox implements Inbox {
     // Without this record the next process takes this one for crashed, which does no harm.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()
-    unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
+    unfinished.push(...releaseUnrecorded(this.#jobs, this.#host.logger))
     this.deadLetters.close()
     this.events.close()
     this.#file.close()
     if (unfinished.length > 0)
-      this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its file')
+      this.#host.logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its file')
     return { unfinished }
   }
 }
