@@ -11,7 +11,6 @@ interface Found {
   readonly deadLetter: DeadLetter
 }
 
-/** The dead letters of all objects. */
 export class ShardedDeadLetters implements DeadLetters {
   readonly #shards: Shards
   readonly #host: InboxHost

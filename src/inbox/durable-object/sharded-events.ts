@@ -7,7 +7,6 @@ import { unpackPage, unpackRecord } from './wire.ts'
 /** The place reached in the list of each object: the cursor for its next page, '' at its start, and null at its end. */
 type Places = (string | null)[]
 
-/** The events of all objects. */
 export class ShardedEvents implements InboxEvents {
   readonly states = eventStates
   readonly #shards: Shards

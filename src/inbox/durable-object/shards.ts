@@ -2,12 +2,10 @@ import { askObject, type ObjectNamespace, shardOf } from '../../storage/durable-
 
 export interface ShardsOptions {
   readonly namespace: ObjectNamespace
-  /** The number of objects. */
   readonly shards: number
   readonly timeoutMs: number
 }
 
-/** The objects of an inbox. */
 export class Shards {
   readonly #options: ShardsOptions
 

@@ -7,7 +7,6 @@ import { toDeadLetter, toDeadLetterRow } from '../sqlite-tables/rows.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
 
-/** A page of dead letters. */
 export interface Page {
   readonly limit?: number
   readonly offset?: number

@@ -86,7 +86,6 @@ export class SqliteEvents {
     return earlierHash !== undefined && this.#sql.isKnown.all(earlierHash).length > 0
   }
 
-  /** Puts a replayed dead letter back among the events. */
   putBack(row: number, deadLetter: DeadEvent): void {
     const { event, receivedAt, trace } = this.write(deadLetter)
     this.#sql.insert.run(row, event, receivedAt, trace)
@@ -189,7 +188,6 @@ export class SqliteEvents {
     return (this.#sql.ids.all(after, limit) as { id: number }[]).map(({ id }) => id)
   }
 
-  /** Returns an unfinished event. */
   get(row: number): EventRow | undefined {
     return (this.#sql.get.get(row) as EventRow | null | undefined) ?? undefined
   }

@@ -2,7 +2,6 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type EarlierAttempts, Job, type JobAttempt } from '../engine/job.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox.ts'
 
-/** Runs the transactions of handlers. */
 export interface Transactions {
   /** Commits what `run` writes together with the record that the handler has completed. */
   run<Result>(
@@ -14,7 +13,6 @@ export interface Transactions {
 
 /** An unfinished event of the tables. */
 export class SqliteJob extends Job {
-  /** The event's row. */
   readonly row: number
   /** The number of processes that ended while its attempt ran alone. */
   crashes: number

@@ -15,7 +15,6 @@ export const rowsPerTurn = 2_000
 /** The number of jobs that are examined in one turn. */
 export const jobsPerTurn = 5_000
 
-/** The parts of the inbox that loading uses. */
 export interface LoaderOptions {
   readonly file: SqliteTables
   readonly commits: Commits

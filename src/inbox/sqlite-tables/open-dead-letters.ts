@@ -6,7 +6,6 @@ import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, Unreadabl
 import type { SqliteDeadLetters } from './dead-letters.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
-/** The part of the inbox that the dead letters need. */
 export interface ReplayingInbox {
   /** @throws WebhookError when the inbox no longer accepts events */
   checkOpen(): void

@@ -18,7 +18,6 @@ export interface OpenEventsOptions {
   readonly loader?: {
     /** `true` once every event is in memory. */
     readonly isOver: boolean
-    /** Loads an event that waits for a retry. */
     loadRetry(key: string): SqliteJob | undefined
   }
 }

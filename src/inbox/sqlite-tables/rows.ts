@@ -18,7 +18,6 @@ export interface EventRow {
   /** The pause before the next attempt. Earlier releases did not record it. */
   readonly delay_ms?: number | null
   readonly trace: string | null
-  /** JSON of the failed attempts. */
   readonly failed: string | null
 }
 
@@ -39,7 +38,6 @@ export interface DeadLetterRow {
   readonly body: Uint8Array | ArrayBuffer | null
 }
 
-/** The error of an event whose row cannot be parsed. */
 export class UnreadableEvent extends Error {
   override readonly name = 'UnreadableEvent'
 

@@ -12,10 +12,8 @@ import type { Commits, SqliteTables } from './storage.ts'
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
 
-/** The tables, and the records of crashes. */
 export type SettlingFile = SqliteTables & { readonly owner: CrashRecords }
 
-/** A record that has to be written. */
 interface Entry {
   readonly what: string
   readonly job: SqliteJob
@@ -61,7 +59,6 @@ export class SqliteSettling implements Settling<SqliteJob> {
     this.#suspects?.consider(job)
   }
 
-  /** Call it once all events have been considered. */
   allConsidered(): void {
     this.#suspects?.allConsidered()
   }

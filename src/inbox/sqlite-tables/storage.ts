@@ -30,7 +30,6 @@ export interface SqliteTables {
   readonly deadLetters: SqliteDeadLetters
 }
 
-/** Commits writes to the tables. */
 export interface Commits {
   /**
    * Resolves with the result of `write` once it is on disk. Rejects if it was undone.

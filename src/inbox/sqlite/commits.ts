@@ -19,7 +19,6 @@ interface Write {
   deadline: number | undefined
 }
 
-/** The reports of a group commit to its inbox. */
 export interface CommitReports {
   /** Called when a commit failed whose writes may be in the file anyway. */
   onFailed(): void

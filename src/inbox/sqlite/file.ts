@@ -11,7 +11,6 @@ import { SqliteEventBatch } from './event-batch.ts'
 import { hashKey, hashWithoutTime } from './hash.ts'
 import { FileLease, lock, unlock } from './lease.ts'
 
-/** The open file of an inbox. */
 export interface SqliteFile extends SqliteTables {
   readonly path: string
   close(): void

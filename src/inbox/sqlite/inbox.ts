@@ -31,7 +31,6 @@ import { StartLoader, type StartLoaderOptions } from './load-at-start.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { SqliteUpkeep } from './upkeep.ts'
 
-/** The inbox in a file of this machine. */
 export class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
@@ -89,7 +88,6 @@ export class SqliteInbox implements Inbox {
     this.#open()
   }
 
-  /** The options of what loads events. */
   #loaderOptions(): StartLoaderOptions {
     const { owner } = this.#file
     return {
