@@ -1,7 +1,6 @@
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { EventQueue } from './queue.ts'
-import { readActivityScript } from './reading-scripts.ts'
-import { writeActivityScript } from './scripts.ts'
+import { readActivityScript, writeActivityScript } from './scripts.ts'
 
 /** The time for which Redis keeps a minute, in ms: an hour longer than it is shown, since clocks differ. */
 const ttlMs = activityKeptMs + 3_600_000

@@ -9,7 +9,7 @@ import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
-import { progressOf } from './job-data.ts'
+import { progressOf } from './job.ts'
 import type { EventQueue } from './queue.ts'
 
 /** The pause before a failed step in Redis is tried again, in ms. */

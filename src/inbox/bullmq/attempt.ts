@@ -4,7 +4,7 @@ import { withFailure } from '../engine/failed-attempts.ts'
 import type { OwingAttempt, OwingEvent } from '../engine/owed-handlers.ts'
 import type { AcceptedEvent, Attempt, AttemptResult } from '../inbox.ts'
 import type { FailedAttempt, HandlerFailure } from '../reading.ts'
-import { type EventData, type JobProgress, progressOf } from './job-data.ts'
+import { type EventData, type JobProgress, progressOf } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */

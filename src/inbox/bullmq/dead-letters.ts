@@ -1,7 +1,7 @@
 import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job-data.ts'
+import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** The number of steps that this process sends to Redis at a time. */

@@ -1,8 +1,8 @@
 import { type CheckedQuery, checkQuery, matchesQuery, type Place, readPlace } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import { type JobRow, toRecord } from './job-record.ts'
+import { type JobRow, toRecord } from './job.ts'
 import type { EventQueue } from './queue.ts'
-import { readScript, selectScript } from './reading-scripts.ts'
+import { readScript, selectScript } from './scripts.ts'
 
 /** The number of jobs that one step in Redis examines. Other steps wait for it for a few ms only. */
 const batchSize = 1_000

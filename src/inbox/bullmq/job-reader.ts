@@ -2,7 +2,7 @@ import { UnrecoverableError } from 'bullmq'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, InboxHost } from '../inbox.ts'
 import { parseAgain } from '../operations/dead-letters.ts'
-import { isEvent, isUnreadable, toUnreadable } from './job-data.ts'
+import { isEvent, isUnreadable, toUnreadable } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /**

@@ -7,7 +7,7 @@ import { maxUnreadable } from '../engine/stored.ts'
 import type { Acceptance } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
 import { connect } from './connection.ts'
-import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job-data.ts'
+import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job.ts'
 import {
   convertScript,
   countCrashScript,

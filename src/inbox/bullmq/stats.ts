@@ -1,7 +1,7 @@
 import type { InboxStats } from '../reading.ts'
-import { isEvent } from './job-data.ts'
+import { isEvent } from './job.ts'
 import type { EventQueue } from './queue.ts'
-import { oldestWaitingScript } from './reading-scripts.ts'
+import { oldestWaitingScript } from './scripts.ts'
 
 /** The number of jobs that are examined to find one that has not started. */
 const lookedAt = 100
