@@ -6,11 +6,10 @@ import { withoutCommand } from '../../storage/reach-redis.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
 import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
-import { readMinutes } from './activity.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
 import { checkQueue, EventQueue, standardQueue } from './queue.ts'
-import { readStats } from './stats.ts'
+import { readMinutes, readStats } from './stats.ts'
 
 /** The options of `openInboxQueue`. */
 export interface InboxQueueOptions {
