@@ -1,3 +1,4 @@
+import type { Job } from 'bullmq'
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
@@ -6,17 +7,11 @@ import type { AcceptedEvent } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 
-/** An unreadable delivery as the data of a BullMQ job, which is JSON: without dates and bytes. */
+/** An unreadable delivery as the data of a BullMQ job, which is JSON: its time is a text, and its body is in base64. */
 export interface UnreadableData {
   /** The key of its dead letter. */
   readonly key: string
-  readonly unreadable: {
-    readonly reason: string
-    readonly eventId?: string | undefined
-    readonly receivedAt: string
-    /** In base64. */
-    readonly body: string
-  }
+  readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> & Pick<Partial<UnreadableDelivery>, 'eventId'>
 }
 
 /** An accepted event as the data of a job. Its dates are texts when it is read from Redis. */
@@ -68,14 +63,7 @@ export function progressOf(progress: unknown): JobProgress {
 }
 
 /** The fields of a job that a dead letter needs. */
-interface FailedJob {
-  readonly data: unknown
-  readonly progress: unknown
-  readonly attemptsMade: number
-  /** In ms since the epoch. */
-  readonly finishedOn?: number | undefined
-  readonly failedReason: string
-}
+type FailedJob = Pick<Job<unknown>, 'data' | 'progress' | 'attemptsMade' | 'finishedOn' | 'failedReason'>
 
 /** Makes a dead letter of a failed job. Returns `undefined` if another program added the job. */
 export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
@@ -92,34 +80,28 @@ export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
   return { key: data.key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, ...end }
 }
 
-/** A job as `readScript` returns it. A missing field is `null`. */
+/** A job as `readScript` returns it. Its times are in ms since the epoch, and its data and progress are JSON. */
 export type JobRow = [
   state: 'waiting' | 'running' | 'retrying' | 'dead',
-  due: string | null,
+  dueAt: number | null,
   data: string,
-  progress: string | null,
-  attemptsMade: string | null,
-  finishedOn: string | null,
-  failedReason: string | null,
+  progress: string,
+  attemptsMade: number,
+  finishedOn: number,
+  failedReason: string,
 ]
-
-/** BullMQ keeps the time at which a job is due in the upper bits of its score. */
-const scorePerMs = 0x1000
 
 /**
  * Shows a job as an event of the inbox. Returns `undefined` if another program added it, or if it is an unreadable
  * delivery.
  */
-export function toRecord([state, due, text, progressText, made, finishedOn, failedReason]: JobRow):
-  | EventRecord
-  | undefined {
-  const data: unknown = JSON.parse(text)
+export function toRecord(row: JobRow): EventRecord | undefined {
+  const [state, dueAt, dataText, progressText, attemptsMade, finishedOn, failedReason] = row
+  const data: unknown = JSON.parse(dataText)
   if (!isEvent(data)) return undefined
-  const attemptsMade = Number(made ?? 0)
-  const progress: unknown = progressText === null ? 0 : JSON.parse(progressText)
+  const progress: Job['progress'] = JSON.parse(progressText)
   if (state === 'dead') {
-    const job = { data, progress, attemptsMade, finishedOn: Number(finishedOn), failedReason: failedReason ?? '' }
-    const deadLetter = toDeadLetter(job)
+    const deadLetter = toDeadLetter({ data, progress, attemptsMade, finishedOn, failedReason })
     return deadLetter?.event && deadRecord({ ...deadLetter, event: deadLetter.event })
   }
   const accepted = reviveAccepted(data)
@@ -127,5 +109,5 @@ export function toRecord([state, due, text, progressText, made, finishedOn, fail
   const { completed, failedAttempts = [] } = progressOf(progress)
   const attempts = attemptsMade + (state === 'running' ? 1 : 0)
   const record = { ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts }
-  return due === null ? record : { ...record, dueAt: new Date(Math.floor(Number(due) / scorePerMs)) }
+  return dueAt === null ? record : { ...record, dueAt: new Date(dueAt) }
 }

@@ -15,7 +15,6 @@ import {
   handledMark,
   keepUnreadableScript,
   recordScript,
-  startAfreshScript,
 } from './scripts.ts'
 
 /** The name of the queue, unless the user gives another one. */
@@ -35,9 +34,8 @@ export type EventJob = Job<JobData>
 /** The TTL of a dead letter's key, ten years: it is remembered until the dead letter is replayed or discarded. */
 const deadLetterTtlMs = 10 * 365 * 86_400_000
 
-const conversions = ['gone', 'converted', 'known'] as const
 /** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
-export type Conversion = (typeof conversions)[number]
+export type Conversion = 'gone' | 'converted' | 'known'
 
 // The receiver's schedule says when to stop retrying. BullMQ retries a job only if it has a number of attempts.
 const jobOptions = {
@@ -101,7 +99,7 @@ export class EventQueue {
     const { key, type } = accepted.event
     const id = await sha256(key)
     const of = [job.id as string, type, JSON.stringify(accepted), id]
-    const conversion = conversions[await this.reach(() => this.run(convertScript, ...of))] as Conversion
+    const conversion = await this.reach(() => this.run<Conversion>(convertScript, ...of))
     if (conversion === 'converted') job.deduplicationId = id
     return conversion
   }
@@ -146,41 +144,43 @@ export class EventQueue {
     return this.run(countCrashScript, id as string, count)
   }
 
-  /** Records the progress of an event. */
-  async record(job: EventJob, progress: JobProgress): Promise<void> {
-    await this.run(recordScript, job.id as string, JSON.stringify(progress))
+  /** Records the progress of an event, and deletes other fields of its job. */
+  async record(job: EventJob, progress: JobProgress, ...deleted: readonly string[]): Promise<void> {
+    await this.run(recordScript, job.id as string, JSON.stringify(progress), ...deleted)
     Object.assign(job, { progress })
   }
 
   /** Gives a replayed event as many attempts as a new one. */
   async startAfresh(job: EventJob): Promise<void> {
     const { completed, failedAttempts } = progressOf(job.progress)
-    const progress = { completed, failedAttempts }
-    await this.run(startAfreshScript, job.id as string, JSON.stringify(progress))
-    Object.assign(job, { progress, attemptsMade: 0, stalledCounter: 0 })
+    await this.record(job, { completed, failedAttempts }, 'atm', 'stc', 'cutOffs')
+    Object.assign(job, { attemptsMade: 0, stalledCounter: 0 })
   }
 
   /** Passes a dead letter to the handlers again, with fresh attempts. Returns `false` if another caller was first. */
-  async revive(job: EventJob): Promise<boolean> {
-    try {
-      await this.reach(async (jobs) => {
-        await this.client.hdel(jobs.toKey(job.id as string), 'stc', 'cutOffs')
-        await job.retry('failed', { resetAttemptsMade: true })
-      })
-      return true
-    } catch (error) {
-      if (await this.reach(() => job.isFailed())) throw error
-      return false
+  revive(job: EventJob): Promise<boolean> {
+    const retry = async () => {
+      await this.client.hdel(this.jobs.toKey(job.id as string), 'stc', 'cutOffs')
+      await job.retry('failed', { resetAttemptsMade: true })
     }
+    return this.#move(retry, () => job.isFailed())
   }
 
   /** Starts the next attempt of an event immediately. Returns `false` if the event does not wait for one. */
-  async promote(job: EventJob): Promise<boolean> {
+  promote(job: EventJob): Promise<boolean> {
+    return this.#move(
+      () => job.promote(),
+      () => job.isDelayed(),
+    )
+  }
+
+  /** Moves a job to another state. Returns `false` if it has left its state already. */
+  async #move(step: () => Promise<void>, isStillThere: () => Promise<boolean>): Promise<boolean> {
     try {
-      await this.reach(() => job.promote())
+      await this.reach(step)
       return true
     } catch (error) {
-      if (await this.reach(() => job.isDelayed())) throw error
+      if (await this.reach(isStillThere)) throw error
       return false
     }
   }

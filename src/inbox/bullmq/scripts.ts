@@ -32,26 +32,26 @@ end
 return 1`
 
 /**
- * Converts the job of an unreadable delivery into the job of its event. Returns 0 if the job was removed, 1 if it was
- * converted, 2 if the event is known already. ARGV: prefix, job id, name, data, deduplication id.
+ * Converts the job of an unreadable delivery into the job of its event. Returns a `Conversion`. ARGV: prefix, job id, name,
+ * data, deduplication id.
  */
 export const convertScript = `
 local prefix, id = ARGV[1], ARGV[2]
 local before = redis.call('HGET', prefix .. id, 'deid')
-if not before then return 0 end
+if not before then return 'gone' end
 local holder = redis.call('GET', prefix .. 'de:' .. ARGV[5])
-if holder == id then return 1 end
+if holder == id then return 'converted' end
 if holder and (holder == '${handledMark}' or redis.call('EXISTS', prefix .. holder) == 1) then
   -- BullMQ deletes a key without a TTL with its job.
   redis.call('PERSIST', prefix .. 'de:' .. before)
-  return 2
+  return 'known'
 end
 redis.call('SET', prefix .. 'de:' .. ARGV[5], id)
 redis.call('DEL', prefix .. 'de:' .. before)
 redis.call('HSET', prefix .. id, 'name', ARGV[3], 'data', ARGV[4], 'deid', ARGV[5])
 redis.call('HDEL', prefix .. id, 'progress')
 redis.call('ZREM', prefix .. 'unreadable', id)
-return 1`
+return 'converted'`
 
 /** Removes a dead letter and remembers its key. ARGV: prefix, job id, deduplication id, TTL in ms or 0. */
 export const discardScript = `${removeJob}
@@ -69,21 +69,15 @@ local key = ARGV[1] .. ARGV[2]
 if redis.call('EXISTS', key) == 0 then return 0 end
 return redis.call('HINCRBY', key, 'cutOffs', ARGV[3])`
 
-/** Forgets the attempts at an event that was a dead letter. ARGV: prefix, job id, progress. */
-export const startAfreshScript = `
-local key = ARGV[1] .. ARGV[2]
-if redis.call('EXISTS', key) == 0 then return 0 end
-redis.call('HDEL', key, 'atm', 'stc', 'cutOffs')
-redis.call('HSET', key, 'progress', ARGV[3])
-return 1`
-
 /**
- * Records the progress of a job. BullMQ's own command would also keep it, with its errors, in the stream of the queue's
- * events. ARGV: prefix, job id, progress.
+ * Records the progress of a job, and deletes other fields. BullMQ's own command would also keep the progress, with its
+ * errors, in the stream of the queue's events. ARGV: prefix, job id, progress, fields to delete.
  */
 export const recordScript = `
 local key = ARGV[1] .. ARGV[2]
-if redis.call('EXISTS', key) == 1 then redis.call('HSET', key, 'progress', ARGV[3]) end
+if redis.call('EXISTS', key) == 0 then return 0 end
+redis.call('HSET', key, 'progress', ARGV[3])
+if #ARGV > 3 then redis.call('HDEL', key, unpack(ARGV, 4)) end
 return 1`
 
 /**
@@ -138,8 +132,8 @@ end
 return found`
 
 /**
- * Reads jobs and their states in one step. Returns the state, the score among the delayed ones and the fields of each
- * existing job. ARGV: prefix, job ids.
+ * Reads jobs and their states in one step. Returns the state, the time at which it is due and the fields of each existing
+ * job. BullMQ keeps that time in the upper bits of a score. ARGV: prefix, job ids.
  */
 export const readScript = `
 local prefix, running, found = ARGV[1], {}, {}
@@ -148,10 +142,11 @@ for i = 2, #ARGV do
   local id = ARGV[i]
   local job = redis.call('HMGET', prefix .. id, 'data', 'progress', 'atm', 'finishedOn', 'failedReason')
   if job[1] then
-    local due = redis.call('ZSCORE', prefix .. 'delayed', id)
+    local score = redis.call('ZSCORE', prefix .. 'delayed', id)
     local isDead = redis.call('ZSCORE', prefix .. 'failed', id)
-    local state = due and 'retrying' or isDead and 'dead' or running[id] and 'running' or 'waiting'
-    found[#found + 1] = {state, due, unpack(job)}
+    local state = score and 'retrying' or isDead and 'dead' or running[id] and 'running' or 'waiting'
+    found[#found + 1] = {state, score and math.floor(score / 4096), job[1], job[2] or '0', tonumber(job[3] or 0),
+      tonumber(job[4] or 0), job[5] or ''}
   end
 end
 return found`
@@ -168,13 +163,12 @@ for i = #ids, 1, -1 do
 end
 return false`
 
-/** Returns the numbers of each process in each minute. ARGV: prefix, first minute, last minute. */
+/** Returns each minute with the numbers of each process. ARGV: prefix, first minute, last minute. */
 export const readActivityScript = `
 local found = {}
 for minute = tonumber(ARGV[2]), tonumber(ARGV[3]) do
   for _, numbers in ipairs(redis.call('HVALS', ARGV[1] .. 'activity:' .. string.format('%d', minute))) do
-    found[#found + 1] = minute
-    found[#found + 1] = numbers
+    found[#found + 1] = {minute, numbers}
   end
 end
 return found`

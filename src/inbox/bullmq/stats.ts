@@ -30,13 +30,10 @@ export function activityFields(queue: EventQueue): ActivityStorage {
 }
 
 /** Reads the activity of all processes, from a minute on. */
-export async function readMinutes(queue: EventQueue, first: number): Promise<readonly StoredMinute[]> {
+export function readMinutes(queue: EventQueue, first: number): Promise<readonly StoredMinute[]> {
   const now = Date.now()
   const kept = Math.max(first, minuteOf(now - activityKeptMs))
   // The clocks of other processes can be ahead.
   const last = minuteOf(now) + 1
-  const found = await queue.reach(() => queue.run<(number | string)[]>(readActivityScript, kept, last))
-  const minutes: StoredMinute[] = []
-  for (let i = 0; i < found.length; i += 2) minutes.push([Number(found[i]), String(found[i + 1])])
-  return minutes
+  return queue.reach(() => queue.run<StoredMinute[]>(readActivityScript, kept, last))
 }
