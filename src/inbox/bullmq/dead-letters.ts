@@ -33,21 +33,21 @@ export class BullmqDeadLetters implements DeadLetters {
   /** Lists the keys of all current dead letters, oldest first. */
   async keys(): Promise<readonly string[]> {
     const ids = await this.#queue.reach((jobs) => jobs.getRanges(['failed'], 0, -1, true))
-    const jobs = await inBatches(ids, (id) => this.#queue.reach((queue) => queue.getJob(id)))
-    // A job may have been removed meanwhile.
-    return jobs.flatMap((job) => (job && toDeadLetter(job)?.key) ?? [])
+    return inBatches(ids, async (id) => {
+      const job = await this.#queue.reach((jobs) => jobs.getJob(id))
+      // The job may have been removed meanwhile.
+      return job && toDeadLetter(job)?.key
+    })
   }
 
   /** Replays dead letters, and returns the keys of the replayed ones. */
-  async replayMany(keys: readonly string[]): Promise<readonly string[]> {
-    const replayed = await inBatches(keys, (key) => this.replay(key))
-    return keys.filter((_, index) => replayed[index])
+  replayMany(keys: readonly string[]): Promise<readonly string[]> {
+    return inBatches(keys, async (key) => ((await this.replay(key)) ? key : undefined))
   }
 
   /** Deletes dead letters permanently, and returns the keys of the deleted ones. */
-  async discardMany(keys: readonly string[]): Promise<readonly string[]> {
-    const discarded = await inBatches(keys, (key) => this.discard(key))
-    return keys.filter((_, index) => discarded[index])
+  discardMany(keys: readonly string[]): Promise<readonly string[]> {
+    return inBatches(keys, async (key) => ((await this.discard(key)) ? key : undefined))
   }
 
   async get(key: string): Promise<DeadLetter | undefined> {
@@ -87,12 +87,10 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 }
 
-async function inBatches<Item, Result>(
-  items: readonly Item[],
-  run: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (let start = 0; start < items.length; start += batchSize)
-    results.push(...(await Promise.all(items.slice(start, start + batchSize).map(run))))
-  return results
+/** Runs a step for each id or key, many at a time, and returns the keys that the steps return. */
+async function inBatches(of: readonly string[], step: (of: string) => Promise<string | undefined>): Promise<string[]> {
+  const keys: (string | undefined)[] = []
+  for (let start = 0; start < of.length; start += batchSize)
+    keys.push(...(await Promise.all(of.slice(start, start + batchSize).map(step))))
+  return keys.filter((key) => key !== undefined)
 }
