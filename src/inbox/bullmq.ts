@@ -2,13 +2,12 @@ import type { RedisOptions } from 'ioredis'
 import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
-import type { Logger } from '../internal/logger.ts'
 import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { checkQueue, EventQueue, standardQueue } from './bullmq/queue.ts'
+import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room, watchSettings } from './bullmq/server.ts'
 import { activityFields, readStats } from './bullmq/stats.ts'
 import { BullmqWorker } from './bullmq/worker.ts'
@@ -76,9 +75,6 @@ export interface BullmqInboxOptions {
 
 type Settings = Required<BullmqInboxOptions>
 
-/** Maximum time that closing waits for Redis after the handlers have ended, in ms. */
-const disconnectMs = 1_000
-
 /**
  * An inbox in Redis: a BullMQ queue that any number of processes fill and empty. It survives the loss of any of them,
  * and is as safe against the loss of Redis as its settings: `appendonly yes` and `maxmemory-policy noeviction`. It keeps
@@ -107,9 +103,7 @@ export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
 class BullmqInbox implements Inbox {
   readonly deadLetters: BullmqDeadLetters
   readonly events: BullmqEvents
-  readonly #logger: Logger
-  readonly #measured: InboxHost['measured']
-  readonly #handlersOf: InboxHost['handlersOf']
+  readonly #host: InboxHost
   readonly #queue: EventQueue
   readonly #room: Room
   readonly #activity: StoredActivity
@@ -118,9 +112,7 @@ class BullmqInbox implements Inbox {
 
   constructor(host: InboxHost, settings: Settings) {
     const { connection, queue, handles, ttlMs, timeoutMs } = settings
-    this.#logger = host.logger
-    this.#measured = host.measured
-    this.#handlersOf = host.handlersOf
+    this.#host = host
     this.#queue = new EventQueue(queue, connection, timeoutMs)
     this.#room = new Room(this.#queue, host.logger)
     watchConnection(this.#queue.client, host.logger, () => this.#closing.hasStarted)
@@ -137,8 +129,8 @@ class BullmqInbox implements Inbox {
     this.#closing.checkOpen()
     const publishing = this.#worker?.publish()
     if (publishing !== undefined) await publishing
-    const owed = this.#handlersOf(accepted.event)
-    return measure(this.#measured, 'accept', async () =>
+    const owed = this.#host.handlersOf(accepted.event)
+    return measure(this.#host.measured, 'accept', async () =>
       (await this.#room.isLeft()) ? this.#queue.add({ ...accepted, owed }) : 'overloaded',
     )
   }
@@ -170,16 +162,12 @@ class BullmqInbox implements Inbox {
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []
-    await within(last(disconnectMs), this.#disconnect(), () => {}).catch(() => {})
-    this.#queue.client.disconnect()
-    logReleased(unfinished, this.#logger)
-    return { unfinished }
-  }
-
-  async #disconnect(): Promise<void> {
+    const disconnect = countdown(last(disconnectMs))
     const written = this.#activity.finish().catch(() => {})
     // Without Redis the rest is lost, and so is the activity of this process with it.
-    if (this.#queue.client.status === 'ready') await written
-    await this.#queue.close()
+    if (this.#queue.isReady) await within(disconnect(), written, () => {})
+    await this.#queue.close(disconnect())
+    logReleased(unfinished, this.#host.logger)
+    return { unfinished }
   }
 }

@@ -8,7 +8,7 @@ import { historyOf } from '../operations/event-query.ts'
 import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
-import { checkQueue, EventQueue, standardQueue } from './queue.ts'
+import { checkQueue, disconnectMs, EventQueue, standardQueue } from './queue.ts'
 import { readMinutes, readStats } from './stats.ts'
 
 /** The options of `openInboxQueue`. */
@@ -59,9 +59,6 @@ export interface InboxQueueDeadLetters extends DeadLetters {
 /** Maximum time that a step in Redis may take, in ms. */
 const timeoutMs = 10_000
 
-/** Maximum time that closing waits for Redis, in ms. */
-const disconnectMs = 1_000
-
 /** The time for which a discarded event is remembered, in ms: the default of `bullmqInbox`. */
 const ttlMs = 86_400_000
 
@@ -75,10 +72,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
   checkUnknown('openInboxQueue', unknown)
   checkQueue('openInboxQueue', connection, name)
   const queue = new EventQueue(name, connection, timeoutMs, true)
-  const close = async () => {
-    await within(queue.client.status === 'ready' ? disconnectMs : 0, queue.close(), () => {}).catch(() => {})
-    queue.client.disconnect()
-  }
+  const close = () => queue.close(queue.isReady ? disconnectMs : 0)
   try {
     await within(timeoutMs, connected(queue), () => {
       throw new Error(`no answer from Redis within ${timeoutMs} ms`)

@@ -63,6 +63,6 @@ export class LiveHandlers {
     this.#isStopped = true
     clearTimeout(this.#timer)
     // If Redis is unreachable, the published handlers expire.
-    if (this.#queue.client.status === 'ready') this.#queue.run(removeHandlersScript, this.#id).catch(() => {})
+    if (this.#queue.isReady) this.#queue.run(removeHandlersScript, this.#id).catch(() => {})
   }
 }

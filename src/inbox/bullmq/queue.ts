@@ -2,6 +2,7 @@ import { type Job, Queue } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
+import { within } from '../../internal/timers.ts'
 import { type ReachRedis, redisReach } from '../../storage/reach-redis.ts'
 import { maxUnreadable } from '../engine/stored.ts'
 import type { Acceptance } from '../inbox.ts'
@@ -34,6 +35,9 @@ export type EventJob = Job<JobData>
 /** The TTL of a dead letter's key, ten years: it is remembered until the dead letter is replayed or discarded. */
 const deadLetterTtlMs = 10 * 365 * 86_400_000
 
+/** Maximum time that closing waits for Redis, in ms. */
+export const disconnectMs = 1_000
+
 /** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
 export type Conversion = 'gone' | 'converted' | 'known'
 
@@ -60,9 +64,14 @@ export class EventQueue {
   /** @param skipMetasUpdate `true` writes nothing to Redis until something is added */
   constructor(name: string, connection: string | RedisOptions, timeoutMs: number, skipMetasUpdate = false) {
     this.client = connect(connection)
-    this.#reach = redisReach({ isReady: () => this.client.status === 'ready', timeoutMs })
+    this.#reach = redisReach({ isReady: () => this.isReady, timeoutMs })
     this.jobs = new Queue(name, { connection: this.client, streams: { events: { maxLen: 1_000 } }, skipMetasUpdate })
     this.jobs.on('error', () => {})
+  }
+
+  /** `true` if Redis is connected. */
+  get isReady(): boolean {
+    return this.client.status === 'ready'
   }
 
   /** Runs a step. The step fails if Redis stays disconnected, and does not wait longer. */
@@ -196,9 +205,11 @@ export class EventQueue {
     return this.jobs.toKey(`de:${deduplicationId}`)
   }
 
-  async close(): Promise<void> {
-    await this.jobs.close()
+  /** Closes the connection. It waits up to `ms` for Redis. */
+  async close(ms = disconnectMs): Promise<void> {
     // Redis answers QUIT after all earlier commands.
-    await this.client.quit()
+    const closed = this.jobs.close().then(() => this.client.quit())
+    await within(ms, closed, () => {}).catch(() => {})
+    this.client.disconnect()
   }
 }
