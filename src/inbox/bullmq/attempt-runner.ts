@@ -1,16 +1,15 @@
 import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
-import type { Logger } from '../../internal/logger.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { maxCrashes } from '../engine/crash-limit.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
-import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
+import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import type { BullmqAttempt } from './attempt.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job.ts'
-import type { EventQueue } from './queue.ts'
+import type { EventJob, EventQueue } from './queue.ts'
 
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
@@ -28,22 +27,30 @@ export class Retry extends Error {
   }
 }
 
+/** Gives a job back, for the next process. Rejects with the error that tells BullMQ so. */
+export async function giveBack(job: EventJob): Promise<never> {
+  await job.moveToWait(job.token)
+  throw new WaitingError()
+}
+
+/** Postpones a job. Rejects with the error that tells BullMQ so. */
+export async function postpone(job: EventJob, delayMs: number): Promise<never> {
+  await job.moveToDelayed(Date.now() + delayMs, job.token)
+  throw new DelayedError()
+}
+
 /** Makes attempts. A suspect runs alone, and the other events run side by side. */
 export class AttemptRunner {
   readonly #queue: EventQueue
-  readonly #handle: Handle
-  readonly #logger: Logger
+  readonly #host: InboxHost
   readonly #ttlMs: number
-  readonly #measured: InboxHost['measured']
   readonly #owed: OwedHandlers
   readonly #isolation = new Isolation()
 
-  constructor(queue: EventQueue, { handle, logger, measured }: InboxHost, ttlMs: number, owed: OwedHandlers) {
+  constructor(queue: EventQueue, host: InboxHost, ttlMs: number, owed: OwedHandlers) {
     this.#queue = queue
-    this.#handle = handle
-    this.#logger = logger
+    this.#host = host
     this.#ttlMs = ttlMs
-    this.#measured = measured
     this.#owed = owed
   }
 
@@ -64,20 +71,15 @@ export class AttemptRunner {
    * again. Every second time it therefore passes the event on, and the longest waiting process gets it.
    */
   async #release({ job, accepted }: BullmqAttempt): Promise<never> {
-    if (job.attemptsStarted % 2 === 0) {
-      await sleep(passOnMs)
-      await job.moveToWait(job.token)
-      throw new WaitingError()
-    }
-    await job.moveToDelayed(Date.now() + releaseForMs(accepted), job.token)
-    throw new DelayedError()
+    if (job.attemptsStarted % 2 === 1) return postpone(job, releaseForMs(accepted))
+    await sleep(passOnMs)
+    return giveBack(job)
   }
 
   /** Handles a suspect. If this process ends meanwhile, the crash stays counted. */
   async #runSuspect(attempt: BullmqAttempt): Promise<void> {
     if (attempt.aborted) return
-    attempt.isCounted = true
-    const crashes = await this.#queue.countCrash(attempt.job, 1)
+    const crashes = await attempt.countCrash()
     if (crashes > maxCrashes) {
       const failures = [{ handler: 'none', message: `its handling was cut off ${crashes} times` }]
       return this.#deadLetter(attempt, { status: 'dead', completed: attempt.completed, failures })
@@ -85,20 +87,8 @@ export class AttemptRunner {
     try {
       await this.#handleEvent(attempt)
     } finally {
-      if (attempt.aborted) void this.uncountCrash(attempt).catch(() => {})
-      else await this.#insist(attempt, () => this.uncountCrash(attempt))
-    }
-  }
-
-  /** Subtracts the crash again, because the suspect did not end the process. */
-  async uncountCrash(attempt: BullmqAttempt): Promise<void> {
-    if (!attempt.isCounted) return
-    attempt.isCounted = false
-    try {
-      await this.#queue.countCrash(attempt.job, -1)
-    } catch (error) {
-      attempt.isCounted = true
-      throw error
+      if (attempt.aborted) void attempt.uncountCrash().catch(() => {})
+      else await this.#insist(attempt, () => attempt.uncountCrash())
     }
   }
 
@@ -107,7 +97,7 @@ export class AttemptRunner {
     if (attempt.aborted) return
     const { job, accepted } = attempt
     await this.#owed.check(attempt, attempt)
-    const result = await this.#handle(accepted, attempt)
+    const result = await this.#host.handle(accepted, attempt)
     // The process that has the event now records the result.
     if (attempt.aborted) return
     attempt.isHandled = true
@@ -137,13 +127,11 @@ export class AttemptRunner {
   async #insist(attempt: BullmqAttempt, step: () => Promise<void>): Promise<void> {
     while (!attempt.aborted) {
       try {
-        return await measure(this.#measured, 'record', step)
+        return await measure(this.#host.measured, 'record', step)
       } catch (error) {
-        this.#logger.warn(
-          { key: attempt.accepted.event.key, err: withoutCommand(error) },
-          'Redis could not record the result of an event',
-        )
-        await new Promise((resolve) => setTimeout(resolve, retryPauseMs))
+        const details = { key: attempt.accepted.event.key, err: withoutCommand(error) }
+        this.#host.logger.warn(details, 'Redis could not record the result of an event')
+        await sleep(retryPauseMs)
       }
     }
   }

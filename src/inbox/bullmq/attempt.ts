@@ -1,10 +1,12 @@
-import { WaitingError } from 'bullmq'
+import { UnrecoverableError, WaitingError } from 'bullmq'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { withFailure } from '../engine/failed-attempts.ts'
 import type { OwingAttempt, OwingEvent } from '../engine/owed-handlers.ts'
-import type { AcceptedEvent, Attempt, AttemptResult } from '../inbox.ts'
-import type { FailedAttempt, HandlerFailure } from '../reading.ts'
-import { type EventData, type JobProgress, progressOf } from './job.ts'
+import { reviveAccepted } from '../engine/stored.ts'
+import type { AcceptedEvent, Attempt, AttemptResult, InboxHost } from '../inbox.ts'
+import { parseAgain } from '../operations/dead-letters.ts'
+import type { HandlerFailure } from '../reading.ts'
+import { type EventData, isEvent, isUnreadable, type JobProgress, progressOf, toUnreadable } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */
@@ -18,15 +20,15 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   missing: readonly string[] = []
   /** `true` once the handlers of this process have succeeded, and another process has to run the rest. */
   isReleased = false
-  /** `true` while Redis counts a crash for the event, in case the process ends. */
-  isCounted = false
   /** `true` once its handlers have ended. */
   isHandled = false
+  /** Fires when the lease has ended without a renewal. */
+  leaseTimer: NodeJS.Timeout | undefined
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
   readonly #queue: EventQueue
-  #recorded: readonly string[]
-  readonly #failedBefore: readonly FailedAttempt[]
+  /** `true` while Redis counts a crash for the event, in case the process ends. */
+  #isCounted = false
   #stop: (reason: Error) => void = () => {}
 
   constructor(queue: EventQueue, job: EventJob, accepted: AcceptedEvent) {
@@ -36,10 +38,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     this.accepted = accepted
     this.number = job.attemptsMade + 1
     this.owed = (job.data as Partial<EventData>).owed
-    const { completed, failedAttempts = [] } = progressOf(job.progress)
-    this.completed = completed
-    this.#recorded = completed
-    this.#failedBefore = failedAttempts
+    this.completed = progressOf(job.progress).completed
     this.stopped = new Promise((_, reject) => {
       this.#stop = reject
     })
@@ -47,15 +46,14 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
 
   async succeeded(handler: string): Promise<void> {
     // If this fails, the end of the attempt records it.
-    await this.record([...this.#recorded, handler]).catch(() => {})
+    await this.record([handler]).catch(() => {})
   }
 
   /** Records which handlers have succeeded and which have failed, unless that is recorded already. */
   async record(completed: readonly string[], failures: readonly HandlerFailure[] = []): Promise<void> {
     const progress = this.#progressWith(completed, failures)
-    if (this.aborted || (failures.length === 0 && progress.completed.length === this.#recorded.length)) return
-    await this.#queue.record(this.job, progress)
-    this.#recorded = progress.completed
+    const isNew = failures.length > 0 || progress.completed.length > progressOf(this.job.progress).completed.length
+    if (isNew && !this.aborted) await this.#queue.record(this.job, progress)
   }
 
   /** Records that the event becomes a dead letter. */
@@ -64,12 +62,30 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     await this.#queue.record(this.job, { ...progress, failures, stalls: this.job.stalledCounter })
   }
 
-  /** Adds the handlers that an attempt has recorded. This version of the program may lack some of them. */
+  /** Adds to what is recorded. This version of the program may lack some of the handlers in it. */
   #progressWith(completed: readonly string[], failures: readonly HandlerFailure[]): JobProgress {
-    const failed = this.#failedBefore
+    const { completed: before, failedAttempts = [] } = progressOf(this.job.progress)
     return {
-      completed: [...new Set([...this.#recorded, ...completed])],
-      failedAttempts: failures.length === 0 ? failed : withFailure(failed, this.number, failures),
+      completed: [...new Set([...before, ...completed])],
+      failedAttempts: failures.length === 0 ? failedAttempts : withFailure(failedAttempts, this.number, failures),
+    }
+  }
+
+  /** Counts a crash before the event is handled, since a crashed process cannot. Returns the number of its crashes. */
+  countCrash(): Promise<number> {
+    this.#isCounted = true
+    return this.#queue.countCrash(this.job, 1)
+  }
+
+  /** Subtracts the crash again, because the event did not end the process. */
+  async uncountCrash(): Promise<void> {
+    if (!this.#isCounted) return
+    this.#isCounted = false
+    try {
+      await this.#queue.countCrash(this.job, -1)
+    } catch (error) {
+      this.#isCounted = true
+      throw error
     }
   }
 
@@ -77,4 +93,38 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     super.abort(reason)
     this.#stop(new WaitingError())
   }
+}
+
+/**
+ * Begins an attempt at the event of a job. Returns `undefined` if the event is known already. A job without an event fails
+ * permanently.
+ */
+export async function beginAttempt(
+  queue: EventQueue,
+  host: InboxHost,
+  job: EventJob,
+): Promise<BullmqAttempt | undefined> {
+  if (isRevived(job)) await queue.startAfresh(job)
+  const accepted = await readEvent(queue, host, job)
+  return accepted && new BullmqAttempt(queue, job, accepted)
+}
+
+/** Returns `true` if an event is a replayed dead letter. Another program, such as Bull Board, may have replayed it. */
+function isRevived({ progress, stalledCounter }: EventJob): boolean {
+  const { failures, stalls = stalledCounter } = progressOf(progress)
+  return failures !== undefined && stalledCounter <= stalls
+}
+
+async function readEvent(queue: EventQueue, host: InboxHost, job: EventJob): Promise<AcceptedEvent | undefined> {
+  const { data } = job
+  if (isEvent(data)) return reviveAccepted(data)
+  if (!isUnreadable(data)) {
+    host.logger.error({ job: job.id }, 'a job in the queue is no event; it stays among the failed jobs')
+    throw new UnrecoverableError('no event of this inbox')
+  }
+  // Another program, such as Bull Board, has retried the dead letter.
+  const parsed = await parseAgain(host, toUnreadable(data)).catch((error: unknown) => {
+    throw new UnrecoverableError(error instanceof Error ? error.message : String(error))
+  })
+  return (await queue.convert(job, parsed)) === 'converted' ? parsed : undefined
 }

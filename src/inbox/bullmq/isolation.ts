@@ -12,7 +12,7 @@ export class Isolation {
   #running = 0
   /** Pending while a suspect runs alone. */
   #alone: Promise<void> | undefined
-  #onIdle: (() => void) | undefined
+  #onIdle = () => {}
 
   async beside<T>(run: () => Promise<T>): Promise<T> {
     while (this.#alone !== undefined) await this.#alone
@@ -21,13 +21,18 @@ export class Isolation {
       return await run()
     } finally {
       this.#running--
-      if (this.#running === 0) this.#onIdle?.()
+      if (this.#running === 0) this.#onIdle()
     }
   }
 
   async alone<T>(run: () => Promise<T>): Promise<T> {
     while (this.#alone !== undefined) await this.#alone
-    const letOthersIn = this.#close()
+    let letOthersIn = () => {}
+    this.#alone = new Promise<void>((resolve) => {
+      letOthersIn = resolve
+    }).then(() => {
+      this.#alone = undefined
+    })
     await within(aloneMs, this.#idle(), () => {})
     const timer = setTimeout(letOthersIn, aloneMs)
     try {
@@ -35,19 +40,6 @@ export class Isolation {
     } finally {
       clearTimeout(timer)
       letOthersIn()
-    }
-  }
-
-  /** Starts no more events until the returned function is called. */
-  #close(): () => void {
-    let open = () => {}
-    const alone = new Promise<void>((resolve) => {
-      open = resolve
-    })
-    this.#alone = alone
-    return () => {
-      if (this.#alone === alone) this.#alone = undefined
-      open()
     }
   }
 
