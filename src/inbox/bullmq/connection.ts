@@ -12,41 +12,30 @@ const longestPauseMs = 1_000
 
 /** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
 export function connect(connection: string | RedisOptions): Redis {
-  const retries = new Retries()
-  const options = { retryStrategy: (times: number) => retries.pauseMs(times) }
-  const reconnectOnError = (error: Error) => retries.reconnects(error)
-  const client =
-    typeof connection === 'string'
-      ? new Redis(connection, { ...options, reconnectOnError, ...required })
-      : new Redis({ ...options, reconnectOnError, ...connection, ...required })
-  // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
-  return client.on('error', () => {})
-}
-
-/** The reconnections of the client, and of its copies in BullMQ. */
-class Retries {
-  /** The number of times in a row that the server was a replica, and the time of the last one. */
-  #asReplica = 0
-  #foundAt = Number.NEGATIVE_INFINITY
-
-  /**
-   * Connects again if the server has become a replica. After a failover, an open connection stays with the former
-   * master.
-   */
-  reconnects(error: Error): boolean {
-    const sinceMs = performance.now() - this.#foundAt
+  // The number of times in a row that the server was a replica, and the time of the last one.
+  let asReplica = 0
+  let foundAt = Number.NEGATIVE_INFINITY
+  // Connects again if the server has become a replica: after a failover, an open connection stays with the former master.
+  const reconnectOnError = (error: Error) => {
+    const sinceMs = performance.now() - foundAt
     // While a connection closes, every pending command gets the same answer.
     if (!/\bREADONLY\b/.test(error.message) || sinceMs < leastPauseMs) return false
-    this.#asReplica = sinceMs > 5 * longestPauseMs ? 1 : this.#asReplica + 1
-    this.#foundAt = performance.now()
+    asReplica = sinceMs > 5 * longestPauseMs ? 1 : asReplica + 1
+    foundAt = performance.now()
     return true
   }
-
-  /** A connection to a replica succeeds, so that ioredis counts no failure. */
-  pauseMs(times: number): number {
-    const recent = performance.now() - this.#foundAt < longestPauseMs ? this.#asReplica : 0
+  // A connection to a replica succeeds, so that ioredis counts no failure.
+  const retryStrategy = (times: number) => {
+    const recent = performance.now() - foundAt < longestPauseMs ? asReplica : 0
     return Math.min(Math.max(times, recent) * leastPauseMs, longestPauseMs)
   }
+  const options = { retryStrategy, reconnectOnError }
+  const client =
+    typeof connection === 'string'
+      ? new Redis(connection, { ...options, ...required })
+      : new Redis({ ...options, ...connection, ...required })
+  // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
+  return client.on('error', () => {})
 }
 
 /** Logs outages. */

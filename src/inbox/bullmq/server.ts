@@ -3,6 +3,9 @@ import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import type { EventQueue } from './queue.ts'
 
+/** Reads a field of what Redis says about itself. */
+const fieldOf = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
+
 /** The time between two checks of the settings, in ms. They can be changed while Redis runs. */
 const checkMs = 60_000
 
@@ -11,65 +14,46 @@ const checkMs = 60_000
  * because a failover may have led to another server.
  */
 export function watchSettings(client: Redis, logger: Logger): void {
-  const settings = new Settings(client, logger)
-  client.on('ready', () => void settings.check())
-  const timer = setInterval(() => {
-    if (client.status === 'ready') void settings.check()
-  }, checkMs)
+  let before: SettingsFound = { hasAppendLog: true, policy: 'noeviction' }
+  const check = async () => {
+    if (client.status !== 'ready') return
+    try {
+      const info = `${await client.info('persistence')}${await client.info('memory')}`
+      const found = { hasAppendLog: fieldOf(info, 'aof_enabled') !== '0', policy: fieldOf(info, 'maxmemory_policy') }
+      warnOf(found, before, logger)
+      before = found
+    } catch (error) {
+      // An outage is logged elsewhere, and closing is not an outage.
+      if (before.isUnreadable || client.status !== 'ready') return
+      before = { ...before, isUnreadable: true }
+      logger.warn(
+        { err: withoutCommand(error) },
+        'the settings of Redis could not be read. Make sure that appendonly is on and maxmemory-policy is noeviction',
+      )
+    }
+  }
+  client.on('ready', check)
+  const timer = setInterval(check, checkMs)
   timer.unref()
   client.once('end', () => clearInterval(timer))
 }
 
-class Settings {
-  readonly #client: Redis
-  readonly #logger: Logger
-  #hasAppendLog = true
-  #policy: string | undefined = 'noeviction'
-  #isReadable = true
+/** What a check of the settings has found. */
+interface SettingsFound {
+  readonly hasAppendLog: boolean
+  readonly policy: string | undefined
+  /** `true` if the last check failed. */
+  readonly isUnreadable?: boolean
+}
 
-  constructor(client: Redis, logger: Logger) {
-    this.#client = client
-    this.#logger = logger
-  }
-
-  async check(): Promise<void> {
-    try {
-      const info = `${await this.#client.info('persistence')}${await this.#client.info('memory')}`
-      this.#isReadable = true
-      this.#checkAppendLog(!/^aof_enabled:0/m.test(info))
-      this.#checkPolicy(/^maxmemory_policy:(\S+)/m.exec(info)?.[1])
-    } catch (error) {
-      this.#unreadable(error)
-    }
-  }
-
-  #checkAppendLog(hasAppendLog: boolean): void {
-    if (this.#hasAppendLog && !hasAppendLog)
-      this.#logger.warn(
-        {},
-        'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes',
-      )
-    this.#hasAppendLog = hasAppendLog
-  }
-
-  #checkPolicy(policy: string | undefined): void {
-    if (policy !== undefined && policy !== 'noeviction' && policy !== this.#policy)
-      this.#logger.warn(
-        { policy },
-        'Redis evicts keys when it is full, acknowledged events too. Set maxmemory-policy to noeviction',
-      )
-    this.#policy = policy
-  }
-
-  #unreadable(error: unknown): void {
-    // An outage is logged elsewhere, and closing is not an outage.
-    if (!this.#isReadable || this.#client.status !== 'ready') return
-    this.#isReadable = false
-    this.#logger.warn(
-      { err: withoutCommand(error) },
-      'the settings of Redis could not be read. Make sure that appendonly is on and maxmemory-policy is noeviction',
+function warnOf({ hasAppendLog, policy }: SettingsFound, before: SettingsFound, logger: Logger): void {
+  if (before.hasAppendLog && !hasAppendLog)
+    logger.warn({}, 'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes')
+  if (policy !== undefined && policy !== 'noeviction' && policy !== before.policy)
+    logger.warn(
+      { policy },
+      'Redis evicts keys when it is full, acknowledged events too. Set maxmemory-policy to noeviction',
     )
-  }
 }
 
 /**
@@ -120,7 +104,7 @@ export class Room {
   }
 
   #found(info: string): void {
-    const numberOf = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+    const numberOf = (name: string) => Number(fieldOf(info, name) ?? 0)
     const maxMemory = numberOf('maxmemory')
     const usedMemory = numberOf('used_memory') - numberOf('mem_not_counted_for_evict')
     const isFull = maxMemory > 0 && usedMemory > mostUsed * maxMemory
