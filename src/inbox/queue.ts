@@ -128,17 +128,14 @@ class QueueInbox implements Inbox {
 
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {
     this.#closing.checkOpen()
-    const message = await toMessage(accepted)
-    await measure(this.#host.measured, 'send', () => this.#send(message))
-    return 'accepted'
-  }
-
-  #send(message: QueueMessage): Promise<unknown> {
     const { send, sendTimeoutMs } = this.#options
-    const sent = Promise.resolve(message).then(send)
-    return within(sendTimeoutMs, sent, () => {
+    const message = await toMessage(accepted)
+    const tooLate = (): never => {
       throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
-    })
+    }
+    const sent = () => within(sendTimeoutMs, Promise.resolve(message).then(send), tooLate)
+    await measure(this.#host.measured, 'send', sent)
+    return 'accepted'
   }
 
   async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {

@@ -27,8 +27,8 @@ export class Retry extends Error {
   }
 }
 
-/** Gives a job back, for the next process. Rejects with the error that tells BullMQ so. */
-export async function giveBack(job: EventJob): Promise<never> {
+/** Releases a job for the next process. Rejects with the error that tells BullMQ so. */
+export async function releaseJob(job: EventJob): Promise<never> {
   await job.moveToWait(job.token)
   throw new WaitingError()
 }
@@ -73,7 +73,7 @@ export class AttemptRunner {
   async #release({ job, accepted }: BullmqAttempt): Promise<never> {
     if (job.attemptsStarted % 2 === 1) return postpone(job, releaseForMs(accepted))
     await sleep(passOnMs)
-    return giveBack(job)
+    return releaseJob(job)
   }
 
   /** Handles a suspect. If this process ends meanwhile, the crash stays counted. */
@@ -108,8 +108,7 @@ export class AttemptRunner {
     if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
     attempt.isReleased = attempt.isPartial && result.failures.length === 0
-    if (attempt.isReleased) return
-    throw new Retry(Math.ceil(result.delayMs))
+    if (!attempt.isReleased) throw new Retry(Math.ceil(result.delayMs))
   }
 
   async #deadLetter(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {

@@ -6,7 +6,7 @@ import { withoutCommand } from '../../storage/reach-redis.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import { type BullmqAttempt, beginAttempt } from './attempt.ts'
-import { AttemptRunner, giveBack, postpone, Retry, retryPauseMs } from './attempt-runner.ts'
+import { AttemptRunner, postpone, Retry, releaseJob, retryPauseMs } from './attempt-runner.ts'
 import type { JobData } from './job.ts'
 import { LiveHandlers } from './live-handlers.ts'
 import type { EventJob, EventQueue } from './queue.ts'
@@ -21,7 +21,7 @@ export interface BullmqWorkerOptions {
 const idleMs = 1_000
 
 /** Maximum time that closing waits for the release of the running events, in ms. */
-const handBackMs = 1_000
+const releaseMs = 1_000
 
 /** The pause, in ms, before a job starts again if Redis failed to end it. Its event is already handled by that time. */
 const unendedPauseMs = 5_000
@@ -89,7 +89,7 @@ export class BullmqWorker {
       return postpone(job, retryPauseMs)
     }
     // If this fails, the lease runs out.
-    if (this.#isClosed) return giveBack(job)
+    if (this.#isClosed) return releaseJob(job)
     const attempt = await beginAttempt(this.#queue, this.#host, job)
     if (attempt === undefined) return
     this.#running.set(id, attempt)
@@ -130,7 +130,7 @@ export class BullmqWorker {
     const unfinished = [...this.#running.values()]
     for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     const released = Promise.allSettled(unfinished.map((attempt) => this.#releaseOne(attempt)))
-    await within(left(this.#queue.isReady ? handBackMs : 0), released, () => {})
+    await within(left(this.#queue.isReady ? releaseMs : 0), released, () => {})
     this.#live.stop()
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }

@@ -5,12 +5,6 @@ import type { Claims } from '../../idempotency/store.ts'
 export const completeIn = (claims: Claims, key: string): Promise<void> =>
   new Promise((resolve) => claims.complete(key, resolve))
 
-/** Waits until all have ended, before it rejects: a claim that comes later would never be released. */
-async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(promises)
-  return Promise.all(promises)
-}
-
 /**
  * Remembers which handlers of an event have completed, by a key of the store for each. The first attempt at an event with
  * one handler needs none, since the event's own key says the same. At a later one, another version of the application may
@@ -31,13 +25,14 @@ export class HandlerClaims {
 
   /** Returns the handlers that have completed; `undefined` while another process holds one of them. */
   async claim(): Promise<readonly string[] | undefined> {
-    const answers = await allOf(
-      [...this.#keys].map(async ([handler, key]) => {
-        const claim = await this.#claims.claim(key)
-        if (claim === 'claimed') this.#open.add(handler)
-        return { handler, claim }
-      }),
-    )
+    const claims = [...this.#keys].map(async ([handler, key]) => {
+      const claim = await this.#claims.claim(key)
+      if (claim === 'claimed') this.#open.add(handler)
+      return { handler, claim }
+    })
+    // If one fails, the others come first: a claim that came later would never be released.
+    await Promise.allSettled(claims)
+    const answers = await Promise.all(claims)
     if (answers.some(({ claim }) => claim === 'in-progress')) return undefined
     return answers.filter(({ claim }) => claim === 'done').map(({ handler }) => handler)
   }
