@@ -1,9 +1,9 @@
+import { requestLifetimes } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
 import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
-import { requestLifetimes } from './request-lifetimes.ts'
 import type { DeadResult, RetryResult, Settling } from './settling.ts'
 
 export interface EngineOptions<EachJob extends Job> {

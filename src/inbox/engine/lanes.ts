@@ -1,6 +1,6 @@
 import { ChurnMap } from '../../internal/churn-map.ts'
+import type { RequestLifetimes } from '../../internal/requests.ts'
 import { later } from '../../internal/timers.ts'
-import type { RequestLifetimes } from './request-lifetimes.ts'
 
 /** Work that belongs to a lane. */
 export interface LaneJob {
