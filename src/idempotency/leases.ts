@@ -163,6 +163,7 @@ export class Leases implements Claims {
   }
 
   takeOver(): void {
+    if (!requestsEndWork) return
     for (const [key, lease] of this.#held)
       if (lease.recorded !== undefined && this.#isOverdue(lease)) void this.#beat(key, lease)
   }

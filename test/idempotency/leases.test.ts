@@ -364,6 +364,17 @@ describe('an event that the store could not record as done', () => {
     expect(inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
+  test('is left to the heartbeat by the deliveries that arrive meanwhile', async () => {
+    const { inbox, calls, intercept, count } = machine()
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    await inbox.accept(eventOf('one'))
+    intercept.complete = () => new Promise(() => {})
+    ;(await calls.next()).finish()
+    await nextTurn()
+    await inbox.accept(eventOf('two'))
+    expect(count('complete one')).toBe(1)
+  })
+
   test('is recorded later if the store throws instead of rejecting', async () => {
     const warn = vi.fn()
     const shared = lruStore({ now: Date.now })
