@@ -2,7 +2,7 @@ import { WebhookError } from '../errors.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { requestsEndWork } from '../internal/requests.ts'
+import { requestLifetimes } from '../internal/requests.ts'
 import { later, type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 
@@ -22,8 +22,7 @@ interface Lease {
   settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded that. */
   recorded: (() => void) | undefined
-  /** On Workers, the time of the last renewal, in ms of `performance.now`, and the timer of the next one. */
-  renewedAt?: number
+  /** The timer of its next renewal, on Workers. */
   timer?: Timer
 }
 
@@ -41,6 +40,8 @@ export class Leases implements Claims {
   readonly #held = new ChurnMap<string, Lease>()
   /** The keys whose renewal the store has not answered yet. */
   readonly #renewing = new Set<string>()
+  /** `undefined` if requests do not end work. A lease that is not renewed in time has lost its request. */
+  readonly #requests = requestLifetimes()
   #owner: string | undefined
   #heartbeat: Timer | undefined
 
@@ -94,7 +95,7 @@ export class Leases implements Claims {
     if (claim === 'claimed') {
       const lease: Lease = { owner, until, recorded: undefined }
       this.#held.set(key, lease)
-      if (requestsEndWork) this.#renewHere(key, lease)
+      if (this.#requests) this.#renewHere(key, lease)
       else this.#renewLater()
     } else if (claim !== 'in-progress' && claim !== 'done') {
       throw new TypeError('claim has to return claimed, in-progress or done')
@@ -149,8 +150,8 @@ export class Leases implements Claims {
   renewed(key: string): Promise<undefined> | undefined {
     const lease = this.#held.get(key)
     if (lease === undefined) return undefined
-    if (!requestsEndWork) return this.#known(lease)
-    if (this.#isOverdue(lease)) return this.#beat(key, lease)
+    if (this.#requests === undefined) return this.#known(lease)
+    if (this.#requests.isOver(lease)) return this.#beat(key, lease)
     this.#renewHere(key, lease)
     return undefined
   }
@@ -163,20 +164,17 @@ export class Leases implements Claims {
   }
 
   takeOver(): void {
-    if (!requestsEndWork) return
+    if (this.#requests === undefined) return
     for (const [key, lease] of this.#held)
-      if (lease.recorded !== undefined && this.#isOverdue(lease)) void this.#beat(key, lease)
-  }
-
-  #isOverdue({ renewedAt = 0 }: Lease): boolean {
-    return performance.now() - renewedAt > this.#leaseMs / 3
+      if (lease.recorded !== undefined && this.#requests.isOver(lease)) void this.#beat(key, lease)
   }
 
   /** Renews a claim in the current request from now on: on Workers, the timer of another may never fire. */
   #renewHere(key: string, lease: Lease): void {
     clearTimeout(lease.timer)
-    lease.renewedAt = performance.now()
-    lease.timer = setTimeout(() => this.#beat(key, lease), this.#leaseMs / 3)
+    const dueInMs = this.#leaseMs / 3
+    this.#requests?.begin(lease, dueInMs)
+    lease.timer = setTimeout(() => this.#beat(key, lease), dueInMs)
   }
 
   async #beat(key: string, lease: Lease): Promise<undefined> {

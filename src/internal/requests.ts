@@ -10,45 +10,42 @@ export const requestsEndWork =
 /** Maximum time for which Workers keep a request alive after its answer, in ms. */
 export const requestLifeMs = 30_000
 
-/** The request that a job belongs to. */
+/** The request that some work belongs to. */
 interface Life {
   /** The time at which the request is over, in ms of `performance.now`. */
   until: number
-  /** `true` if the job has to run in the request that adds it. That request waits for the job. */
+  /** `true` if the work has to be done in the request that adds it. That request waits for it. */
   isTied: boolean
-  /** Starts the job in that request. */
+  /** Starts the work in that request. */
   start?: () => void
 }
 
-/**
- * Ties jobs to requests, for Workers. When a request ends, its work ends also: the timers never fire, and the promises
- * never settle.
- */
+/** Knows which request each piece of work belongs to, on Workers: a job of an inbox, or the renewals of a lease. */
 export class RequestLifetimes {
   readonly #lives = new WeakMap<object, Life>()
 
   /**
-   * Gives the job to the current request, for up to `lifeMs`.
-   * @param isTied `true` if the job has to run in the request that adds it, as long as the job exists
+   * Gives the work to the current request, for up to `lifeMs`.
+   * @param isTied `true` if the work has to be done in the request that adds it, as long as the work exists
    */
-  begin(job: object, lifeMs = requestLifeMs, isTied = this.#lives.get(job)?.isTied ?? false): void {
-    this.#lives.set(job, { until: performance.now() + lifeMs, isTied })
+  begin(work: object, lifeMs = requestLifeMs, isTied = this.#lives.get(work)?.isTied ?? false): void {
+    this.#lives.set(work, { until: performance.now() + lifeMs, isTied })
   }
 
-  /** Returns `true` if the request of the job is over. In that case its promises never settle. */
-  isOver(job: object): boolean {
-    return !((this.#lives.get(job)?.until ?? 0) > performance.now())
+  /** Returns `true` if the request of the work is over. In that case its promises never settle. */
+  isOver(work: object): boolean {
+    return !((this.#lives.get(work)?.until ?? 0) > performance.now())
   }
 
-  /** Remembers the current request. A tied job has to start in it. */
-  added(job: object, start: () => void): void {
-    const life = this.#lives.get(job)
+  /** Remembers the current request. Tied work has to start in it. */
+  added(work: object, start: () => void): void {
+    const life = this.#lives.get(work)
     if (life?.isTied) life.start = inThisRequest(start)
   }
 
-  /** Starts a job in its request, if it is tied to a live request. */
-  start(job: object): boolean {
-    const start = this.isOver(job) ? undefined : this.#lives.get(job)?.start
+  /** Starts work in its request, if it is tied to a live request. */
+  start(work: object): boolean {
+    const start = this.isOver(work) ? undefined : this.#lives.get(work)?.start
     start?.()
     return start !== undefined
   }
@@ -70,6 +67,6 @@ function inThisRequest(run: () => void): () => void {
   return start
 }
 
-/** Makes the lifetimes of the jobs of an inbox. `undefined` if requests do not end work. */
+/** Makes a record of the requests that work belongs to. `undefined` if requests do not end work. */
 export const requestLifetimes = (): RequestLifetimes | undefined =>
   requestsEndWork ? new RequestLifetimes() : undefined

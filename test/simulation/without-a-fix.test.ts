@@ -25,8 +25,8 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'on Workers the claim of a shared store is no longer renewed once the request that claimed it has ended': {
     file: 'src/idempotency/leases.ts',
-    fix: 'if (requestsEndWork) this.#renewHere(key, lease)',
-    without: 'if (!requestsEndWork) this.#renewHere(key, lease)',
+    fix: 'if (this.#requests) this.#renewHere(key, lease)',
+    without: 'if (this.#requests) {}',
     workers: true,
     finding: /answered event \d+ with accepted again|succeeded twice|stay in the inbox/,
   },

@@ -128,8 +128,11 @@ export class Engine<EachJob extends Job> {
     job.state = 'recording'
     const end = (end: JobEnd) => () => this.#jobs.end(job, end)
     if (result.status === 'done') this.#settling.complete(attempt, end('handled'))
-    else if (job.once) this.#settling.release?.(job, result.completed, end('failed'))
-    else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
+    else if (job.once) {
+      this.#settling.release?.(job, result.completed, end('failed'))
+      // The request may end before the storage answers, and the lease runs out by itself.
+      if (this.requests) end('failed')()
+    } else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
     else this.#settling.retry(attempt, result, end('retried'))
   }
 

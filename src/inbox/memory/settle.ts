@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
-import { requestsEndWork } from '../../internal/requests.ts'
 import type { EarlierAttempts, Job, JobAttempt } from '../engine/job.ts'
 import type { DeadResult, Settling } from '../engine/settling.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
@@ -46,9 +45,6 @@ export class MemorySettling implements Settling {
   release({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
     this.#failed ??= new LRUCache({ max: maxFailed })
     this.#failed.set(key, { attempts: number, completed })
-    const released = this.#claims.release(key)
-    // On Workers the request may end before the store answers, and the lease runs out by itself.
-    if (requestsEndWork) recorded()
-    else void released.then(recorded)
+    void this.#claims.release(key).then(recorded)
   }
 }
