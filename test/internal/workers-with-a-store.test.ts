@@ -125,6 +125,16 @@ describe('on Workers, with a shared store', () => {
     expect(inbox.stats()).toMatchObject({ running: 1, waiting: 0 })
   })
 
+  test('an event that failed is answered without waiting for its release, which may end with its request', async () => {
+    const { inbox, calls, steps } = opened()
+    const result = inbox.handleNow?.(eventOf('one'))
+    await passing(5)
+    steps.release.mockImplementation(never)
+    ;(await calls.next()).finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    expect(await result).toBe('failed')
+    expect(inbox.stats()).toMatchObject({ running: 0 })
+  })
+
   test('a completion that ended with its request is made again with the next delivery', async () => {
     const { inbox, calls, owners, steps } = opened()
     await inbox.accept(eventOf('one'), { waitUntil })
