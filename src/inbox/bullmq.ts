@@ -13,7 +13,7 @@ import { activityFields, readStats } from './bullmq/stats.ts'
 import { BullmqWorker } from './bullmq/worker.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
-import { logReleased } from './engine/release.ts'
+import { logReleased } from './engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,

@@ -1,4 +1,4 @@
-import { maxCrashes } from '../../src/inbox/engine/crash-limit.ts'
+import { maxCrashes } from '../../src/inbox/engine/settling.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import type { Decision, Journal, Life, Run } from './journal.ts'
 import { isDurable, type Plan, type PlannedEvent, ttlMs } from './plan.ts'

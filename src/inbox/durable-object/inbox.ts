@@ -3,8 +3,7 @@ import type { Logger } from '../../internal/logger.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import { Closing } from '../closing.ts'
 import { Engine } from '../engine/engine.ts'
-import { Jobs } from '../engine/jobs.ts'
-import { releaseUnrecorded } from '../engine/release.ts'
+import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,

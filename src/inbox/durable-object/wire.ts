@@ -1,6 +1,5 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import { reviveEvent } from '../engine/stored.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { DeadLetter, EventRecord, UnreadableDelivery } from '../reading.ts'
 import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
 import { toDeadLetter, toDeadLetterRow } from '../sqlite-tables/rows.ts'

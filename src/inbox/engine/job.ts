@@ -3,8 +3,8 @@ import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
-import { withFailure } from './failed-attempts.ts'
 import type { LaneJob } from './lanes.ts'
+import { withFailure } from './stored.ts'
 
 /** The earlier attempts at an event, before it became this job. */
 export interface EarlierAttempts {

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { ChurnMap } from '../../internal/churn-map.ts'
+import type { Logger } from '../../internal/logger.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
@@ -66,5 +67,25 @@ export class Jobs<EachJob extends Job = Job> {
       if (shownState === 'waiting') oldest = Math.min(oldest ?? since, since)
     }
     return oldest === undefined ? counts : { ...counts, oldestWaitingAt: new Date(oldest) }
+  }
+}
+
+/** Releases the remaining jobs when an inbox closes, and logs them. Their attempts have ended without a record. */
+export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): readonly UnfinishedEvent[] {
+  const unrecorded = jobs.release()
+  const keys = unrecorded.map(({ event }) => event.key)
+  const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
+  if (keys.length > 0) logger.warn({ keys }, message)
+  return unrecorded
+}
+
+/** Logs each event that an inbox released when it closed. Another process can claim it. */
+export function logReleased(unfinished: readonly UnfinishedEvent[], logger: Logger): void {
+  for (const { event, state } of unfinished) {
+    const { key, type, mediaId } = event
+    logger.warn(
+      { key, type, mediaId, state },
+      'the inbox closed before the event was handled; another process will handle it',
+    )
   }
 }

@@ -1,3 +1,4 @@
+import type { Logger } from '../../internal/logger.ts'
 import type { AttemptResult } from '../inbox.ts'
 import type { Job, JobAttempt } from './job.ts'
 
@@ -33,4 +34,16 @@ export interface Settling<EachJob extends Job = Job> {
   retry(attempt: JobAttempt<EachJob>, retry: RetryResult, recorded: () => void): void
   /** Releases an event that `handleNow` could not handle: its sender repeats it. Only for an inbox with `handleNow`. */
   release?(job: EachJob, completed: readonly string[], recorded: () => void): void
+}
+
+/**
+ * The number of processes that may end while they handle an event. The limit keeps an event from crashing them forever.
+ */
+export const maxCrashes = 10
+
+/** Makes the result of an event after too many crashes, and logs it. */
+export function cutOff({ key, completed }: Job, logger: Logger): DeadResult {
+  const message = `its handling was cut off ${maxCrashes} times`
+  logger.error({ key }, `an event became a dead letter: ${message}`)
+  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }

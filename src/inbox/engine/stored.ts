@@ -1,9 +1,9 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 
 // The inboxes share this file. Durable inboxes store events as JSON. All of them limit the number of unreadable
-// deliveries.
+// deliveries, and of the failed attempts of an event.
 
 /** The number of unreadable deliveries that a durable inbox keeps: the newest ones. Each is as large as its body. */
 export const maxUnreadable = 1_000
@@ -49,3 +49,17 @@ export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): Acc
   receivedAt: new Date(receivedAt),
   trace,
 })
+
+/** The maximum number of failed attempts that an event keeps. */
+const maxFailedAttempts = 20
+
+/** Adds a failed attempt. */
+export const withFailure = (
+  earlier: readonly FailedAttempt[],
+  number: number,
+  failures: readonly HandlerFailure[],
+): readonly FailedAttempt[] => [...earlier, { number, failures, failedAt: new Date() }].slice(-maxFailedAttempts)
+
+/** Revives failed attempts from JSON. */
+export const reviveFailedAttempts = (attempts: readonly FailedAttempt[] = []): readonly FailedAttempt[] =>
+  attempts.map((attempt) => ({ ...attempt, failedAt: new Date(attempt.failedAt) }))

@@ -16,7 +16,7 @@ import type { Job } from './job.ts'
 //              The budget is short after a first crash, and doubles with every crash in a row.
 //   over       Every event starts immediately.
 //
-// An event becomes a dead letter if it crashed the process `maxCrashes` times while it ran alone: see crash-limit.ts.
+// An event becomes a dead letter if it crashed the process `maxCrashes` times while it ran alone: see settling.ts.
 
 /** An event that may have crashed its process. */
 export type SuspectJob = Job & {

@@ -1,6 +1,5 @@
 import { fromBase64 } from '../../internal/base64.ts'
-import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import { reviveEvent } from '../engine/stored.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { DeadEvent, DeadLetter, TraceCarrier, UnreadableDelivery } from '../reading.ts'
 
 /** The JSON of a dead letter that is an event. */

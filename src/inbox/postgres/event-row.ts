@@ -1,6 +1,5 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
-import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
-import { reviveEvent } from '../engine/stored.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import type { OwnClaims } from './claims.ts'

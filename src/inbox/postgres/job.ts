@@ -1,7 +1,6 @@
-import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import { type EarlierAttempts, Job } from '../engine/job.ts'
 import type { OwingEvent } from '../engine/owed-handlers.ts'
-import { reviveEvent } from '../engine/stored.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt, TraceCarrier } from '../reading.ts'
 

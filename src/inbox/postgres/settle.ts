@@ -1,7 +1,6 @@
-import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
-import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
+import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
 import { type Database, isUnreachable, type Tables } from './database.ts'
 import { handledRecord } from './event-row.ts'

@@ -1,6 +1,5 @@
-import { reviveFailedAttempts } from '../engine/failed-attempts.ts'
 import type { Job } from '../engine/job.ts'
-import { reviveEvent } from '../engine/stored.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, DeadLetter, EventRecord, FailedAttempt } from '../reading.ts'
 import { SqliteJob, type Transactions } from './job.ts'

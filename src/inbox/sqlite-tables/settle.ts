@@ -1,7 +1,6 @@
 import { unref } from '../../internal/timers.ts'
-import { cutOff, maxCrashes } from '../engine/crash-limit.ts'
 import type { JobAttempt } from '../engine/job.ts'
-import type { DeadResult, RetryResult, Settling } from '../engine/settling.ts'
+import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
 import { Suspects } from '../engine/suspects.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { CrashRecords } from './crash-records.ts'

@@ -2,8 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import { Engine } from '../engine/engine.ts'
-import { Jobs } from '../engine/jobs.ts'
-import { releaseUnrecorded } from '../engine/release.ts'
+import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,

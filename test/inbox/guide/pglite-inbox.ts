@@ -9,12 +9,15 @@ import { Closing } from '../../../src/inbox/closing.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 
 import { Engine } from '../../../src/inbox/engine/engine.ts'
-import { reviveFailedAttempts } from '../../../src/inbox/engine/failed-attempts.ts'
 import { Job, type JobAttempt } from '../../../src/inbox/engine/job.ts'
-import { Jobs } from '../../../src/inbox/engine/jobs.ts'
-import { releaseUnrecorded } from '../../../src/inbox/engine/release.ts'
+import { Jobs, releaseUnrecorded } from '../../../src/inbox/engine/jobs.ts'
 import type { DeadResult, RetryResult, Settling } from '../../../src/inbox/engine/settling.ts'
-import { maxUnreadable, reviveEvent, unreadableDeadLetter } from '../../../src/inbox/engine/stored.ts'
+import {
+  maxUnreadable,
+  reviveEvent,
+  reviveFailedAttempts,
+  unreadableDeadLetter,
+} from '../../../src/inbox/engine/stored.ts'
 import type {
   Acceptance,
   AcceptedEvent,
