@@ -12,6 +12,28 @@ export interface AcceptedEvent {
   readonly trace?: TraceCarrier | undefined
 }
 
+/** A deadline that an event sets: unless an end is accepted before, the inbox hands `overdue` over. */
+export interface Expectation {
+  /** The name of its rule. */
+  readonly rule: string
+  readonly dueAt: Date
+  /** The event that is handed over when no end was accepted by `dueAt`. It belongs to the same media item. */
+  readonly overdue: AcceptedEvent
+}
+
+/**
+ * The effects of an event on the expectations of its media item. An inbox stores them in the same step as the event. An end
+ * counts for every expectation of its rule and media item that began at its time or earlier, in whatever order the two
+ * were accepted: the inbox remembers ends for as long as event keys.
+ */
+export interface Expectations {
+  /** The time of the event by the sender's clock; the time of its receipt if the sender gave none. */
+  readonly at: Date
+  readonly begins: readonly Expectation[]
+  /** The names of the rules whose expectations it ends. */
+  readonly ends: readonly string[]
+}
+
 /** An inbox's answer to an event. `overloaded`: it is full. */
 export type Acceptance = 'accepted' | 'duplicate' | 'overloaded'
 
@@ -199,6 +221,11 @@ export interface InboxHost {
   readonly handlersOf: (event: MediaEvent) => readonly string[]
   /** Returns all handlers: the same array until one is added or removed. */
   readonly handlers: () => readonly HandlerName[]
+  /**
+   * Returns the effects of an accepted event on expectations. `undefined` if it has none. Absent in a host without
+   * rules.
+   */
+  readonly expectations?: (accepted: AcceptedEvent) => Expectations | undefined
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
   /** Never throws. */
@@ -251,6 +278,8 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly storage?: InboxStorage
   /** `true` if event keys are remembered in this process only, so that two processes can handle one event. */
   readonly localKeys?: boolean | undefined
+  /** `true` if the inbox keeps expectations, so that `receiver.expect` works. */
+  readonly expects?: boolean | undefined
   /** `true` if the work of handlers continues between requests, even on Workers. */
   readonly outlivesRequests?: boolean
   /** Never set: it carries the type parameter. */

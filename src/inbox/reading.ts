@@ -129,6 +129,8 @@ export interface InboxStats {
   readonly retrying: number
   /** Dead letters, unreadable deliveries included. */
   readonly deadLetters: number
+  /** Expectations that are open. Absent if there are none. */
+  readonly expected?: number | undefined
   /**
    * The time since which the oldest event that waits to start has waited: since the receipt of its delivery, or since its
    * replay or the time of its retry, if the inbox knows it. Absent if no event waits, or if it is not known.
@@ -240,6 +242,16 @@ export interface ActivityMinute {
  */
 export type Durations = readonly number[]
 
+/** An expectation that is open: no event has ended it, and its deadline has not passed. */
+export interface OpenExpectation {
+  /** The name of its rule. */
+  readonly rule: string
+  readonly mediaId: string
+  /** The time of the event that began it. */
+  readonly beganAt: Date
+  readonly dueAt: Date
+}
+
 /** The part of an inbox that operators use: what it has, and the outcome of its events. */
 export interface ReadableInbox {
   /** Counts the events by state. */
@@ -253,6 +265,8 @@ export interface ReadableInbox {
    * are the whole story of the time for which event keys are remembered.
    */
   history?(mediaId: string): MaybePromise<readonly EventRecord[]>
+  /** Lists the `limit` (100 by default) open expectations that are due first. Absent if the inbox keeps none. */
+  expected?(limit?: number): MaybePromise<readonly OpenExpectation[]>
   /**
    * Returns the minutes since then in which something was done, oldest first, of all processes. The last 24 h are kept.
    * Absent if the inbox does not record it.

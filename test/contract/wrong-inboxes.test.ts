@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { AcceptedEvent, Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
+import type {
+  AcceptedEvent,
+  Attempt,
+  AttemptResult,
+  Expectations,
+  Inbox,
+  InboxDefinition,
+} from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import type { DeadLetters, EventRecord, InboxEvents } from '../../src/inbox/reading.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
@@ -26,6 +33,7 @@ const withMethods =
         deadLetters: right.deadLetters,
         events: right.events,
         history: (mediaId) => right.history(mediaId),
+        expected: (limit) => right.expected(limit),
         ...wrong(right),
       }
     },
@@ -81,6 +89,23 @@ const withAttempts =
         }),
     }
   }
+
+/** An inbox that changes the effects of events on expectations. */
+const withEffects =
+  (change: (effects: Expectations) => Partial<Expectations>): Wrong<InboxDefinition> =>
+  (definition) => ({
+    open: (host) =>
+      definition.open({
+        ...host,
+        expectations(accepted) {
+          const effects = host.expectations?.(accepted)
+          return effects && { ...effects, ...change(effects) }
+        },
+      }),
+  })
+
+const agesAgo = new Date(0)
+const inAges = new Date(8.64e15)
 
 /** An inbox that forgets, once it is closed, that it was opened. */
 const reopening: Wrong<InboxDefinition> = () => {
@@ -289,16 +314,62 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'says since when the oldest event waits',
     'expected undefined to deeply equal 2026-03-01T12:00:09.000Z',
   ],
+  [
+    'hands over what is overdue too early',
+    withEffects(({ begins }) => ({ begins: begins.map((each) => ({ ...each, dueAt: new Date() })) })),
+    'hands over what is overdue, once, and not before its deadline',
+    'expected false to be true',
+  ],
+  [
+    'forgets when what is overdue was due',
+    withEffects(({ begins }) => ({
+      begins: begins.map((each) => ({ ...each, overdue: { ...each.overdue, receivedAt: new Date(0) } })),
+    })),
+    'hands over what is overdue, once, and not before its deadline',
+    'to deeply equal',
+  ],
+  [
+    'ends no expectation',
+    withEffects(() => ({ ends: [] })),
+    'hands over nothing when an end was accepted in time',
+    "to be 'overdue:rule:witness'",
+  ],
+  [
+    'does not remember an end',
+    withEffects(({ at, ends }) => ({ at: ends.length > 0 ? agesAgo : at })),
+    'begins nothing when the end was accepted before the event that it ends',
+    'to deeply equal []',
+  ],
+  [
+    'lets an old end count for what began later',
+    withEffects(({ at, ends }) => ({ at: ends.length > 0 ? inAges : at })),
+    'keeps what began after the end, in either order',
+    "to deeply equal [ 'rule of media' ]",
+  ],
+  [
+    'ends the expectations of every rule',
+    withEffects(({ ends }) => ({ ends: ends.length > 0 ? ['rule', 'other'] : ends })),
+    'ends all expectations of a rule and a media item, and no others',
+    "to deeply equal [ 'other of media', 'rule of other' ]",
+  ],
+  [
+    'lists open expectations in any order',
+    withMethods((inbox) => ({ expected: async (limit) => [...((await inbox.expected?.(limit)) ?? [])].reverse() })),
+    'lists and counts the open expectations, the first deadline first',
+    'to deeply equal',
+  ],
 ]
 
 describe('the contract suite of inboxes', () => {
   test('passes a correct inbox', async () => {
     const right = subjectOf(() => ({}))
-    expect(await failuresOf((runner) => inboxContract(right, runner, { reads: true }))).toEqual({})
+    expect(await failuresOf((runner) => inboxContract(right, runner, { reads: true, expects: true }))).toEqual({})
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
-    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, { reads: true }), caughtBy)).toEqual({
+    expect(
+      await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, { reads: true, expects: true }), caughtBy),
+    ).toEqual({
       [caughtBy]: expect.stringContaining(message),
     })
   })

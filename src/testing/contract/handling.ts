@@ -5,6 +5,7 @@ import type {
   ActivityObserver,
   Attempt,
   AttemptResult,
+  Expectations,
   Handle,
   HandlerName,
   Inbox,
@@ -39,7 +40,12 @@ const handlers: readonly HandlerName[] = [{ name: 'a' }, { name: 'b' }]
 export function openInbox(
   definition: InboxDefinition,
   logger = silent,
-): { readonly inbox: Inbox; readonly calls: Calls; readonly observers: readonly ActivityObserver[] } {
+): {
+  readonly inbox: Inbox
+  readonly calls: Calls
+  readonly effects: Map<string, Expectations>
+  readonly observers: readonly ActivityObserver[]
+} {
   const started: Call[] = []
   const waiting: ((call: Call) => void)[] = []
   const open = new Set<Call>()
@@ -65,10 +71,12 @@ export function openInbox(
     throw new WebhookError('malformed', 'the delivery still cannot be parsed')
   }
   const observers: ActivityObserver[] = []
+  const effects = new Map<string, Expectations>()
   const inbox = definition.open({
     handle,
     handlersOf: () => ['a', 'b'],
     handlers: () => handlers,
+    expectations: ({ event }) => effects.get(event.key),
     parse,
     logger,
     observe: (observer) => observers.push(observer),
@@ -97,7 +105,7 @@ export function openInbox(
       for (const call of open) call.finish()
     },
   }
-  return { inbox, calls, observers }
+  return { inbox, calls, effects, observers }
 }
 
 /** Makes an event to accept. Without `mediaId`, it has a media item of its own. */

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { ActivityObserver, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
+import type { ActivityObserver, Expectations, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Calls } from './handling.ts'
 import type { Expectation } from './runner.ts'
@@ -35,6 +35,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly reads?: boolean
+  /**
+   * `true` when it keeps expectations, so that `receiver.expect` works.
+   * @defaultValue false
+   */
+  readonly expects?: boolean
 }
 
 /** The subject of each test of the suite: an open inbox. */
@@ -45,6 +50,8 @@ export interface InboxCheck {
   readonly ordered: boolean
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
+  /** The effects of events on expectations, by event key, for the host of the inbox. */
+  readonly effects: Map<string, Expectations>
   /** The observers that the inbox has given to the receiver. */
   readonly observers: readonly ActivityObserver[]
   expect(value: unknown): Expectation

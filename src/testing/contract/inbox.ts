@@ -5,6 +5,7 @@ import { checkAccepting } from './inbox-accepting.ts'
 import type { Check, InboxFeatures, TransactionSubject } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
+import { checkExpecting } from './inbox-expecting.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkOpening } from './inbox-opening.ts'
 import { checkReading } from './inbox-reading.ts'
@@ -36,19 +37,27 @@ export function inboxContract(
   { test, expect }: Runner,
   features: InboxFeatures = {},
 ): void {
-  const { ordered = true, keepsEvents = true, transactions: hasTransactions = false, reads = false } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads }
+  const {
+    ordered = true,
+    keepsEvents = true,
+    transactions: hasTransactions = false,
+    reads = false,
+    expects = false,
+  } = features
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
       const { inbox: definition, transactions, close } = await factory()
-      const { inbox, calls, observers } = openInbox(definition)
+      const { inbox, calls, effects, observers } = openInbox(definition)
       try {
         if ((transactions !== undefined) !== hasTransactions)
           throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
         if ((inbox.events !== undefined) !== reads)
           throw new Error('give the suite `{ reads: true }` for an inbox with events')
-        await run({ inbox, definition, ordered, transactions, calls, observers, expect })
+        if ((definition.expects === true) !== expects)
+          throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
+        await run({ inbox, definition, ordered, transactions, calls, effects, observers, expect })
       } finally {
         calls.finishAll()
         await inbox.close({ timeoutMs: 100 })
@@ -62,5 +71,6 @@ export function inboxContract(
   checkDeadLetters(check)
   checkReading(check)
   checkTransactions(check)
+  checkExpecting(check)
   checkClosing(check)
 }

@@ -1,0 +1,163 @@
+import type { Expectations } from '../../inbox/inbox.ts'
+import { eventOf, until } from './handling.ts'
+import type { Check, InboxCheck } from './inbox-check.ts'
+
+const media = 'media'
+const noon = Date.parse('2026-03-01T12:00:00Z')
+/** The time until a deadline that a check waits for, and until one that it does not, in ms. */
+const soonMs = 300
+const laterMs = 60_000
+
+/** The key of the event that reports an expectation as overdue. */
+const overdueKey = (key: string, rule: string): string => `overdue:${rule}:${key}`
+
+interface Begin {
+  readonly rule?: string
+  /** The time of the event, in ms after noon. */
+  readonly at?: number
+  /** The time until the deadline, in ms from now. */
+  readonly dueInMs?: number
+  readonly mediaId?: string
+}
+
+/** Accepts an event that begins an expectation. */
+async function begin({ inbox, calls, effects }: InboxCheck, key: string, options: Begin = {}) {
+  const { rule = 'rule', at = 0, dueInMs = laterMs, mediaId = media } = options
+  const dueAt = new Date(Date.now() + dueInMs)
+  const overdue = { ...eventOf(overdueKey(key, rule), mediaId), receivedAt: dueAt }
+  effects.set(key, { at: new Date(noon + at), begins: [{ rule, dueAt, overdue }], ends: [] })
+  const acceptance = await inbox.accept(eventOf(key, mediaId))
+  if (acceptance === 'accepted') (await calls.next()).finish()
+  return { overdue, dueAt }
+}
+
+/** Accepts an event that ends expectations. */
+async function end({ inbox, calls, effects }: InboxCheck, key: string, at: number, ...ends: string[]): Promise<void> {
+  const effect: Expectations = { at: new Date(noon + at), begins: [], ends }
+  effects.set(key, effect)
+  await inbox.accept(eventOf(key, media))
+  const call = await calls.next()
+  call.finish()
+}
+
+/** Lists the open expectations. */
+const openOf = async ({ inbox }: InboxCheck): Promise<readonly string[]> =>
+  ((await inbox.expected?.()) ?? ['none can be listed']).map((open) =>
+    typeof open === 'string' ? open : `${open.rule} of ${open.mediaId}`,
+  )
+
+/** Checks that the inbox reports the events that did not come, and no others. */
+export function checkExpecting(check: Check): void {
+  check(
+    'hands over what is overdue, once, and not before its deadline',
+    async (subject) => {
+      const { calls, expect } = subject
+      const { overdue, dueAt } = await begin(subject, 'one', { dueInMs: soonMs })
+      const call = await calls.next()
+      expect(Date.now() >= dueAt.getTime() - 2).toBe(true)
+      expect(call.event).toEqual(overdue.event)
+      expect(call.receivedAt).toEqual(dueAt)
+      expect(call.attempt.number).toBe(1)
+      call.finish()
+      const { overdue: witness } = await begin(subject, 'witness', { mediaId: 'witness', dueInMs: soonMs })
+      expect((await calls.next()).event.key).toBe(witness.event.key)
+    },
+    'expects',
+  )
+
+  check(
+    'hands over nothing when an end was accepted in time',
+    async (subject) => {
+      const { calls, expect } = subject
+      // Long enough for a busy machine to accept the end.
+      await begin(subject, 'one', { dueInMs: 2_000 })
+      await end(subject, 'end', 1, 'rule')
+      const { overdue: witness } = await begin(subject, 'witness', { mediaId: 'witness', dueInMs: 2_000 })
+      expect((await calls.next()).event.key).toBe(witness.event.key)
+    },
+    'expects',
+  )
+
+  check(
+    'begins nothing when the end was accepted before the event that it ends',
+    async (subject) => {
+      await end(subject, 'end', 1, 'rule')
+      await begin(subject, 'one', { at: 1 })
+      subject.expect(await openOf(subject)).toEqual([])
+    },
+    'expects',
+  )
+
+  check(
+    'keeps what began after the end, in either order',
+    async (subject) => {
+      await end(subject, 'end', 1, 'rule')
+      await begin(subject, 'later', { at: 4 })
+      await end(subject, 'older end', 3, 'rule')
+      subject.expect(await openOf(subject)).toEqual(['rule of media'])
+    },
+    'expects',
+  )
+
+  check(
+    'ends all expectations of a rule and a media item, and no others',
+    async (subject) => {
+      await begin(subject, 'one')
+      await begin(subject, 'two', { at: 1 })
+      await begin(subject, 'other rule', { rule: 'other' })
+      await begin(subject, 'other media', { mediaId: 'other' })
+      await end(subject, 'end', 1, 'rule')
+      subject.expect((await openOf(subject)).toSorted()).toEqual(['other of media', 'rule of other'])
+    },
+    'expects',
+  )
+
+  check(
+    'begins nothing again for a duplicate',
+    async (subject) => {
+      const { calls, expect } = subject
+      await begin(subject, 'one', { dueInMs: soonMs })
+      const call = await calls.next()
+      call.finish()
+      await begin(subject, 'one')
+      expect(await openOf(subject)).toEqual([])
+    },
+    'expects',
+  )
+
+  check(
+    'retries what is overdue like any event, and keeps it as a dead letter',
+    async (subject) => {
+      const { inbox, calls, expect } = subject
+      const { overdue } = await begin(subject, 'one', { dueInMs: soonMs })
+      const failures = [{ handler: 'a', message: 'failed' }]
+      const first = await calls.next()
+      first.finish({ status: 'retry', delayMs: 10, completed: [], failures })
+      const second = await calls.next()
+      expect(second.attempt.number).toBe(2)
+      expect(second.event).toEqual(overdue.event)
+      second.finish({ status: 'dead', completed: [], failures })
+      await until(async () => (await inbox.deadLetters.get(overdue.event.key)) !== undefined)
+      expect((await inbox.deadLetters.get(overdue.event.key))?.event).toEqual(overdue.event)
+    },
+    'expects',
+  )
+
+  check(
+    'lists and counts the open expectations, the first deadline first',
+    async (subject) => {
+      const { inbox, expect } = subject
+      const { dueAt: last } = await begin(subject, 'last')
+      const { dueAt: first } = await begin(subject, 'first', { at: 5, dueInMs: 50_000, rule: 'other' })
+      expect(await inbox.expected?.()).toEqual([
+        { rule: 'other', mediaId: media, beganAt: new Date(noon + 5), dueAt: first },
+        { rule: 'rule', mediaId: media, beganAt: new Date(noon), dueAt: last },
+      ])
+      expect((await inbox.expected?.(1))?.length).toBe(1)
+      expect((await inbox.stats()).expected).toBe(2)
+      await end(subject, 'end', 9, 'rule', 'other')
+      expect(await inbox.expected?.()).toEqual([])
+    },
+    'expects',
+  )
+}
