@@ -24,9 +24,10 @@ import type {
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
+import { MemoryExpectations } from './memory/expectations.ts'
 import { MemorySettling } from './memory/settle.ts'
 import { historyOf } from './operations/event-query.ts'
-import type { DeadEvent, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
+import type { DeadEvent, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from './reading.ts'
 
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
@@ -80,6 +81,8 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   return defineInbox({
     name: 'memoryInbox',
     handlesNow: true,
+    // With a shared store, the event that ends an expectation may reach another process.
+    expects: store === undefined || store.isLocal,
     storage: 'memory',
     localKeys: store === undefined || store.isLocal,
     open,
@@ -102,13 +105,16 @@ class MemoryInbox implements Inbox {
   readonly #claims: Claims
   readonly #settling: MemorySettling
   readonly #engine: Engine<Job>
+  readonly #expectations: MemoryExpectations
+  readonly #effectsOf: InboxHost['expectations']
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, parse, logger, measured }: InboxHost, options: MemorySettings) {
+  constructor({ handle, parse, logger, measured, expectations }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#leaseMs = leaseMs
     this.#logger = logger
+    this.#effectsOf = expectations
     this.#measured = measured
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
@@ -122,6 +128,10 @@ class MemoryInbox implements Inbox {
     this.#settling = new MemorySettling(this.#claims, this.deadLetters)
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
+    this.#expectations = new MemoryExpectations(
+      (overdue) => this.#addAgain(overdue),
+      ({ rule, mediaId }) => logger.error({ rule, mediaId }, 'there is no room for another expectation'),
+    )
   }
 
   /** @param earlier absent for a delivery */
@@ -197,9 +207,15 @@ class MemoryInbox implements Inbox {
   #claimed(job: Job, claim: Claim): Claim {
     job.claim = undefined
     if (job.hasEnded) return this.#claimedTooLate(job)
-    if (claim === 'claimed') this.#engine.add(job)
+    if (claim === 'claimed') this.#accepted(job)
     else this.#jobs.end(job, claim === 'done' ? 'duplicate' : 'in-progress')
     return claim
+  }
+
+  #accepted(job: Job): void {
+    const effects = this.#effectsOf?.(job.accepted)
+    if (effects !== undefined) this.#expectations.take(job.lane, effects)
+    this.#engine.add(job)
   }
 
   /** The inbox closed while the claim was pending. The sender gets 503, and its retry may reach another process. */
@@ -215,14 +231,16 @@ class MemoryInbox implements Inbox {
 
   #replay({ key, event, receivedAt, trace, completed, failedAttempts }: DeadEvent): void {
     if (this.#jobs.get(key) !== undefined) throw new WebhookError('in_progress', 'the event is being handled')
-    const job = this.#admit({ event, receivedAt, trace }, false, {
-      attempts: 0,
-      completed,
-      failedAttempts,
-      since: Date.now(),
-    })
-    if (job === undefined) throw overloaded()
-    this.#engine.add(job)
+    const since = Date.now()
+    if (!this.#addAgain({ event, receivedAt, trace }, { attempts: 0, completed, failedAttempts, since }))
+      throw overloaded()
+  }
+
+  /** Adds an event without a claim. Returns `false` if there is no room. */
+  #addAgain(accepted: AcceptedEvent, earlier?: EarlierAttempts): boolean {
+    const job = this.#admit(accepted, false, earlier)
+    if (job !== undefined) this.#engine.add(job)
+    return job !== undefined
   }
 
   /** Accepts the event of a delivery that was unreadable earlier. Its sender may have sent it again in the meantime. */
@@ -255,7 +273,12 @@ class MemoryInbox implements Inbox {
   }
 
   stats(): InboxStats {
-    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+    const { size: expected } = this.#expectations
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size, ...(expected > 0 && { expected }) }
+  }
+
+  expected(limit = 100): readonly OpenExpectation[] {
+    return this.#expectations.list(limit)
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -267,6 +290,9 @@ class MemoryInbox implements Inbox {
   }
 
   async #close(timeoutMs: number): Promise<CloseReport> {
+    if (this.#expectations.size > 0)
+      this.#logger.warn({ expected: this.#expectations.size }, 'the inbox closed, and its expectations end with it')
+    this.#expectations.stop()
     // No other process has these events, and their retry may be later than the end of this process.
     for (const job of this.#jobs) this.#engine.retryNow(job)
     await this.#jobs.idle(timeoutMs)

@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache'
+import { type Timer, unref } from '../../internal/timers.ts'
+import type { AcceptedEvent, Expectation, Expectations } from '../inbox.ts'
+import type { OpenExpectation } from '../reading.ts'
+
+/** Maximum number of open expectations, and of ends that are remembered. Each expectation keeps the event that began it. */
+const limits = { open: 100_000, ends: 100_000 }
+
+/** The pause before what is overdue is handed over again, in ms, while the inbox is full. */
+const fullMs = 1_000
+
+class Open implements OpenExpectation {
+  readonly mediaId: string
+  readonly beganAt: Date
+  readonly expectation: Expectation
+  timer: Timer | undefined
+
+  constructor(expectation: Expectation, beganAt: Date) {
+    this.mediaId = expectation.overdue.event.mediaId
+    this.beganAt = beganAt
+    this.expectation = expectation
+  }
+
+  get rule(): string {
+    return this.expectation.rule
+  }
+
+  get dueAt(): Date {
+    return this.expectation.dueAt
+  }
+}
+
+/** The expectations of an inbox in memory: a timer for each, and the newest ends. They end with the process. */
+export class MemoryExpectations {
+  readonly #handOver: (overdue: AcceptedEvent) => boolean
+  readonly #onDropped: (expectation: OpenExpectation) => void
+  readonly #byMedia = new Map<string, Set<Open>>()
+  /** The time of the last end of a rule and a media item, in ms since the epoch. */
+  #ends: LRUCache<string, number> | undefined
+  #size = 0
+
+  /**
+   * @param handOver takes what is overdue. Returns `false` if the inbox is full
+   * @param onDropped called with an expectation for which there is no room
+   */
+  constructor(handOver: (overdue: AcceptedEvent) => boolean, onDropped: (expectation: OpenExpectation) => void) {
+    this.#handOver = handOver
+    this.#onDropped = onDropped
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Takes the effects of an accepted event. */
+  take(mediaId: string, { at, begins, ends }: Expectations): void {
+    for (const rule of ends) this.#end(mediaId, rule, at)
+    for (const expectation of begins) this.#begin(expectation, at)
+  }
+
+  #end(mediaId: string, rule: string, at: Date): void {
+    this.#ends ??= new LRUCache({ max: limits.ends })
+    const key = JSON.stringify([rule, mediaId])
+    this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? 0))
+    for (const open of this.#byMedia.get(mediaId) ?? [])
+      if (open.rule === rule && open.beganAt <= at) this.#remove(open)
+  }
+
+  #begin(expectation: Expectation, at: Date): void {
+    const open = new Open(expectation, at)
+    const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId])) ?? Number.NEGATIVE_INFINITY
+    if (at.getTime() <= endedAt) return
+    if (this.#size >= limits.open) return this.#onDropped(open)
+    const ofMedia = this.#byMedia.get(open.mediaId)
+    if (ofMedia === undefined) this.#byMedia.set(open.mediaId, new Set([open]))
+    else ofMedia.add(open)
+    this.#size++
+    this.#wait(open, open.dueAt.getTime() - Date.now())
+  }
+
+  #wait(open: Open, ms: number): void {
+    open.timer = setTimeout(() => this.#due(open), ms)
+    unref(open.timer)
+  }
+
+  #due(open: Open): void {
+    if (this.#handOver(open.expectation.overdue)) this.#remove(open)
+    else this.#wait(open, fullMs)
+  }
+
+  #remove(open: Open): void {
+    clearTimeout(open.timer)
+    const ofMedia = this.#byMedia.get(open.mediaId)
+    ofMedia?.delete(open)
+    if (ofMedia?.size === 0) this.#byMedia.delete(open.mediaId)
+    this.#size--
+  }
+
+  /** Lists the open expectations that are due first. */
+  list(limit: number): readonly OpenExpectation[] {
+    return [...this.#byMedia.values()]
+      .flatMap((ofMedia) => [...ofMedia])
+      .sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime())
+      .slice(0, limit)
+      .map(({ rule, mediaId, beganAt, dueAt }) => ({ rule, mediaId, beganAt, dueAt }))
+  }
+
+  /** Ends all of them without a report. */
+  stop(): void {
+    for (const ofMedia of this.#byMedia.values()) for (const open of ofMedia) clearTimeout(open.timer)
+    this.#byMedia.clear()
+    this.#size = 0
+  }
+}
