@@ -17,6 +17,7 @@ export {
   type UnknownEventType,
 } from './events/catalogue.ts'
 export type { EventKeySource } from './events/parse.ts'
+export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {
   ErrorHandler,
   FailedRun,
@@ -40,6 +41,8 @@ export type {
   AttemptResult,
   CloseOptions,
   CloseReport,
+  Expectation,
+  Expectations,
   Handle,
   HandlerName,
   ImmediateResult,
@@ -69,6 +72,7 @@ export type {
   HandlerFailure,
   InboxEvents,
   InboxStats,
+  OpenExpectation,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,

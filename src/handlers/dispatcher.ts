@@ -3,6 +3,7 @@ import type { HandlerFailure } from '../inbox/reading.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { ruleOf } from './expectations.ts'
 import { type Failure, HandlerRun, type RunOwner } from './handler-run.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { AttemptReport, RunReporter } from './reports.ts'
@@ -60,10 +61,16 @@ class Dispatch implements RunOwner {
     this.#accepted = accepted
     this.#attempt = attempt
     this.#resolve = resolve
-    const { type, test } = accepted.event
-    this.#handlers = shared.registry.handlersFor(type, test)
+    const { registry } = shared
+    const { type } = accepted.event
+    this.#handlers = registry.handlersOf(accepted.event)
     this.#completed = attempt.completed
-    if (this.#handlers.length > 0 || attempt.isPartial) return
+    if (this.#handlers.length > 0 || attempt.isPartial || registry.expectations.mention(type)) return
+    const rule = ruleOf(accepted.event)
+    if (rule !== undefined) {
+      warnOfRule(shared, accepted, rule)
+      return
+    }
     // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     const message = `no handler is registered for ${type}`
     shared.logger.warn({ type, retryInMs: this.#fail('none', message) }, message)
@@ -135,6 +142,11 @@ class Dispatch implements RunOwner {
     if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures, counts }]
     return [finalFailure(this.#shared), { status: 'dead', completed, failures }]
   }
+}
+
+/** A deploy has removed the rule. Its expectations end, and nothing is left to do. */
+function warnOfRule({ logger }: Shared, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
+  logger.warn({ rule, key, mediaId }, `an expectation of ${rule} is overdue, and no process has that rule any more`)
 }
 
 const finalFailure = ({ retry }: DispatcherOptions) => (retry === undefined ? 'failed' : 'dead-lettered')

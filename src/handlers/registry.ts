@@ -1,6 +1,7 @@
 import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { type EventType, eventTypes } from '../events/catalogue.ts'
+import { type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import { type ExpectationOptions, ExpectationRules, type OverdueHandler, overdueType, ruleOf } from './expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 
 /** A handler and its name. */
@@ -15,7 +16,11 @@ export interface RegisteredHandler {
 
 /** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
+  readonly expectations = new ExpectationRules()
   #handlers: readonly RegisteredHandler[] = []
+  /** Those of the expectations, which get no event of a sender. */
+  #overdueHandlers: readonly RegisteredHandler[] = []
+  #all: readonly RegisteredHandler[] = []
   #byType = new Map<string, readonly RegisteredHandler[]>()
   readonly #errorHandlers: ErrorHandler[] = []
 
@@ -26,9 +31,9 @@ export class HandlerRegistry {
     }
   }
 
-  /** Another array after each change. */
+  /** Another array after each change. It has the handlers of the expectations as well. */
   get handlers(): readonly RegisteredHandler[] {
-    return this.#handlers
+    return this.#all
   }
 
   get errorHandlers(): readonly ErrorHandler[] {
@@ -40,19 +45,44 @@ export class HandlerRegistry {
     const { name, tests = false, ...others } = options
     checkUnknown('on', others)
     checkFunction('on', handler)
-    if (name !== undefined && (typeof name !== 'string' || name === '')) {
-      throw new WebhookError('invalid_option', 'on: name has to be a non-empty string')
-    }
     if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
     const unknown = types?.find((type) => !eventTypes.includes(type))
     if (unknown !== undefined) {
       throw new WebhookError('invalid_option', `on: unknown event type ${unknown}; onAny receives events of every type`)
     }
-    if (this.#isTaken(name)) {
-      throw new WebhookError('invalid_option', `on: a handler named ${name} is already registered`)
-    }
+    this.#checkName('on', name)
     const registered = { name: name ?? this.#nameFor(handler), handler, types, tests }
     this.#replace([...this.#handlers, registered])
+  }
+
+  /**
+   * Adds the rule of an expectation.
+   * @throws WebhookError `invalid_option`
+   */
+  addExpectation(
+    types: readonly EventType[],
+    options: ExpectationOptions,
+    overdueHandler: OverdueHandler<never, never>,
+  ): void {
+    if (typeof options !== 'object' || options === null)
+      throw new WebhookError(
+        'invalid_option',
+        "expect: give a rule, such as { then: 'encoding.finished', within: '2 h' }",
+      )
+    checkFunction('expect', overdueHandler)
+    const name = options.name ?? this.#nameFor(overdueHandler, 'overdue')
+    this.#checkName('expect', name)
+    const handler = this.expectations.add(name, types, options, overdueHandler)
+    this.#overdueHandlers = [...this.#overdueHandlers, { name, handler, types: [overdueType], tests: false }]
+    this.#replace(this.#handlers)
+  }
+
+  /** Throws if a name is invalid or taken. */
+  #checkName(method: string, name: unknown): void {
+    if (name !== undefined && (typeof name !== 'string' || name === ''))
+      throw new WebhookError('invalid_option', `${method}: name has to be a non-empty string`)
+    if (this.#isTaken(name))
+      throw new WebhookError('invalid_option', `${method}: a handler named ${name} is already registered`)
   }
 
   /** Removes a handler from the given types or, without `types`, from all types. */
@@ -67,6 +97,13 @@ export class HandlerRegistry {
     )
   }
 
+  /** Returns the handlers of an event that was accepted. */
+  handlersOf(event: MediaEvent): readonly RegisteredHandler[] {
+    const rule = ruleOf(event)
+    if (rule === undefined) return this.handlersFor(event.type, event.test)
+    return this.#overdueHandlers.filter(({ name }) => name === rule)
+  }
+
   /** @param test `true` for a test delivery, which only the handlers that ask for it get */
   handlersFor(type: string, test = false): readonly RegisteredHandler[] {
     if (test) return this.handlersFor(type).filter(({ tests }) => tests)
@@ -78,8 +115,9 @@ export class HandlerRegistry {
     return handlers
   }
 
+  /** Returns `true` if events of the type have handlers, or matter to an expectation. */
   handles(type: string, test?: boolean): boolean {
-    return this.handlersFor(type, test).length > 0
+    return this.handlersFor(type, test).length > 0 || (!test && this.expectations.mention(type))
   }
 
   addErrorHandler(handler: ErrorHandler): void {
@@ -89,18 +127,19 @@ export class HandlerRegistry {
 
   #replace(handlers: readonly RegisteredHandler[]): void {
     this.#handlers = handlers
+    this.#all = [...handlers, ...this.#overdueHandlers]
     this.#byType.clear()
   }
 
-  #nameFor({ name }: Handler<never, never>): string {
-    const base = name || 'handler'
+  #nameFor({ name }: { readonly name: string }, otherwise = 'handler'): string {
+    const base = name || otherwise
     let candidate = base
     for (let number = 2; this.#isTaken(candidate); number++) candidate = `${base}-${number}`
     return candidate
   }
 
   #isTaken(name: string | undefined): boolean {
-    return this.#handlers.some((registered) => registered.name === name)
+    return this.#all.some((registered) => registered.name === name)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
 import type { EventKeySource } from '../events/parse.ts'
+import type { ExpectationOptions, OverdueHandler } from '../handlers/expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
 import type {
@@ -108,6 +109,24 @@ export interface Receiver<out Additions = unknown> {
   ): Receiver<Additions>
   /** Registers a handler for events of every type, unknown types included. */
   onAny(handler: Handler<MediaEvent, Additions>, options?: HandlerOptions): Receiver<Additions>
+  /**
+   * Expects that an event of `type` is followed by another one of its media item: by one of `then`, within a time. The
+   * deadline is stored with the event. An event of `then` ends it, in whatever order the two arrive. Otherwise the
+   * handler runs once it is overdue, and is retried like any handler. A receiver that handles the events of others needs
+   * the same rules as they have.
+   *
+   * ```ts
+   * receiver.expect('file.received', { then: ['encoding.finished', 'encoding.failed'], within: '2 h' }, (overdue) =>
+   *   alertOperators(`${overdue.mediaId} is not encoded since ${overdue.event.title}`),
+   * )
+   * ```
+   * @throws WebhookError `invalid_option` for an invalid rule, a name that is taken, or an inbox that keeps no expectations
+   */
+  expect<Type extends EventType>(
+    type: Type | readonly Type[],
+    rule: ExpectationOptions,
+    handler: OverdueHandler<Type, Additions>,
+  ): Receiver<Additions>
   /** Removes a handler from one type or several, or from every type. */
   off<Type extends EventType>(
     type: Type | readonly Type[],

@@ -48,8 +48,9 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
       outlivesRequests: definition.outlivesRequests,
     }),
-    handlersOf: ({ type, test }) => registry.handlersFor(type, test).map(({ name }) => name),
+    handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
+    expectations: (accepted) => registry.expectations.effectsOf(accepted),
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
     observe: reporter.observe,
@@ -148,7 +149,13 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 
-  return withRegistration(registry, {
+  const whyNotExpect =
+    ack === 'handled'
+      ? "it works with ack 'accepted' only"
+      : definition.expects
+        ? undefined
+        : `${definition.name} keeps no expectations`
+  return withRegistration(registry, whyNotExpect, {
     inbox,
     setup: { ack, inbox: definition, logger },
     receive: receiveTraced,
@@ -163,9 +170,13 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   })
 }
 
-/** Adds the methods that register handlers. */
+/**
+ * Adds the methods that register handlers.
+ * @param whyNotExpect the reason why the receiver cannot expect events, if it cannot
+ */
 function withRegistration(
   registry: HandlerRegistry,
+  whyNotExpect: string | undefined,
   path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'observe' | 'handle' | 'ready' | 'close'>,
 ): Receiver<never> {
   const receiver: Receiver<never> = {
@@ -176,6 +187,11 @@ function withRegistration(
     },
     onAny(handler, options) {
       registry.add(undefined, handler, options)
+      return receiver
+    },
+    expect(type, rule, handler) {
+      if (whyNotExpect !== undefined) throw new WebhookError('invalid_option', `expect: ${whyNotExpect}`)
+      registry.addExpectation([type].flat(), rule, handler)
       return receiver
     },
     off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {

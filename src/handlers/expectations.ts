@@ -1,0 +1,125 @@
+import { checkUnknown } from '../check-options.ts'
+import { WebhookError } from '../errors.ts'
+import { type EventOf, type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
+import { parseDuration } from '../internal/duration.ts'
+import { longestWaitMs } from '../internal/timers.ts'
+import type { Handler, HandlerContext } from './handler.ts'
+
+/** The rule of an expectation. */
+export interface ExpectationOptions {
+  /** The types of which one event has to follow. */
+  readonly then: EventType | readonly EventType[]
+  /** The time in which it has to follow, from the acceptance of the first event: `'2 h'`, or a number of ms. */
+  readonly within: number | string
+  /**
+   * The name of the rule, in reports, in dead letters and in storage. Open expectations belong to the rule with their name.
+   * @defaultValue the function's name, numbered if it is taken; `overdue` if it has none
+   */
+  readonly name?: string
+}
+
+/**
+ * An expectation that no event has ended in time.
+ * @typeParam Type the type of the event that began it
+ */
+export interface Overdue<Type extends EventType = EventType> {
+  /** The name of the rule. */
+  readonly rule: string
+  /** The media item whose event did not come. */
+  readonly mediaId: string
+  /** The event that began the expectation. */
+  readonly event: EventOf<Type>
+  /** The time by which one should have come. */
+  readonly dueAt: Date
+}
+
+/** Handles what is overdue. It succeeds, fails and is retried like a handler of an event. */
+export type OverdueHandler<Type extends EventType = EventType, Additions = unknown> = (
+  overdue: Overdue<Type>,
+  context: HandlerContext & Additions,
+) => unknown
+
+/** The type of the event that an inbox hands over when an expectation is overdue. */
+export const overdueType = 'expectation.overdue'
+
+/** The event that an inbox hands over when an expectation is overdue: the one that began it, under another type and key. */
+type OverdueEvent = MediaEvent & {
+  /** Only the receiver sets it, so no sender can make such an event. */
+  readonly overdue?: { readonly rule: string; readonly type: EventType; readonly key: string; readonly dueAt: string }
+}
+
+interface Rule {
+  readonly name: string
+  readonly types: readonly string[]
+  readonly ends: readonly string[]
+  readonly withinMs: number
+}
+
+/** Returns the name of the rule that an event reports as overdue, or `undefined` if it is the event of a delivery. */
+export const ruleOf = (event: MediaEvent): string | undefined => (event as OverdueEvent).overdue?.rule
+
+/** The rules of the expectations, in the order of their registration. */
+export class ExpectationRules {
+  #rules: readonly Rule[] = []
+
+  /**
+   * Adds a rule. Returns the handler of the events that report what is overdue.
+   * @throws WebhookError `invalid_option`
+   */
+  add(
+    name: string,
+    types: readonly EventType[],
+    options: ExpectationOptions,
+    handler: OverdueHandler<never, never>,
+  ): Handler<never, never> {
+    const { then, within, name: _, ...unknown } = options
+    checkUnknown('expect', unknown)
+    const ends = checkTypes([then].flat())
+    const withinMs = typeof within === 'string' ? parseDuration(within) : within
+    if (!(withinMs >= 1 && withinMs <= longestWaitMs))
+      throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
+    this.#rules = [...this.#rules, { name, types: checkTypes(types), ends, withinMs }]
+    return (event, context) => handler(overdueOf(event) as Overdue<never>, context as never)
+  }
+
+  /** Returns `true` if events of the type begin or end an expectation. */
+  mention(type: string): boolean {
+    return this.#rules.some(({ types, ends }) => types.includes(type) || ends.includes(type))
+  }
+
+  /** Returns the effects of an event on expectations. `undefined` if it has none. */
+  effectsOf({ event, receivedAt, trace }: AcceptedEvent): Expectations | undefined {
+    if (this.#rules.length === 0 || event.test) return undefined
+    const begins = this.#rules
+      .filter(({ types }) => types.includes(event.type))
+      .map((rule) => expectationOf(rule, { event, receivedAt, trace }))
+    const ends = this.#rules.filter((rule) => rule.ends.includes(event.type)).map(({ name }) => name)
+    if (begins.length === 0 && ends.length === 0) return undefined
+    return { at: event.emittedAt ?? receivedAt, begins, ends }
+  }
+}
+
+function checkTypes(types: readonly EventType[]): readonly EventType[] {
+  const unknown = types.find((type) => !eventTypes.includes(type))
+  if (unknown !== undefined) throw invalid(`unknown event type ${unknown}`)
+  if (types.length === 0) throw invalid('give at least one event type, and one in then')
+  return types
+}
+
+const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
+
+function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trace }: AcceptedEvent): Expectation {
+  const { type, key } = event
+  const dueAt = new Date(receivedAt.getTime() + withinMs)
+  const mark = { rule, type, key, dueAt: dueAt.toISOString() }
+  const overdue = { ...event, type: overdueType, key: `overdue:${rule}:${key}`, overdue: mark }
+  return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
+}
+
+function overdueOf(event: OverdueEvent): Overdue {
+  const { overdue, ...fields } = event
+  const { rule, type, key, dueAt } = overdue as NonNullable<OverdueEvent['overdue']>
+  const begun = Object.freeze({ ...fields, type, key }) as EventOf<EventType>
+  return { rule, mediaId: event.mediaId, event: begun, dueAt: new Date(dueAt) }
+}
