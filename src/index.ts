@@ -28,6 +28,7 @@ export type {
 } from './handlers/handler.ts'
 export type { AttemptReport, RunReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'
+export { PermanentFailure, RetryAfter } from './handlers/thrown.ts'
 export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
 export type { Claim, Claims, ClaimsOptions, IdempotencyStore, StoreSteps } from './idempotency/store.ts'

@@ -44,7 +44,9 @@ export default {
     const handle = async (message: (typeof messages)[number]) => {
       const result = await receiverOf(env).handle(message.body, { attempt: message.attempts })
       if (result.status === 'done') message.ack()
-      else if (result.status === 'retry') message.retry({ delaySeconds: Math.ceil(result.delayMs / 1_000) })
+      // The queue can wait for 12 hours at most.
+      else if (result.status === 'retry')
+        message.retry({ delaySeconds: Math.min(43_200, Math.ceil(result.delayMs / 1_000)) })
       // After its last delivery, a retry moves it to the dead-letter queue.
       else message.retry()
     }

@@ -1,8 +1,8 @@
 import type { AcceptedEvent, Attempt, AttemptResult, Handle } from '../inbox/inbox.ts'
-import type { HandlerFailure } from '../inbox/reading.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { AttemptFailures } from './attempt-failures.ts'
 import { ruleOf } from './expectations.ts'
 import { type Failure, HandlerRun, type RunOwner } from './handler-run.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
@@ -51,10 +51,8 @@ class Dispatch implements RunOwner {
   #next = 0
   /** Names of handlers that are no longer registered stay: a rollback may register them again. */
   #completed: readonly string[]
-  #failures: readonly HandlerFailure[] = none
-  /** The pause before the next attempt. It is random, so it is drawn once, however many handlers fail. */
-  #retryInMs: number | undefined
-  #counts: false | undefined
+  /** Absent until a handler fails. */
+  #failures: AttemptFailures | undefined
 
   constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: AttemptResult) => void) {
     this.#shared = shared
@@ -73,7 +71,7 @@ class Dispatch implements RunOwner {
     }
     // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     const message = `no handler is registered for ${type}`
-    shared.logger.warn({ type, retryInMs: this.#fail('none', message) }, message)
+    shared.logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
   /** Runs the next handler that has not succeeded yet, or ends the attempt if there is none. */
@@ -81,9 +79,14 @@ class Dispatch implements RunOwner {
     // The inbox may have taken the event back. The remaining handlers have not failed, and must not start.
     while (this.#next < this.#handlers.length && !this.#attempt.aborted) {
       const next = this.#handlers[this.#next++] as RegisteredHandler
-      if (!this.#completed.includes(next.name)) return this.#run(next)
+      if (!this.#completed.includes(next.name) && !this.#hasFailed(next.name)) return this.#run(next)
     }
     this.#end()
+  }
+
+  /** Returns `true` if a handler failed in an earlier attempt and does not run again. */
+  #hasFailed(name: string): boolean | undefined {
+    return this.#attempt.failures?.some(({ handler, final }) => final && handler === name)
   }
 
   #run({ name, handler }: RegisteredHandler): void {
@@ -111,20 +114,16 @@ class Dispatch implements RunOwner {
   }
 
   #failed(run: HandlerRun, error: unknown): void {
-    if (run.storageFailed) this.#counts = false
-    const retryInMs = this.#fail(run.handler, errorText(error))
+    const failures = this.#fail()
+    if (run.storageFailed) failures.counts = false
+    const retryInMs = failures.add(run.handler, error)
     if (this.#attempt.aborted) this.#shared.reporter.run('stopped', run, error)
     else reportFailure(this.#shared, run, error, retryInMs)
   }
 
-  /** Returns the pause before the next attempt, in ms; `undefined` when this one was the last. */
-  #fail(handler: string, message: string): number | undefined {
-    const { retry } = this.#shared
-    const { number } = this.#attempt
-    this.#failures = [...this.#failures, { handler, message }]
-    if (retry !== undefined && (number < retry.attempts || this.#counts === false))
-      this.#retryInMs ??= retry.delayAfter(number)
-    return this.#retryInMs
+  #fail(): AttemptFailures {
+    this.#failures ??= new AttemptFailures(this.#attempt, this.#shared.retry)
+    return this.#failures
   }
 
   #end(): void {
@@ -134,13 +133,13 @@ class Dispatch implements RunOwner {
   }
 
   #result(): [AttemptReport['outcome'], AttemptResult] {
-    const [completed, failures, delayMs, counts] = [this.#completed, this.#failures, this.#retryInMs, this.#counts]
-    if (this.#attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
-    if (failures.length === 0 && this.#attempt.isPartial)
-      return ['released', { status: 'retry', delayMs: 0, completed, failures }]
-    if (failures.length === 0) return ['handled', done]
-    if (delayMs !== undefined) return ['retried', { status: 'retry', delayMs, completed, failures, counts }]
-    return [finalFailure(this.#shared), { status: 'dead', completed, failures }]
+    const [attempt, completed] = [this.#attempt, this.#completed]
+    if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
+    if (this.#failures === undefined && attempt.isPartial)
+      return ['released', { status: 'retry', delayMs: 0, completed, failures: none }]
+    if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', done]
+    const result = this.#fail().result(completed)
+    return [result.status === 'retry' ? 'retried' : finalFailure(this.#shared), result]
   }
 }
 
@@ -160,18 +159,5 @@ function reportFailure(options: DispatcherOptions, run: HandlerRun, error: unkno
     reporter.guarded('onError', () =>
       onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
     )
-  }
-}
-
-/** Maximum length of a stored error, in characters: some errors carry a whole page. */
-const longestText = 2_000
-
-// A handler can throw anything, even an object whose conversion to a string throws.
-function errorText(error: unknown): string {
-  try {
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-    return text.length > longestText ? `${text.slice(0, longestText)}…` : text
-  } catch {
-    return 'an unprintable error'
   }
 }

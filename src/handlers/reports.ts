@@ -7,7 +7,7 @@ export interface RunReport {
   /**
    * - `handled`: it succeeded. With an `error`: it failed after its transaction was committed, and does not run again.
    * - `retried`: it failed and will run again in `retryInMs`.
-   * - `dead-lettered`: it failed and no attempts are left.
+   * - `dead-lettered`: it failed and does not run again: no attempts are left, or it threw a `PermanentFailure`.
    * - `failed`: it failed under `ack: 'handled'`; the sender got 500, unless it had already got 503 `in_progress`.
    * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */
@@ -24,7 +24,7 @@ export interface RunReport {
   readonly attempt: number
   /** The duration of this run, in ms. */
   readonly durationMs: number
-  /** The pause before the next attempt, in ms. */
+  /** The pause before the next attempt, in ms. A handler that fails later in the same attempt can make it longer. */
   readonly retryInMs?: number | undefined
   /** The error that the handler threw, also when it threw it after its transaction was committed. */
   readonly error?: unknown
@@ -35,7 +35,7 @@ export interface AttemptReport {
   /**
    * - `handled`: all handlers of the event have succeeded.
    * - `retried`: a handler failed, and the next attempt follows.
-   * - `dead-lettered`: a handler failed and no attempts are left.
+   * - `dead-lettered`: a handler failed, and no handler that failed runs again.
    * - `failed`: a handler failed under `ack: 'handled'`.
    * - `stopped`: it was aborted, because the inbox closed or the lease was lost.
    * - `released`: no handler of this process failed, and the event waits for a process that has the others. It does not count.

@@ -78,6 +78,11 @@ export interface Attempt {
   readonly number: number
   /** Names of the handlers that succeeded in an earlier attempt. */
   readonly completed: readonly string[]
+  /**
+   * The failures of the last attempt that failed. The handlers whose failure is `final` do not run. Absent if there was
+   * none, or the inbox does not keep them; then all handlers that have not completed run.
+   */
+  readonly failures?: readonly HandlerFailure[] | undefined
   /** `true` once the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
   readonly aborted: boolean
   /** Aborted at the same moment. An inbox can create it on the first read, when a handler asks for it. */
@@ -103,7 +108,7 @@ export interface Attempt {
 export type AttemptResult =
   | { readonly status: 'done' }
   | {
-      /** The handlers that have not completed run again after `delayMs`. */
+      /** The handlers that have not completed run again after `delayMs`, except those whose failure is `final`. */
       readonly status: 'retry'
       readonly delayMs: number
       readonly completed: readonly string[]

@@ -9,6 +9,8 @@ export interface HandlerFailure {
   readonly handler: string
   /** The message of the error that it threw. */
   readonly message: string
+  /** `true` if the event is retried without this handler, which runs again only if the event is replayed. */
+  readonly final?: true | undefined
 }
 
 /**

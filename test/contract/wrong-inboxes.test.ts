@@ -186,6 +186,14 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     "expected [] to deeply equal [ 'a' ]",
   ],
   [
+    'forgets which handlers do not run again',
+    withAttempts({
+      attempt: ({ number, completed, signal }) => ({ number, completed, signal, aborted: false }),
+    }),
+    'hands an event over again with the failures of its last attempt that failed, until it is replayed',
+    "expected undefined to deeply equal [ { handler: 'a', …(1) }, …(1) ]",
+  ],
+  [
     'does not count attempts',
     withAttempts({ attempt: ({ completed, signal }) => ({ number: 1, signal, aborted: false, completed }) }),
     'hands an event over again after the delay, with the handlers that have completed',

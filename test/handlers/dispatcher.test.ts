@@ -5,7 +5,7 @@ import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { RunReporter } from '../../src/handlers/reports.ts'
 import type { RetrySchedule } from '../../src/handlers/retry.ts'
 import type { Attempt } from '../../src/inbox/inbox.ts'
-import type { HandlerContext } from '../../src/index.ts'
+import { type HandlerContext, PermanentFailure } from '../../src/index.ts'
 import { eventOf } from '../support/inbox.ts'
 import { signalled } from '../support/signalled.ts'
 import { silent } from '../support/silent.ts'
@@ -211,5 +211,41 @@ describe('a partial attempt', () => {
     const last = await attempted({ a: fails, b() {} }, { isPartial, number: 2 }, retry)
     expect(last.result).toMatchObject({ status: 'dead', completed: ['b'], failures: [{ handler: 'a' }] })
     expect([first.outcomes, last.outcomes]).toEqual([['retried'], ['dead-lettered']])
+  })
+
+  test('leaves their run to the handlers of the other process if one of this process fails permanently', async () => {
+    const retry = { attempts: 2, delayAfter: () => 7 }
+    const never = () => Promise.reject(new PermanentFailure('no'))
+    const failed = { handler: 'a', message: 'PermanentFailure: no' }
+    const first = await attempted({ a: never, b() {} }, { isPartial }, retry)
+    const failures = [{ ...failed, final: true as const }]
+    expect(first.result).toEqual({ status: 'retry', delayMs: 0, completed: ['b'], failures })
+    expect([first.outcomes, first.reports]).toEqual([['retried'], ['a dead-lettered', 'b handled']])
+    const again = await attempted({ a: never, b() {} }, { isPartial, number: 2, completed: ['b'], failures }, retry)
+    expect(again.result).toEqual({ status: 'retry', delayMs: 0, completed: ['b'], failures: [] })
+    expect([again.outcomes, again.reports]).toEqual([['released'], []])
+    const last = await attempted({ c() {} }, { number: 2, completed: ['b'], failures }, retry)
+    expect(last.result).toEqual({ status: 'dead', completed: ['b', 'c'], failures: [failed] })
+  })
+})
+
+describe('an attempt that does not count, because the storage failed in a transaction', () => {
+  const retry = { attempts: 1, delayAfter: () => 7 }
+  const transaction: Attempt['transaction'] = async (scope) => {
+    scope.storageFailed = true
+    throw new Error('the disk is full')
+  }
+  const stored = (context: HandlerContext) =>
+    (context as unknown as { transaction(run: () => void): unknown }).transaction(() => {})
+
+  test('is made again with every handler, except those that failed permanently', async () => {
+    const never = () => Promise.reject(new PermanentFailure('no'))
+    const { result } = await attempted({ fails, never, stored }, { transaction }, retry)
+    expect(result).toMatchObject({ status: 'retry', delayMs: 7, counts: false })
+    expect('failures' in result && result.failures.map(({ handler, final }) => [handler, final])).toEqual([
+      ['fails', undefined],
+      ['never', true],
+      ['stored', undefined],
+    ])
   })
 })

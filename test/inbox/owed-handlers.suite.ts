@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Receiver, ReceiverOptions } from '../../src/index.ts'
+import { PermanentFailure, type Receiver, type ReceiverOptions } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { until } from '../support/inbox.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
@@ -106,6 +106,25 @@ export function owedHandlers(open: OpenProcess): void {
       await accept(v2.receiver, 50)
       await until(isEmpty(v1.receiver))
       expect(v2.runs.filter(({ handler }) => handler === 'b')).toHaveLength(50)
+    })
+
+    test('run once each, although those of another process have failed permanently and do not run again', async () => {
+      const count = 50
+      const failed: string[] = []
+      const never = async (name: string) => {
+        failed.push(name)
+        throw new PermanentFailure('no')
+      }
+      const front = await start(['a', 'b'], { handles: false })
+      await start(['a'], {}, never)
+      const onlyB = await start(['b'])
+      await accept(front.receiver, count)
+      const { deadLetters } = front.receiver.inbox
+      await until(isEmpty(front.receiver))
+      expect([failed.length, onlyB.runs.length]).toEqual([count, count])
+      const failures = [{ handler: 'a', message: 'PermanentFailure: no' }]
+      const ends = (await deadLetters.list()).map((deadLetter) => [deadLetter.completed, deadLetter.failures])
+      expect(ends).toEqual(Array(count).fill([['b'], failures]))
     })
 
     test('run after a replay, in any process that has them', async () => {

@@ -21,6 +21,8 @@ test('the exported names grow only in a reviewed change', () => {
   expect(exportedNames('import')).toMatchInlineSnapshot(`
     {
       ".": [
+        "PermanentFailure",
+        "RetryAfter",
         "WebhookError",
         "anyOf",
         "basicAuth",

@@ -10,6 +10,7 @@ import type {
   PartialFinishedEvent,
   Receiver,
 } from '../../src/index.ts'
+import { PermanentFailure, RetryAfter } from '../../src/index.ts'
 
 declare const receiver: Receiver
 
@@ -130,5 +131,24 @@ describe('onError', () => {
       expectTypeOf(attempt).toBeNumber()
       expectTypeOf(willRetry).toBeBoolean()
     })
+  })
+})
+
+describe('what a handler throws', () => {
+  test('has a reason or a pause, and a cause', () => {
+    expectTypeOf(PermanentFailure).constructorParameters.toEqualTypeOf<[reason: string, options?: ErrorOptions]>()
+    type Delay = number | string | Date
+    expectTypeOf(RetryAfter).constructorParameters.toEqualTypeOf<[delay: Delay, options?: ErrorOptions]>()
+    expectTypeOf(new RetryAfter('90 s').delayMs).toBeNumber()
+    expectTypeOf(new PermanentFailure('no')).toExtend<Error>()
+  })
+
+  test('does not compile without it', () => {
+    // @ts-expect-error a reason is required
+    new PermanentFailure()
+    // @ts-expect-error a delay is required
+    new RetryAfter()
+    // @ts-expect-error a delay is a number, a text or a Date
+    new RetryAfter({ seconds: 9 })
   })
 })

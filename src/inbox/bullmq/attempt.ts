@@ -43,6 +43,10 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     })
   }
 
+  get failures(): Attempt['failures'] {
+    return this.#failedBefore.at(-1)?.failures
+  }
+
   async succeeded(handler: string): Promise<void> {
     // If this fails, the end of the attempt records it.
     await this.record([handler]).catch(() => {})

@@ -158,6 +158,10 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
     this.completed = job.completed
   }
 
+  get failures(): Attempt['failures'] {
+    return this.job.failedAttempts.at(-1)?.failures
+  }
+
   get transaction(): Attempt['transaction'] {
     return this.job.transactionOf(this)
   }

@@ -44,6 +44,33 @@ export function checkHandling(check: Check): void {
     expect(third.attempt.completed).toEqual(['a', 'b'])
   })
 
+  check(
+    'hands an event over again with the failures of its last attempt that failed, until it is replayed',
+    async ({ inbox, calls, expect }) => {
+      const failures = [
+        { handler: 'a', message: 'Error: no' },
+        { handler: 'b', message: 'PermanentFailure: never', final: true },
+      ] as const
+      await inbox.accept(eventOf('one'))
+      const first = await calls.next()
+      expect(first.attempt.failures ?? []).toEqual([])
+      first.finish({ status: 'retry', delayMs: 10, completed: [], failures })
+      const second = await calls.next()
+      expect(second.attempt.failures).toEqual(failures)
+      // For example, because the inbox took it back: no handler failed in it.
+      second.finish({ status: 'retry', delayMs: 10, completed: ['a'], failures: [] })
+      const third = await calls.next()
+      expect(third.attempt.failures).toEqual(failures)
+      const last = [{ handler: 'b', message: 'PermanentFailure: never' }]
+      third.finish({ status: 'dead', completed: ['a'], failures: last })
+      await until(async () => (await inbox.stats()).deadLetters === 1)
+      await inbox.deadLetters.replay('one')
+      const replayed = await calls.next()
+      expect((replayed.attempt.failures ?? []).some(({ final }) => final === true)).toBe(false)
+    },
+    'keepsEvents',
+  )
+
   check('does not hand an event over again before the delay is over', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))
     const first = await calls.next()

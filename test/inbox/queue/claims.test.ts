@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { lruStore } from '../../../src/index.ts'
+import { lruStore, PermanentFailure, RetryAfter } from '../../../src/index.ts'
 import { down, gate } from '../memory/intercepted-store.ts'
 import { heldHandler, messageOf, type ProcessOptions, remoteProcess } from './queue-process.ts'
 
@@ -102,6 +102,30 @@ describe('a consumer that cannot reach the store', () => {
     expect(await start({ a, b }).receiver.handle(message)).toEqual({ status: 'done' })
     expect(a).toHaveBeenCalledOnce()
     expect(b).toHaveBeenCalledOnce()
+  })
+})
+
+describe('a handler that says what to do', () => {
+  const never = () => Promise.reject(new PermanentFailure('there is no film'))
+  const failures = [{ handler: 'never', message: 'PermanentFailure: there is no film' }]
+
+  test('has the message delivered again after the time that it gives', async () => {
+    const { receiver } = processes()({ busy: () => Promise.reject(new RetryAfter('10 min')) })
+    expect(await receiver.handle(await messageOf())).toMatchObject({ status: 'retry', delayMs: 600_000 })
+  })
+
+  test('makes the message dead at its first delivery', async () => {
+    const { receiver } = processes()({ never, fine: () => {} })
+    expect(await receiver.handle(await messageOf())).toMatchObject({ status: 'dead', failures })
+  })
+
+  test('runs in each delivery while another handler is retried, since only the queue remembers the message', async () => {
+    const b = vi.fn<() => void>(failing)
+    const { receiver } = processes()({ never, b })
+    const message = await messageOf()
+    expect((await receiver.handle(message)).status).toBe('retry')
+    b.mockImplementation(() => {})
+    expect(await receiver.handle(message, { attempt: 2 })).toMatchObject({ status: 'dead', failures })
   })
 })
 

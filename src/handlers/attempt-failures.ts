@@ -1,0 +1,79 @@
+import type { Attempt, AttemptResult } from '../inbox/inbox.ts'
+import type { HandlerFailure } from '../inbox/reading.ts'
+import type { RetrySchedule } from './retry.ts'
+
+/**
+ * The property of an error with the pause before the next attempt, in ms. `Infinity`: the handler does not run again. Each
+ * copy of this package has the same key, and a user who throws no such error does not bundle their classes.
+ */
+export const pauseKey = Symbol.for('media-webhooks.pause')
+
+/** A failure, and the number of attempts that its handler has in all. Absent if it does not run again. */
+interface Failed extends HandlerFailure {
+  readonly attempts?: number | undefined
+}
+
+/** The failures of one attempt, and what follows from them. */
+export class AttemptFailures {
+  readonly #attempt: Attempt
+  readonly #retry: RetrySchedule | undefined
+  readonly #failed: Failed[]
+  /** The pause of the receiver's schedule. It is random, so it is drawn once, however many handlers fail. */
+  #drawnMs: number | undefined
+  #delayMs: number | undefined
+  /** `false` once the inbox's own storage has failed. */
+  counts: false | undefined
+
+  /** @param retry the receiver's schedule, if it retries */
+  constructor(attempt: Attempt, retry: RetrySchedule | undefined) {
+    this.#attempt = attempt
+    this.#retry = retry
+    this.#failed = attempt.failures?.filter(({ final }) => final) ?? []
+  }
+
+  /**
+   * Adds the failure of a handler. Returns the pause before the next attempt as far as it is known, in ms; `undefined` if
+   * the handler does not run again.
+   */
+  add(handler: string, error: unknown): number | undefined {
+    const { number, isPartial } = this.#attempt
+    const { message, pauseMs } = read(error)
+    const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : this.#retry?.attempts
+    this.#failed.push({ handler, message, attempts })
+    // The handlers of another process keep their run.
+    if (isPartial && attempts === undefined) this.#delayMs ??= 0
+    if (!this.#runsAgain(attempts)) return undefined
+    this.#drawnMs ??= this.#retry?.delayAfter(number)
+    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? this.#drawnMs) as number)
+    return this.#delayMs
+  }
+
+  #runsAgain(attempts = 0): boolean {
+    return this.#attempt.number < attempts || (this.counts === false && attempts > 0)
+  }
+
+  /** Returns the result of the attempt: the event is retried while one of the handlers runs again. */
+  result(completed: readonly string[]): AttemptResult {
+    const [delayMs, counts] = [this.#delayMs, this.counts]
+    const failures = this.#failed.map(({ handler, message, attempts }) => {
+      const failure = { handler, message }
+      return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }
+    })
+    if (delayMs === undefined) return { status: 'dead', completed, failures }
+    return { status: 'retry', delayMs, completed, failures, counts }
+  }
+}
+
+/** Maximum length of a stored error, in characters: some errors carry a whole page. */
+const longestText = 2_000
+
+// A handler can throw anything, even an object whose properties throw.
+function read(error: unknown): { readonly message: string; readonly pauseMs?: number | undefined } {
+  try {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    const message = text.length > longestText ? `${text.slice(0, longestText)}…` : text
+    return { message, pauseMs: (error as { readonly [pauseKey]?: number } | undefined | null)?.[pauseKey] }
+  } catch {
+    return { message: 'an unprintable error' }
+  }
+}

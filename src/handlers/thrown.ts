@@ -1,0 +1,71 @@
+import { recogniseAnyCopy, WebhookError } from '../errors.ts'
+import { parseDuration } from '../internal/duration.ts'
+import { longestWaitMs } from '../internal/timers.ts'
+import { pauseKey } from './attempt-failures.ts'
+
+// What a handler can throw to say what happens next.
+
+/**
+ * A failure that another attempt would repeat. The handler that throws it does not run again for this event, unless the
+ * event is replayed. The event becomes a dead letter once no other handler is retried.
+ *
+ * ```ts
+ * if (film === undefined) throw new PermanentFailure(`there is no film ${event.mediaId}`)
+ * ```
+ */
+export class PermanentFailure extends Error {
+  override readonly name = 'PermanentFailure'
+
+  /** @param reason the message that the dead letter has */
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options)
+  }
+}
+
+recogniseAnyCopy(PermanentFailure, 'PermanentFailure')
+Object.defineProperty(PermanentFailure.prototype, pauseKey, { value: Number.POSITIVE_INFINITY })
+
+/**
+ * A failure whose handler says when the next attempt follows, instead of the schedule of retries. It counts as an attempt:
+ * after the last one the event is a dead letter.
+ *
+ * ```ts
+ * if (response.status === 429) throw new RetryAfter('90 s')
+ * ```
+ */
+export class RetryAfter extends Error {
+  override readonly name = 'RetryAfter'
+  /** The pause before the next attempt, in ms. */
+  readonly delayMs: number
+
+  /**
+   * @param delay a number of ms, a text such as `90 s`, `10 min` or `2 h`, or the time of the next attempt; at most 24 days
+   * @throws WebhookError `invalid_option`
+   */
+  constructor(delay: number | string | Date, options?: ErrorOptions) {
+    const delayMs = toMs(delay)
+    const why = options?.cause instanceof Error ? `: ${options.cause.message}` : ''
+    super(`the handler asked for a pause of ${delayMs} ms${why}`, options)
+    this.delayMs = delayMs
+  }
+}
+
+recogniseAnyCopy(RetryAfter, 'RetryAfter')
+Object.defineProperty(RetryAfter.prototype, pauseKey, {
+  get(this: RetryAfter) {
+    return this.delayMs
+  },
+})
+
+function toMs(delay: number | string | Date): number {
+  const ms =
+    delay instanceof Date
+      ? Math.max(0, delay.getTime() - Date.now())
+      : typeof delay === 'string'
+        ? parseDuration(delay)
+        : delay
+  if (typeof ms === 'number' && ms >= 0 && ms <= longestWaitMs) return Math.ceil(ms)
+  const message =
+    "RetryAfter: give it a number of ms, a text such as '90 s', '10 min' or '2 h', or a Date, up to 24 days"
+  throw new WebhookError('invalid_option', message)
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { parseDuration } from '../../src/internal/duration.ts'
+
+test.each([
+  ['250 ms', 250],
+  ['90 s', 90_000],
+  ['90s', 90_000],
+  ['10 min', 600_000],
+  ['2 h', 7_200_000],
+  ['1.5 h', 5_400_000],
+  ['1 d', 86_400_000],
+  ['0 s', 0],
+])('%j is %d ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms)
+})
+
+test.each(['', '90', 's', '90 sec', '-1 s', '1,5 h', '1 h 30 min', ' 1 s', '1 s\n', '1e3 s', '1 toString'])(
+  '%j is not a duration',
+  (text) => {
+    expect(parseDuration(text)).toBeNaN()
+  },
+)
