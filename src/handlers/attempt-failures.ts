@@ -34,17 +34,19 @@ export class AttemptFailures {
   /**
    * Adds the failure of a handler. Returns the pause before the next attempt as far as it is known, in ms; `undefined` if
    * the handler does not run again.
+   * @param own the handler's own schedule
    */
-  add(handler: string, error: unknown): number | undefined {
+  add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
     const { number, isPartial } = this.#attempt
     const { message, pauseMs } = read(error)
-    const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : this.#retry?.attempts
+    const schedule = own ?? this.#retry
+    const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, attempts })
     // The handlers of another process keep their run.
     if (isPartial && attempts === undefined) this.#delayMs ??= 0
     if (!this.#runsAgain(attempts)) return undefined
-    this.#drawnMs ??= this.#retry?.delayAfter(number)
-    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? this.#drawnMs) as number)
+    if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(number)
+    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(number) ?? this.#drawnMs) as number)
     return this.#delayMs
   }
 

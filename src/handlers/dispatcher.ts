@@ -28,13 +28,21 @@ const none: readonly never[] = []
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  const shared = { ...options, deadlines: new Deadlines(options.handlerTimeoutMs, options.outlivesRequests) }
+  const byTimeout = new Map<number, Deadlines>()
+  const deadlinesOf = (timeoutMs: number): Deadlines => {
+    const deadlines = byTimeout.get(timeoutMs) ?? new Deadlines(timeoutMs, options.outlivesRequests)
+    byTimeout.set(timeoutMs, deadlines)
+    return deadlines
+  }
+  const shared = { ...options, deadlines: deadlinesOf(options.handlerTimeoutMs), deadlinesOf }
   return (accepted, attempt) => new Promise((resolve) => new Dispatch(shared, accepted, attempt, resolve).runNext())
 }
 
 /** The parts that all attempts share. */
 interface Shared extends DispatcherOptions {
+  /** The time limits of handlers without a limit of their own. */
   readonly deadlines: Deadlines
+  readonly deadlinesOf: (timeoutMs: number) => Deadlines
 }
 
 /**
@@ -90,15 +98,25 @@ class Dispatch implements RunOwner {
   }
 
   #run({ name, handler }: RegisteredHandler): void {
-    const { reporter, logger, deadlines } = this.#shared
+    const { reporter, logger } = this.#shared
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
-    deadlines.add(run)
+    this.#deadlines.add(run)
     run.start(handler)
   }
 
+  /** The handler that runs. */
+  get #current(): RegisteredHandler {
+    return this.#handlers[this.#next - 1] as RegisteredHandler
+  }
+
+  get #deadlines(): Deadlines {
+    const { timeoutMs } = this.#current
+    return timeoutMs === undefined ? this.#shared.deadlines : this.#shared.deadlinesOf(timeoutMs)
+  }
+
   ended(run: HandlerRun, failure: Failure | undefined): void {
-    this.#shared.deadlines.remove(run)
+    this.#deadlines.remove(run)
     const recorded = failure && !run.hasCommitted ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
     if (isPromise(recorded)) void recorded.then(() => this.runNext())
     else this.runNext()
@@ -116,7 +134,7 @@ class Dispatch implements RunOwner {
   #failed(run: HandlerRun, error: unknown): void {
     const failures = this.#fail()
     if (run.storageFailed) failures.counts = false
-    const retryInMs = failures.add(run.handler, error)
+    const retryInMs = failures.add(run.handler, error, this.#current.retry)
     if (this.#attempt.aborted) this.#shared.reporter.run('stopped', run, error)
     else reportFailure(this.#shared, run, error, retryInMs)
   }

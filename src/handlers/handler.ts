@@ -1,5 +1,6 @@
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
+import type { RetryOptions } from './retry.ts'
 
 /** The second argument of a handler. */
 export interface HandlerContext {
@@ -40,6 +41,18 @@ export interface HandlerOptions {
    * @defaultValue false
    */
   readonly tests?: boolean
+  /**
+   * The time after which this handler counts as failed and its signal is aborted, in ms.
+   * @defaultValue the receiver's `handlerTimeoutMs`
+   */
+  readonly timeoutMs?: number
+  /**
+   * The schedule of this handler's retries. The attempts at an event are counted once for all its handlers: while any
+   * handler that failed has attempts left, the event is retried, without the handlers that have none. It does not apply
+   * with `ack: 'handled'`, because the sender retries.
+   * @defaultValue the receiver's `retry`, also for each option that is not given
+   */
+  readonly retry?: RetryOptions
 }
 
 /** A handler that failed. */

@@ -1,8 +1,9 @@
-import { checkUnknown } from '../check-options.ts'
+import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
 import { type ExpectationOptions, ExpectationRules, type OverdueHandler, overdueType, ruleOf } from './expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
+import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
 
 /** A handler and its name. */
 export interface RegisteredHandler {
@@ -12,6 +13,10 @@ export interface RegisteredHandler {
   readonly types: readonly string[] | undefined
   /** `true` if it runs for test deliveries as well. */
   readonly tests: boolean
+  /** Its own time limit, in ms. */
+  readonly timeoutMs?: number | undefined
+  /** Its own schedule of retries. */
+  readonly retry?: RetrySchedule | undefined
 }
 
 /** The registered handlers, in the order of their registration. */
@@ -23,9 +28,14 @@ export class HandlerRegistry {
   #all: readonly RegisteredHandler[] = []
   #byType = new Map<string, readonly RegisteredHandler[]>()
   readonly #errorHandlers: ErrorHandler[] = []
+  readonly #retry: RetryOptions | undefined
 
-  /** @throws WebhookError `invalid_option` */
-  constructor(handlers: Handlers<never> = {}) {
+  /**
+   * @param retry the receiver's options, if it retries
+   * @throws WebhookError `invalid_option`
+   */
+  constructor(handlers: Handlers<never> = {}, retry?: RetryOptions) {
+    this.#retry = retry
     for (const [type, handler] of Object.entries(handlers)) {
       if (handler !== undefined) this.add([type as EventType], handler)
     }
@@ -42,16 +52,18 @@ export class HandlerRegistry {
 
   /** @throws WebhookError `invalid_option` */
   add(types: readonly EventType[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
-    const { name, tests = false, ...others } = options
+    const { name, tests = false, timeoutMs, retry, ...others } = options
     checkUnknown('on', others)
     checkFunction('on', handler)
+    checkNumbers('on', { timeoutMs })
     if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
     const unknown = types?.find((type) => !eventTypes.includes(type))
     if (unknown !== undefined) {
       throw new WebhookError('invalid_option', `on: unknown event type ${unknown}; onAny receives events of every type`)
     }
     this.#checkName('on', name)
-    const registered = { name: name ?? this.#nameFor(handler), handler, types, tests }
+    const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
+    const registered = { name: name ?? this.#nameFor(handler), handler, types, tests, timeoutMs, retry: schedule }
     this.#replace([...this.#handlers, registered])
   }
 
@@ -83,6 +95,11 @@ export class HandlerRegistry {
       throw new WebhookError('invalid_option', `${method}: name has to be a non-empty string`)
     if (this.#isTaken(name))
       throw new WebhookError('invalid_option', `${method}: a handler named ${name} is already registered`)
+  }
+
+  #scheduleOf(retry: RetryOptions): RetrySchedule {
+    if (this.#retry !== undefined) return retrySchedule(retry, this.#retry)
+    throw new WebhookError('invalid_option', "on: retry has no effect with ack 'handled'")
   }
 
   /** Removes a handler from the given types or, without `types`, from all types. */

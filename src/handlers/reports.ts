@@ -7,7 +7,7 @@ export interface RunReport {
   /**
    * - `handled`: it succeeded. With an `error`: it failed after its transaction was committed, and does not run again.
    * - `retried`: it failed and will run again in `retryInMs`.
-   * - `dead-lettered`: it failed and does not run again: no attempts are left, or it threw a `PermanentFailure`.
+   * - `dead-lettered`: it failed and does not run again: no attempts are left for it, or it threw a `PermanentFailure`.
    * - `failed`: it failed under `ack: 'handled'`; the sender got 500, unless it had already got 503 `in_progress`.
    * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */

@@ -1,4 +1,5 @@
 import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { WebhookError } from '../errors.ts'
 
 /** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {
@@ -29,10 +30,13 @@ export interface RetrySchedule {
 
 /**
  * Makes the schedule of retries.
+ * @param otherwise the options that are used for those that are not given
  * @throws WebhookError `invalid_option`
  */
-export function retrySchedule(options: RetryOptions = {}): RetrySchedule {
-  const { attempts = 5, baseMs = 1_000, maxMs = 60_000, ...unknown } = options
+export function retrySchedule(options: RetryOptions = {}, otherwise: RetryOptions = {}): RetrySchedule {
+  if (typeof options !== 'object' || options === null) throw new WebhookError('invalid_option', 'retry is an object')
+  const { attempts = otherwise.attempts ?? 5, baseMs = otherwise.baseMs ?? 1_000, ...rest } = options
+  const { maxMs = otherwise.maxMs ?? 60_000, ...unknown } = rest
   checkUnknown('retry', unknown)
   checkNumbers('retry', { attempts, baseMs, maxMs })
   return {

@@ -198,9 +198,8 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
   if (eventKey !== undefined && typeof eventKey !== 'function') {
     checkHeaderName('createReceiver', 'eventKey is a function or { header }, and the header', eventKey?.header)
   }
-  for (const [name, value] of Object.entries({ handlers, retry })) {
-    if (value !== undefined && (typeof value !== 'object' || value === null)) throw invalid(`${name} is an object`)
-  }
+  if (handlers !== undefined && (typeof handlers !== 'object' || handlers === null))
+    throw invalid('handlers is an object')
   checkNumbers('createReceiver', { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, handlerTimeoutMs })
   checkUnknown('createReceiver', unknown)
 }

@@ -36,7 +36,8 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger)
-  const registry = new HandlerRegistry(options.handlers)
+  const { retry = ack === 'handled' ? undefined : {} } = options
+  const registry = new HandlerRegistry(options.handlers, retry)
   const { telemetry } = options
   const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
   const inbox = definition.open({
@@ -45,7 +46,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       reporter,
       logger,
       handlerTimeoutMs,
-      retry: ack === 'handled' ? undefined : retrySchedule(options.retry),
+      retry: retry === undefined ? undefined : retrySchedule(retry),
       outlivesRequests: definition.outlivesRequests,
     }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),

@@ -53,6 +53,8 @@ describe('on', () => {
     receiver.on('encoding.finished', () => 7)
     receiver.on('encoding.finished', () => {}, { name: 'publish' })
     receiver.on('encoding.finished', () => {}, { tests: true }).onAny(() => {}, { tests: true })
+    receiver.on('encoding.finished', () => {}, { timeoutMs: 5_000, retry: { attempts: 3, baseMs: 100, maxMs: 1_000 } })
+    receiver.onAny(() => {}, { retry: { attempts: 3 } })
   })
 
   test('can be chained', () => {
@@ -92,6 +94,10 @@ describe('on', () => {
     receiver.on('encoding.finished', () => {}, { name: 7 })
     // @ts-expect-error tests is true or false
     receiver.on('encoding.finished', () => {}, { tests: 'all' })
+    // @ts-expect-error a time limit is a number of ms
+    receiver.on('encoding.finished', () => {}, { timeoutMs: '5 s' })
+    // @ts-expect-error retry has options
+    receiver.on('encoding.finished', () => {}, { retry: 3 })
     // @ts-expect-error there is no such option
     receiver.on('encoding.finished', () => {}, { retries: 7 })
   })
