@@ -20,3 +20,7 @@ declare module 'google-auth-library' {
 declare module '@vercel/functions' {
   export function waitUntil(promise: Promise<unknown>): void
 }
+
+declare module 'p-limit' {
+  export default function pLimit(concurrency: number): <Result>(run: () => Promise<Result>) => Promise<Result>
+}

@@ -57,7 +57,10 @@ export interface DeadLetter {
   readonly attempts: number
   /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
-  /** The handlers that failed in the last attempt. `handler` is `none` if no handler ran. */
+  /**
+   * The handlers that failed in the last attempt, and those that failed in an earlier one and were not to run again.
+   * `handler` is `none` if no handler ran.
+   */
   readonly failures: readonly HandlerFailure[]
   /** The newest 20 attempts that failed, oldest first. Absent if the inbox does not keep them. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
