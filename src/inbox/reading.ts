@@ -9,7 +9,10 @@ export interface HandlerFailure {
   readonly handler: string
   /** The message of the error that it threw. */
   readonly message: string
-  /** `true` if the event is retried without this handler, which runs again only if the event is replayed. */
+  /**
+   * `true` if the event is retried without this handler, which runs again only if the event is replayed. Each later attempt
+   * that fails names it again.
+   */
   readonly final?: true | undefined
 }
 
