@@ -1,6 +1,5 @@
 import { recogniseAnyCopy, WebhookError } from '../errors.ts'
 import { parseDuration } from '../internal/duration.ts'
-import { longestWaitMs } from '../internal/timers.ts'
 import { pauseKey } from './attempt-failures.ts'
 
 // What a handler can throw to say what happens next.
@@ -57,6 +56,9 @@ Object.defineProperty(RetryAfter.prototype, pauseKey, {
   },
 })
 
+/** A timer can wait for little longer. */
+const longestMs = 24 * 86_400_000
+
 function toMs(delay: number | string | Date): number {
   const ms =
     delay instanceof Date
@@ -64,7 +66,7 @@ function toMs(delay: number | string | Date): number {
       : typeof delay === 'string'
         ? parseDuration(delay)
         : delay
-  if (typeof ms === 'number' && ms >= 0 && ms <= longestWaitMs) return Math.ceil(ms)
+  if (typeof ms === 'number' && ms >= 0 && ms <= longestMs) return Math.ceil(ms)
   const message =
     "RetryAfter: give it a number of ms, a text such as '90 s', '10 min' or '2 h', or a Date, up to 24 days"
   throw new WebhookError('invalid_option', message)

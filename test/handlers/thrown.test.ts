@@ -90,6 +90,7 @@ describe('a RetryAfter', () => {
     expect([error.name, error.delayMs, error.cause]).toEqual(['RetryAfter', 90_000, cause])
     expect(error.message).toBe('the handler asked for a pause of 90000 ms: 429 Too Many Requests')
     expect(new RetryAfter(0.5).delayMs).toBe(1)
+    expect(new RetryAfter('24 d').delayMs).toBe(24 * 86_400_000)
     expect(new RetryAfter(0)).not.toHaveProperty('cause')
     expect(new RetryAfter(7, { cause: 429 }).message).toBe('the handler asked for a pause of 7 ms')
   })
@@ -104,7 +105,7 @@ describe('a RetryAfter', () => {
     -1,
     Number.NaN,
     Number.POSITIVE_INFINITY,
-    2 ** 31,
+    24 * 86_400_000 + 1,
     '90',
     'soon',
     '25 d',
