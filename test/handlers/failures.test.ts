@@ -32,14 +32,12 @@ const failing: [string, () => unknown, string][] = [
   ['rejects with a revoked proxy', () => Promise.reject(revokedProxy()), 'an unprintable error'],
   [
     'returns a thenable that rejects',
-    // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
     () => ({ then: (_: unknown, no: (e: Error) => void) => no(new Error('no')) }),
     'Error: no',
   ],
   [
     'returns a thenable that throws',
     () => ({
-      // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
       then() {
         throw new Error('no')
       },

@@ -14,11 +14,9 @@ const timedOut = expect.objectContaining({ name: 'WebhookError', code: 'timeout'
 
 const never: [string, () => unknown][] = [
   ['a promise that never settles', () => new Promise(() => {})],
-  // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
   ['a thenable that never settles', () => ({ then() {} })],
   [
     'a thenable that resolves with a promise that never settles',
-    // biome-ignore lint/suspicious/noThenProperty: a handler may return anything
     () => ({ then: (resolve: (value: unknown) => void) => resolve(new Promise(() => {})) }),
   ],
 ]

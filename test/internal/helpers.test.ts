@@ -139,9 +139,7 @@ test('base64 gives back any bytes', () => {
 
 test.each([
   [Promise.resolve(), true],
-  // biome-ignore lint/suspicious/noThenProperty: a thenable counts too
   [{ then() {} }, true],
-  // biome-ignore lint/suspicious/noThenProperty: an object may have a field of that name
   [{ then: 1 }, false],
   [undefined, false],
   [null, false],

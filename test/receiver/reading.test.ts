@@ -89,7 +89,6 @@ describe('the body of a delivery', () => {
 describe('a verifier that never answers', () => {
   const stuck: [string, () => unknown][] = [
     ['its promise never settles', () => new Promise(() => {})],
-    // biome-ignore lint/suspicious/noThenProperty: a verifier may return anything
     ['it returns a thenable that never settles', () => ({ then() {} })],
   ]
 

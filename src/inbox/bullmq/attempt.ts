@@ -44,7 +44,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 
   get failures(): Attempt['failures'] {
-    return this.#failedBefore.at(-1)?.failures
+    return progressOf(this.job.progress).failedAttempts?.at(-1)?.failures
   }
 
   async succeeded(handler: string): Promise<void> {
