@@ -1,6 +1,7 @@
 import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
 import { type ExpectationOptions, ExpectationRules, type OverdueHandler, overdueType, ruleOf } from './expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
@@ -116,9 +117,15 @@ export class HandlerRegistry {
 
   /** Returns the handlers of an event that was accepted. */
   handlersOf(event: MediaEvent): readonly RegisteredHandler[] {
-    const rule = ruleOf(event)
-    if (rule === undefined) return this.handlersFor(event.type, event.test)
+    const type: string = event.type
+    const rule = type === overdueType ? ruleOf(event) : undefined
+    if (rule === undefined) return this.handlersFor(type, event.test)
     return this.#overdueHandlers.filter(({ name }) => name === rule)
+  }
+
+  /** Returns the effects of an accepted event on expectations. `undefined` if it has none. */
+  effectsOf(accepted: AcceptedEvent): Expectations | undefined {
+    return this.#overdueHandlers.length === 0 ? undefined : this.expectations.effectsOf(accepted)
   }
 
   /** @param test `true` for a test delivery, which only the handlers that ask for it get */

@@ -51,7 +51,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
-    expectations: (accepted) => registry.expectations.effectsOf(accepted),
+    expectations: (accepted) => registry.effectsOf(accepted),
     parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
     logger,
     observe: reporter.observe,
