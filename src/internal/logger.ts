@@ -28,13 +28,18 @@ export interface SafeLogger extends Logger {
   isLevelEnabled(level: LogLevel): boolean
 }
 
-/** The default logger: warnings and errors on the console. */
+/** The default logger: warnings and errors on the console, a line each. An error comes with its stack, on further lines. */
 export const consoleLogger: Logger = {
   level: 'warn',
   debug() {},
   info() {},
-  warn: (details, message) => console.warn(`media-webhooks: ${message}`, details),
-  error: (details, message) => console.error(`media-webhooks: ${message}`, details),
+  warn: (details, message) => console.warn(...consoleLine(details, message)),
+  error: (details, message) => console.error(...consoleLine(details, message)),
+}
+
+function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
+  const line = `media-webhooks: ${message} ${JSON.stringify(details)}`
+  return err === undefined ? [line] : [line, err]
 }
 
 const eachLevel = (write: (level: LogLevel) => LogMethod) => ({

@@ -6,6 +6,7 @@ import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, Hooks } from './hooks.ts'
+import { RejectionLog, reasonOf } from './rejection-log.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
 // Rejections are warnings, with two exceptions: rejections that browsers, networks, deployments or slow handlers cause
@@ -61,6 +62,8 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     }
   }
 
+  const rejections = new RejectionLog(logger)
+
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
@@ -83,7 +86,9 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
     delivery(acknowledgement, startedAt, event, error, span) {
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
-      const isLogged = logger.isLevelEnabled(level)
+      const isLogged =
+        logger.isLevelEnabled(level) &&
+        (error === undefined || rejections.isFirst(acknowledgement.outcome, level, error))
       if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       tell('delivery', report)
@@ -146,10 +151,10 @@ function deliveryReport(
   const named = event && { key: event.key, type: event.type, mediaId: event.mediaId }
   const report = { outcome, status, durationMs: performance.now() - startedAt, ...named }
   if (error === undefined) return report
-  const { message, cause } = error
-  if (cause === undefined) return { ...report, reason: message }
-  // A string is a longer reason, for logs and hooks only; anything else was thrown by the user's code or a driver.
-  return typeof cause === 'string' ? { ...report, reason: cause } : { ...report, reason: message, error: cause }
+  const { cause } = error
+  const reason = reasonOf(error)
+  // Any cause but a text was thrown by the user's code or a driver.
+  return cause === undefined || typeof cause === 'string' ? { ...report, reason } : { ...report, reason, error: cause }
 }
 
 const deliveryLine = ({ outcome, reason }: DeliveryReport): string =>

@@ -1,0 +1,66 @@
+import type { LogLevel, SafeLogger } from '../internal/logger.ts'
+import { unref } from '../internal/timers.ts'
+import type { DeliveryOutcome } from './acknowledgement.ts'
+
+/** The time for which rejections of one kind share a line, in ms. */
+const windowMs = 1_000
+
+/** The rejections of one kind since the last line about them. */
+interface Kind {
+  readonly level: LogLevel
+  count: number
+  newest: Error | undefined
+  /** The end of the current window, in ms of `performance.now`. */
+  readonly endsAt: number
+}
+
+/**
+ * Limits the log lines of rejected deliveries, since anyone can send any number of them. The first one of a kind is logged
+ * by the caller. Later ones share a line for each second in which there are any, with their number and the newest reason.
+ */
+export class RejectionLog {
+  readonly #logger: SafeLogger
+  readonly #kinds = new Map<DeliveryOutcome, Kind>()
+
+  constructor(logger: SafeLogger) {
+    this.#logger = logger
+  }
+
+  /** Returns `true` if the caller logs the rejection. Otherwise it is counted. */
+  isFirst(outcome: DeliveryOutcome, level: LogLevel, error: Error): boolean {
+    const kind = this.#kinds.get(outcome)
+    // On Workers the timer may have ended with its request.
+    if (kind !== undefined && performance.now() < kind.endsAt + windowMs) {
+      kind.count++
+      kind.newest = error
+      return false
+    }
+    if (kind !== undefined) this.#tell(outcome, kind)
+    this.#begin(outcome, level)
+    return true
+  }
+
+  #begin(outcome: DeliveryOutcome, level: LogLevel): void {
+    const kind: Kind = { level, count: 0, newest: undefined, endsAt: performance.now() + windowMs }
+    this.#kinds.set(outcome, kind)
+    unref(setTimeout(() => this.#end(outcome, kind), windowMs))
+  }
+
+  #end(outcome: DeliveryOutcome, kind: Kind): void {
+    if (this.#kinds.get(outcome) !== kind) return
+    this.#kinds.delete(outcome)
+    if (this.#tell(outcome, kind)) this.#begin(outcome, kind.level)
+  }
+
+  /** Writes the line of a window. Returns `false` if there is nothing to write. */
+  #tell(outcome: DeliveryOutcome, { level, count, newest }: Kind): boolean {
+    if (newest === undefined) return false
+    const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
+    const message = `${more} rejected within ${windowMs / 1_000} s as ${outcome}; the newest: ${reasonOf(newest)}`
+    this.#logger[level]({ outcome, count }, message)
+    return true
+  }
+}
+
+/** Returns the reason of a rejection. A text as the cause is a longer reason, for logs and hooks only. */
+export const reasonOf = ({ message, cause }: Error): string => (typeof cause === 'string' ? cause : message)
