@@ -42,7 +42,7 @@ export function ratioOf(samples: Samples, name: string, other: string): Spread {
 }
 
 /** Prints a row for each, and one more for each further comparison. */
-export function printCosts(title: string, measured: readonly Measured[], samples: Samples): void {
+export function printCosts(title: string, measured: readonly Omit<Measured, 'measure'>[], samples: Samples): void {
   const rows = measured.flatMap(({ name, beside = [] }) => {
     const costs = samples.get(name) ?? []
     const medianOf = (field: 'user' | 'total' | 'perSecond', digits = 0) =>

@@ -27,7 +27,7 @@ export interface Pace {
   readonly latencies: readonly number[]
 }
 
-const floodConnections = 32
+const floodConnections = 50
 const paceConnections = 256
 
 /** Requests are made before the clock starts, and only once: every server gets the same. */
