@@ -80,7 +80,7 @@ export class ExpectationRules {
     if (!(withinMs >= 1 && withinMs <= longestWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
     this.#rules = [...this.#rules, { name, types: checkTypes(types), ends, withinMs }]
-    return (event, context) => handler(overdueOf(event) as Overdue<never>, context as never)
+    return (event, context) => handler(overdueOf(event) as unknown as Overdue<never>, context as never)
   }
 
   /** Returns `true` if events of the type begin or end an expectation. */
@@ -117,9 +117,11 @@ function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trac
   return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
 }
 
-function overdueOf(event: OverdueEvent): Overdue {
+/** Returns what an event reports as overdue, or `undefined` if it is the event of a delivery. */
+export function overdueOf(event: OverdueEvent): Overdue | undefined {
   const { overdue, ...fields } = event
-  const { rule, type, key, dueAt } = overdue as NonNullable<OverdueEvent['overdue']>
+  if (overdue === undefined) return undefined
+  const { rule, type, key, dueAt } = overdue
   const begun = Object.freeze({ ...fields, type, key }) as EventOf<EventType>
   return { rule, mediaId: event.mediaId, event: begun, dueAt: new Date(dueAt) }
 }

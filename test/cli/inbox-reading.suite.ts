@@ -298,6 +298,8 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     [['media'], /media takes one media id/],
     [['retry', 'a', '--all'], /retry does not take --all/],
     [['watch', 'a'], /watch takes no keys/],
+    [['expected', 'a'], /expected takes no keys/],
+    [['expected', '--oldest'], /expected does not take --oldest/],
     [['events', '--state', 'gone'], /--state takes one of waiting, running, retrying, dead, handled/],
     [['replay', 'a', '--since', '1h'], /--type and --since go with --all/],
     [['replay', '--all', '--since', 'yesterday'], /--since takes a duration such as 15m, 2h or 1d, or a time such as/],

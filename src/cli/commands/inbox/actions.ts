@@ -4,6 +4,7 @@ import { table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { deadLetters } from './dead-letters.ts'
 import { events } from './events.ts'
+import { expected } from './expected.ts'
 import { actionFlags, type InboxInput } from './flags.ts'
 import { media } from './media.ts'
 import { retry } from './retry.ts'
@@ -25,6 +26,7 @@ const actions: Readonly<Record<string, Action>> = {
   show,
   events,
   'dead-letters': deadLetters,
+  expected,
   replay,
   discard,
   retry,

@@ -2,7 +2,7 @@ import type { Action } from './action.ts'
 import { counted, deadLetterJson, deadLettersText } from './print.ts'
 
 export const deadLetters: Action = {
-  help: ['dead-letters', 'lists dead letters and why they died, unreadable deliveries included'],
+  help: ['dead-letters', 'lists dead letters and why they died, unreadable deliveries included, newest first'],
   flags: ['limit', 'offset'],
   async run({ inbox, values: { limit = 100, offset = 0, json }, screen }) {
     const found = await inbox.deadLetters.list({ limit, offset })

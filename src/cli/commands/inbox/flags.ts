@@ -29,7 +29,7 @@ export const actionFlags = {
   type: text('<type>', 'events, replay --all, discard --all: only events of this type'),
   media: text('<id>', 'events: only those of this media item'),
   oldest: toggle('events: the oldest first'),
-  limit: wholeNumber('<n>', 'events, dead-letters: list at most this many, newest first (default: 100)', 1),
+  limit: wholeNumber('<n>', 'events, dead-letters, expected: list at most this many (default: 100)', 1),
   cursor: text('<text>', 'events: continue after the page that ended with this cursor'),
   offset: wholeNumber('<n>', 'dead-letters: skip this many'),
   all: toggle('replay, discard: all dead letters, oldest first'),

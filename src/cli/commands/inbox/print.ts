@@ -1,6 +1,7 @@
-import type { EventRecord, EventState, HandlerFailure } from '../../../inbox/reading.ts'
+import type { EventRecord, EventState, HandlerFailure, OpenExpectation } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { type Paint, plain, table } from '../../shared/text.ts'
+import { time } from './times.ts'
 
 /** The words for the states of an event. */
 export const stateWords: Readonly<Record<EventState, string>> = {
@@ -41,6 +42,17 @@ const eventCells = ({ receivedAt, state, type, mediaId, attempts, key }: EventRe
 ]
 
 const lastErrors = ({ failedAttempts }: EventRecord): string[] => errorLines(failedAttempts.at(-1)?.failures ?? [])
+
+/** Formats open expectations for people: one row each. */
+export const expectedText = (expected: readonly OpenExpectation[], paint: Paint): string =>
+  rowsText(['due', 'rule', 'began', 'media'], expected, expectedCells, () => [], paint)
+
+const expectedCells = ({ rule, mediaId, beganAt, dueAt }: OpenExpectation): string[] => [
+  time(dueAt),
+  plain(rule),
+  time(beganAt),
+  plain(mediaId),
+]
 
 function rowsText<Item>(
   columns: readonly string[],

@@ -1,3 +1,4 @@
+import { overdueOf, overdueType } from '../../../handlers/expectations.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
@@ -36,12 +37,14 @@ export const whyUnknown = (states: readonly EventState[]): string =>
 
 function eventText(record: EventRecord, target: Target): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
+  const overdue = record.event && overdueOf(record.event)
   const facts = {
     key: shellQuoted(key),
     type: plain(type),
+    ...(overdue && { rule: inOneLine(overdue.rule), 'begun by': overdue.event.type }),
     media: shellQuoted(mediaId),
     state: stateWords[state],
-    received: time(receivedAt),
+    [type === overdueType ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
     ...(dueAt && { 'next attempt': time(dueAt) }),
@@ -52,7 +55,9 @@ function eventText(record: EventRecord, target: Target): string {
   return [
     factsText(facts),
     ...(failedAttempts.length > 0 ? [`failed attempts:\n${failedAttempts.map(attemptText).join('\n')}`] : []),
-    payload === undefined ? 'The payload of a handled event is not kept.' : `payload:\n${plainJson(payload, 2)}`,
+    payload === undefined
+      ? 'The payload of a handled event is not kept.'
+      : `${overdue ? 'payload of the event that began it' : 'payload'}:\n${plainJson(payload, 2)}`,
     ...nextStep(record, target),
   ].join('\n\n')
 }

@@ -10,6 +10,8 @@ export interface InboxCounts {
   readonly running?: number
   readonly retrying: number
   readonly deadLetters: number
+  /** Absent if no expectation is open. */
+  readonly expected?: number | undefined
   readonly oldestWaitingAt?: Date
   readonly oldestWaitingMs?: number
 }
@@ -28,12 +30,13 @@ export const stats: Action = {
   flags: [],
   async run({ inbox, values, screen }) {
     const counts = await countsOf(inbox)
-    const { waiting, running, retrying, deadLetters, oldestWaitingMs } = counts
+    const { waiting, running, retrying, deadLetters, expected, oldestWaitingMs } = counts
     const rows = Object.entries({
       waiting,
       ...(running !== undefined && { running }),
       retrying,
       'dead letters': deadLetters,
+      ...(expected !== undefined && { expected }),
       ...(oldestWaitingMs !== undefined && { 'oldest waits': duration(oldestWaitingMs) }),
     })
     if (values.json) screen.json(counts)

@@ -71,13 +71,14 @@ function printer({ values, screen }: ActionContext): (news: News) => void {
   }
 }
 
-function countsText({ waiting, running, retrying, deadLetters, oldestWaitingMs }: InboxCounts): string {
+function countsText({ waiting, running, retrying, deadLetters, expected, oldestWaitingMs }: InboxCounts): string {
   const oldest = oldestWaitingMs === undefined ? '' : ` (the oldest for ${duration(oldestWaitingMs)})`
   return [
     `waiting ${waiting}${oldest}`,
     ...(running === undefined ? [] : [`running ${running}`]),
     `retrying ${retrying}`,
     `dead letters ${deadLetters}`,
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
   ].join(', ')
 }
 
