@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { eventTypes } from '../events/catalogue.ts'
+import { overdueType } from '../handlers/expectations.ts'
 
 // The values of attributes. Values that a sender or a handler chooses are limited here, in number or in length.
 
@@ -12,7 +13,7 @@ const other = '_OTHER'
 /** Every span and metric of a `messaging.*` name has it. */
 export const system = { 'messaging.system': 'media_webhooks' }
 
-const knownTypes: ReadonlySet<string> = new Set(eventTypes)
+const knownTypes: ReadonlySet<string> = new Set([...eventTypes, overdueType])
 
 /** The type of an event as a destination. The sender can invent types, so there is one value for all that are unknown. */
 export const destinationOf = (type: string): string => (knownTypes.has(type) ? type : other)

@@ -7,11 +7,11 @@ import type { Instruments } from './instruments.ts'
 /** The time for which an export waits for the inbox, in ms. */
 const patienceMs = 5_000
 
-type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting'>
+type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting' | 'expected'>
 
 /** Asks the inbox for its numbers at each export. Returns a function that ends it. */
 export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attributes: Attributes): () => void {
-  const { states, deadLetters, oldestWaiting } = gauges
+  const { states, deadLetters, oldestWaiting, expected } = gauges
   const observe: BatchObservableCallback = async (result) => {
     const stats = await statsOf(inbox)
     if (stats === undefined) return
@@ -22,8 +22,9 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
     result.observe(deadLetters, stats.deadLetters, attributes)
     const age = ageOf(stats)
     if (age !== undefined) result.observe(oldestWaiting, age, attributes)
+    if (inbox.expected !== undefined) result.observe(expected, stats.expected ?? 0, attributes)
   }
-  const observed = [states, deadLetters, oldestWaiting]
+  const observed = [states, deadLetters, oldestWaiting, expected]
   meter.addBatchObservableCallback(observe, observed)
   return () => meter.removeBatchObservableCallback(observe, observed)
 }

@@ -30,6 +30,7 @@ export interface Instruments {
   readonly states: ObservableGauge
   readonly deadLetters: ObservableGauge
   readonly oldestWaiting: ObservableGauge
+  readonly expected: ObservableGauge
 }
 
 export const createInstruments = (meter: Meter): Instruments => ({
@@ -66,4 +67,8 @@ export const createInstruments = (meter: Meter): Instruments => ({
     'media_webhooks.inbox.oldest_waiting.age',
     seconds('Age of the oldest event that waits to start, or 0 if none waits.'),
   ),
+  expected: meter.createObservableGauge('media_webhooks.inbox.expected', {
+    unit: '{expectation}',
+    description: 'Expectations that are open.',
+  }),
 })

@@ -254,4 +254,34 @@ test('an inbox that hands its events to a queue tells nothing of what waits and 
   expect(ofReceiver('media_webhooks.inbox.events')).toHaveLength(3)
   expect(ofReceiver('media_webhooks.inbox.dead_letters')).toEqual([])
   expect(ofReceiver('media_webhooks.inbox.oldest_waiting.age')).toEqual([])
+  expect(ofReceiver('media_webhooks.inbox.expected')).toEqual([])
+})
+
+test('open expectations are counted at each export, and what is overdue is counted once by rule', async () => {
+  const { receiver, ofReceiver } = namedReceiver({ retry: { attempts: 2, baseMs: 1 } })
+  let runs = 0
+  receiver.expect('file.received', { then: 'encoding.finished', within: 200, name: 'encoded' }, () => {
+    runs++
+    if (runs === 1) throw new Error('no operator answers')
+  })
+  await deliver(receiver, samplePayload('file.received'), { sign })
+  await exportMetrics()
+  expect(ofReceiver('media_webhooks.inbox.expected')).toEqual([[inbox, 1]])
+  await vi.waitFor(() => expect(runs).toBe(2))
+  await exported('process', 2)
+  await exportMetrics()
+  expect(ofReceiver('media_webhooks.inbox.expected')).toEqual([[inbox, 0]])
+  const overdue = { 'messaging.destination.name': 'expectation.overdue' }
+  const ended = ofReceiver('messaging.process.duration').filter(
+    ([attributes]) => attributes['media_webhooks.outcome'] !== 'retried',
+  )
+  expect(ended).toEqual([
+    [expect.objectContaining({ ...overdue, 'media_webhooks.handler': 'encoded', ...outcome('handled') }), 1],
+  ])
+  expect(ofReceiver('media_webhooks.attempts')).toEqual(
+    expect.arrayContaining([
+      [{ ...overdue, ...outcome('retried') }, 1],
+      [{ ...overdue, ...outcome('handled') }, 1],
+    ]),
+  )
 })
