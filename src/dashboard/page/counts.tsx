@@ -7,11 +7,13 @@ interface CountsProps {
   readonly page: PageState
   readonly stats: InboxStats
   readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
+  /** The first deadline of what is expected. */
+  readonly nextDue: Date | undefined
 }
 
-/** The number of events in each state, and the age of the oldest. */
-export function Counts({ page, stats, oldest }: CountsProps) {
-  const { waiting, running, retrying, deadLetters } = stats
+/** The number of events in each state with the age of the oldest, and the number of those that are expected. */
+export function Counts({ page, stats, oldest, nextDue }: CountsProps) {
+  const { waiting, running, retrying, deadLetters, expected = 0 } = stats
   const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
   const { events } = page.subject.inbox
   const canList = events !== undefined
@@ -28,17 +30,17 @@ export function Counts({ page, stats, oldest }: CountsProps) {
           page={page}
           label={tellsRunning ? 'Waiting' : 'Waiting or running'}
           count={waiting}
-          oldest={oldest.waiting}
+          time={oldest.waiting}
           href={list('waiting')}
         />
         {tellsRunning && (
-          <Count page={page} label="Running" count={running} oldest={oldest.running} href={list('running')} />
+          <Count page={page} label="Running" count={running} time={oldest.running} href={list('running')} />
         )}
         <Count
           page={page}
           label="Retrying"
           count={retrying}
-          oldest={oldest.retrying}
+          time={oldest.retrying}
           href={list('retrying')}
           tone="wait"
         />
@@ -46,10 +48,20 @@ export function Counts({ page, stats, oldest }: CountsProps) {
           page={page}
           label="Dead letters"
           count={deadLetters}
-          oldest={oldest.dead}
+          time={oldest.dead}
           href={page.at('dead-letters')}
           tone="bad"
         />
+        {expected > 0 && (
+          <Count
+            page={page}
+            label="Expected"
+            count={expected}
+            time={nextDue}
+            timeName="next due"
+            href={page.at('expected')}
+          />
+        )}
       </ul>
     </>
   )
@@ -59,12 +71,14 @@ interface CountProps {
   readonly page: PageState
   readonly label: string
   readonly count: number
-  readonly oldest: Date | undefined
+  readonly time: Date | undefined
+  /** The meaning of the time, `oldest` by default. */
+  readonly timeName?: string
   readonly href: string | undefined
   readonly tone?: 'wait' | 'bad'
 }
 
-function Count({ page, label, count, oldest, href, tone }: CountProps) {
+function Count({ page, label, count, time, timeName = 'oldest', href, tone }: CountProps) {
   return (
     <li class="card">
       <p class="quiet">{label}</p>
@@ -78,9 +92,9 @@ function Count({ page, label, count, oldest, href, tone }: CountProps) {
         )}
       </p>
       <p class="quiet">
-        {count > 0 && oldest ? (
+        {count > 0 && time ? (
           <>
-            oldest <Ago at={oldest} now={page.now} />
+            {timeName} <Ago at={time} now={page.now} />
           </>
         ) : (
           '\u00a0'

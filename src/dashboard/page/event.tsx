@@ -1,3 +1,4 @@
+import { overdueOf, overdueType } from '../../handlers/expectations.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
@@ -69,6 +70,7 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
+  const overdue = event && overdueOf(event)
   return (
     <div class="card">
       <Facts>
@@ -83,8 +85,18 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
             </a>
           </Fact>
         )}
+        {overdue && (
+          <>
+            <Fact name="Rule">
+              <Foreign text={overdue.rule} />
+            </Fact>
+            <Fact name="Begun by">
+              <a href={page.at('event', { key: overdue.event.key })}>{overdue.event.type}</a>
+            </Fact>
+          </>
+        )}
         {receivedAt && (
-          <Fact name="Received">
+          <Fact name={record?.type === overdueType ? 'Due' : 'Received'}>
             <Moment at={receivedAt} now={page.now} />
           </Fact>
         )}
@@ -152,7 +164,7 @@ function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story
 function Payload({ page, record: { event, state } }: { page: PageState; record: EventRecord }) {
   const payload = event && page.subject.redaction.payload(event)
   return (
-    <Section id="payload" title="Payload">
+    <Section id="payload" title={event && overdueOf(event) ? 'Payload of the event that began it' : 'Payload'}>
       {payload ? (
         <Scrolling label="The payload as sent">
           <pre dir="ltr">{visible(JSON.stringify(payload, undefined, 2))}</pre>

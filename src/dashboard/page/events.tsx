@@ -1,4 +1,5 @@
 import { eventTypes } from '../../events/catalogue.ts'
+import { overdueType } from '../../handlers/expectations.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Choice } from '../../page/fields.tsx'
 import { rowOfRecord } from './as-row.ts'
@@ -72,6 +73,7 @@ interface FilterProps {
 /** With the script it needs no button. */
 function Filter({ page, states, state, type }: FilterProps) {
   const types = new Set<string>(eventTypes)
+  if (page.subject.inbox.expected !== undefined) types.add(overdueType)
   if (type !== undefined) types.add(type)
   return (
     <form method="get" action={page.at('events')} id="filter" class="filter inline">

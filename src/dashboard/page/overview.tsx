@@ -28,6 +28,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
     retrying: retrying[0]?.receivedAt,
     dead: report.grouped < groupedLimit ? report.oldest : undefined,
   }
+  const [next] = stats.expected ? ((await inbox.expected?.(1)) ?? []) : []
   return {
     title: 'Overview',
     body: (
@@ -38,7 +39,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
           </p>
         ))}
         <Limits page={page} />
-        {!isQueue && <Counts page={page} stats={stats} oldest={oldest} />}
+        {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
         {!isQueue && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <Charts page={page} />

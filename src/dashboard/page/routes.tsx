@@ -1,6 +1,7 @@
 import { showDeadLetters } from './dead-letters.tsx'
 import { showEvent } from './event.tsx'
 import { showEvents } from './events.tsx'
+import { showExpected } from './expected.tsx'
 import { find } from './find.ts'
 import { showJob } from './job.tsx'
 import { showMedia } from './media.tsx'
@@ -16,6 +17,7 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['event', showEvent],
   ['media', showMedia],
   ['dead-letters', showDeadLetters],
+  ['expected', showExpected],
   ['job', showJob],
   ['find', find],
 ])
