@@ -3,7 +3,7 @@ import { createReceiver, urlToken } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
 import { closeServer } from 'media-webhooks/node'
 
-const { WEBHOOK_TOKEN = '', PORT = '3000' } = process.env
+const { WEBHOOK_TOKEN = '', PORT = '3000', ENCODED_WITHIN = '2 h' } = process.env
 
 const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }) })
 
@@ -13,6 +13,14 @@ receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
 receiver.on('encoding.failed', async ({ mediaId, title }) => {
   console.log(`tell the owner that ${title ?? mediaId} failed`)
 })
+// Runs if neither comes in time. This inbox forgets it when the process ends; a durable inbox does not.
+receiver.expect(
+  'file.received',
+  { then: ['encoding.finished', 'encoding.failed'], within: ENCODED_WITHIN, name: 'encoded' },
+  async ({ mediaId, dueAt }) => {
+    console.log(`ask the service about ${mediaId}, which was to be encoded by ${dueAt.toISOString()}`)
+  },
+)
 
 const app = express()
 // Mount the receiver before express.json(), so that it sees the exact bytes of the body.

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { startWorkerd } from '../runtimes/start-workerd.ts'
 import { findRuntime } from '../support/find-runtime.ts'
 import { postJson } from '../support/post-json.ts'
@@ -17,8 +17,8 @@ const body = '{"type":"encoding.finished","media_id":"a-film","qualities":"360p,
 const folderOf = (example: string) => join(inject('userFolder'), 'examples', example)
 
 /** Runs what `npm start` of an example runs. */
-function startServer(example: string): Promise<Program> {
-  const env = { PORT: '0', WEBHOOK_TOKEN: secret, WEBHOOK_SECRET: secret }
+function startServer(example: string, more: Readonly<Record<string, string>> = {}): Promise<Program> {
+  const env = { PORT: '0', WEBHOOK_TOKEN: secret, WEBHOOK_SECRET: secret, ...more }
   const args = ['--import', require.resolve('tsx'), 'server.ts']
   return startProgram(process.execPath, args, { cwd: folderOf(example), env }, /^listening on (\d+)$/)
 }
@@ -74,6 +74,17 @@ test.each(['express', 'fastify', 'koa', 'hono-node'])(
     expect(program.output()).not.toContain('not handled')
   },
 )
+
+test('the example for express notices an event that never comes, and no other', async () => {
+  const program = await startServer('express', { ENCODED_WITHIN: '500 ms' })
+  onTestFinished(async () => void (await program.stop()))
+  const send = (type: string, media_id: string) =>
+    postJson(`http://127.0.0.1:${program.captured}/webhooks/media?token=${secret}`, JSON.stringify({ type, media_id }))
+  for (const media of ['a-film', 'lost']) expect((await send('file.received', media)).status).toBe(200)
+  expect((await send('encoding.finished', 'a-film')).status).toBe(200)
+  await expect.poll(() => program.output()).toContain('ask the service about lost')
+  expect(program.output()).not.toContain('about a-film')
+})
 
 const sources = [
   ['express', 'server.ts'],
