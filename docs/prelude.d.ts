@@ -23,5 +23,6 @@ declare global {
   function notify(event: MediaEvent): Promise<void>
   function audit(event: MediaEvent): Promise<void>
   function report(error: unknown): void
+  function alertOperators(text: string): Promise<void>
   function count(name: string, label: string, value: number): void
 }

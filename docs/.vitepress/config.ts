@@ -12,6 +12,7 @@ const guides = [
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
       page('Handlers, retries and order', '/handlers'),
+      page('Events that never come', '/expect'),
       page('Duplicates and event keys', '/duplicates'),
       page('Choose an inbox', '/inboxes'),
       page('Exactly once', '/exactly-once'),
