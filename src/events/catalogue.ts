@@ -36,6 +36,8 @@ interface EventFields {
   readonly key: string
   /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
+  /** `lookup` if no delivery brought it: `receiver.accept` took it from a look-up of yours. */
+  readonly source: 'delivery' | 'lookup'
   /** The time at which the service emitted it, to the millisecond. The exact text is in `payload`. */
   readonly emittedAt?: Date | undefined
   readonly mediaId: string

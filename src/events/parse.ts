@@ -23,17 +23,18 @@ export function parseEvent(
   body: Uint8Array | ParsedBody,
   delivery: Delivery | undefined,
   eventId: string | undefined,
-  source: EventKeySource | undefined,
+  keySource: EventKeySource | undefined,
+  source: MediaEvent['source'] = 'delivery',
 ): MaybePromise<MediaEvent> {
   // The value of another parser belongs to the application, which may change it. So the event gets a copy.
   const payload = body instanceof Uint8Array ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const wire = readWireEvent(payload)
-  const id = (typeof source === 'object' && delivery?.headers.get(source.header)) || eventId
+  const id = (typeof keySource === 'object' && delivery?.headers.get(keySource.header)) || eventId
   const key = id ? givenKey(id) : payloadKey(wire, body)
   const event = isPromise(key)
-    ? key.then((each) => toMediaEvent(wire, each, payload))
-    : toMediaEvent(wire, key, payload)
-  return typeof source === 'function' ? withKeyFrom(source, event, delivery) : event
+    ? key.then((each) => toMediaEvent(wire, each, payload, source))
+    : toMediaEvent(wire, key, payload, source)
+  return typeof keySource === 'function' ? withKeyFrom(keySource, event, delivery) : event
 }
 
 async function withKeyFrom(
@@ -102,11 +103,12 @@ const hashText = (digest: string): string => `sha256:${digest}`
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
 /** Makes the event. All of its handlers get the same object, so it is frozen, with its lists and the top of its payload. */
-function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject): MediaEvent {
+function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject, source: MediaEvent['source']): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
     key,
     format: wire.format,
+    source,
     emittedAt: readTime(wire.emittedAt),
     mediaId: wire.mediaId,
     mediaType: wire.mediaType,
@@ -135,7 +137,7 @@ const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
 // Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
 // formats. A time that cannot be parsed must not lose the event. It stays in the payload.
-function readTime(sent: string | number | undefined): Date | undefined {
+export function readTime(sent: string | number | undefined): Date | undefined {
   if (typeof sent === 'number') return readEpoch(sent)
   if (sent === undefined || !rfc3339.test(sent)) return undefined
   const date = new Date(sent)

@@ -51,6 +51,7 @@ describe('MediaEvent', () => {
   test('has the fields of every event', () => {
     expectTypeOf(event.key).toBeString()
     expectTypeOf(event.format).toEqualTypeOf<'flat' | 'envelope'>()
+    expectTypeOf(event.source).toEqualTypeOf<'delivery' | 'lookup'>()
     expectTypeOf(event.emittedAt).toEqualTypeOf<Date | undefined>()
     expectTypeOf(event.mediaId).toBeString()
     expectTypeOf(event.qualities).toEqualTypeOf<readonly string[]>()

@@ -116,6 +116,7 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
     type,
     key,
     format: 'flat',
+    source: 'delivery',
     emittedAt: new Date(emittedAt),
     mediaId,
     mediaType: 'video',
