@@ -16,6 +16,7 @@ export {
   type UnknownEvent,
   type UnknownEventType,
 } from './events/catalogue.ts'
+export { type LookedUpEvent, type LookupOutcome, lifecycleKey } from './events/lookup.ts'
 export type { EventKeySource } from './events/parse.ts'
 export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {

@@ -2,11 +2,13 @@ import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../che
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
+import type { LookedUpEvent, LookupOutcome } from '../events/lookup.ts'
 import type { EventKeySource } from '../events/parse.ts'
 import type { ExpectationOptions, OverdueHandler } from '../handlers/expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
 import type {
+  AcceptOptions,
   CloseOptions,
   CloseReport,
   Inbox,
@@ -90,6 +92,19 @@ export interface ReceiverOptions<Additions = unknown> {
 export interface Receiver<out Additions = unknown> {
   /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
+  /**
+   * Takes an event that a look-up of yours found, through the path of a delivery after its verification. `event.source` is
+   * `lookup`. Its key is made like that of a delivery without headers; with `eventKey: lifecycleKey`, the late delivery of
+   * the event is a duplicate. Look-ups are logged, and not reported as deliveries.
+   *
+   * ```ts
+   * await receiver.accept({ type: 'encoding.finished', mediaId: video.id, qualities: ['360p', '720p'] })
+   * ```
+   * @param options `waitUntil`, which a platform for functions needs with the memory inbox
+   * @throws WebhookError `malformed`, `overloaded`, `closing`, `unavailable` or `in_progress`, as a delivery is rejected;
+   * `internal` if the function of `eventKey` throws; `invalid_option` with `ack: 'handled'`
+   */
+  accept(found: LookedUpEvent, options?: AcceptOptions): Promise<LookupOutcome>
   /**
    * Handles a message that `queueInbox` has sent to its queue. It runs the handlers that have not completed yet, and
    * tells the queue what to do. An event that was handled before is `done`.

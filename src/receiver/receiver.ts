@@ -1,13 +1,14 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
+import { type LookedUpEvent, type LookupOutcome, parseLookup } from '../events/lookup.ts'
 import { parseEvent } from '../events/parse.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
 import { Closing } from '../inbox/closing.ts'
-import type { CloseReport, Inbox } from '../inbox/inbox.ts'
+import type { AcceptOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
@@ -131,7 +132,28 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     return reporter.guarded('telemetry', () => span.within(traced)) ?? received ?? receive(delivery, span)
   }
 
-  const take = (event: MediaEvent, { waitUntil }: Delivery, span: DeliverySpan | undefined) => {
+  /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
+  async function acceptLookup(found: LookedUpEvent, options: AcceptOptions = {}): Promise<LookupOutcome> {
+    const risk = options.waitUntil === undefined && lossWithoutWait
+    if (ack === 'handled') throw new WebhookError('invalid_option', "accept: it works with ack 'accepted' only")
+    if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
+    inFlight++
+    try {
+      closing.checkOpen()
+      const event = await parseLookup(found, eventKey)
+      const { key, type, mediaId } = event
+      const isHandled = registry.handles(type, event.test)
+      const outcome = isHandled ? ((await take(event, options)) as 'accepted' | 'duplicate') : 'ignored'
+      logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
+      return outcome
+    } catch (thrown) {
+      throw toRejectionError(thrown)
+    } finally {
+      if (--inFlight === 0) onIdle()
+    }
+  }
+
+  const take = (event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan) => {
     const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
     const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
@@ -160,6 +182,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     inbox,
     setup: { ack, inbox: definition, logger },
     receive: receiveTraced,
+    accept: acceptLookup,
     observe: reporter.observe,
     async handle(message, options) {
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
@@ -178,7 +201,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 function withRegistration(
   registry: HandlerRegistry,
   whyNotExpect: string | undefined,
-  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'observe' | 'handle' | 'ready' | 'close'>,
+  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'accept' | 'observe' | 'handle' | 'ready' | 'close'>,
 ): Receiver<never> {
   const receiver: Receiver<never> = {
     ...path,

@@ -1,6 +1,7 @@
 import {
   type Acknowledgement,
   createReceiver,
+  type LookedUpEvent,
   lruStore,
   type MediaEvent,
   memoryInbox,
@@ -61,4 +62,13 @@ export async function rejectionOf(content: Content, options?: Partial<ReceiverOp
   const { status, body } = (await receive(content, options)).acknowledgement
   const { code, message } = JSON.parse(body)
   return `${status} ${code}: ${message}`
+}
+
+/** Returns the event of a look-up that a new receiver accepts. */
+export async function lookedUp(found: LookedUpEvent, options?: Partial<ReceiverOptions>): Promise<MediaEvent> {
+  const receiver = createReceiver({ verify: unverified(), logger: silent, ...options })
+  return new Promise((resolve, reject) => {
+    receiver.onAny(resolve, { tests: true })
+    receiver.accept(found).catch(reject)
+  })
 }

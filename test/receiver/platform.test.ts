@@ -126,6 +126,15 @@ describe('a receiver on a platform for functions', () => {
     },
   )
 
+  test('takes a look-up only with waitUntil if its memory would lose it', async () => {
+    vi.stubEnv('VERCEL', '1')
+    const { receiver } = watchedReceiver({ verify: unverified() })
+    receiver.onAny(() => {})
+    const found = { type: 'encoding.finished', mediaId: 'm1' } as const
+    await expect(receiver.accept(found)).rejects.toThrow(/^accept: Vercel stops .*, or pass waitUntil$/)
+    expect(await receiver.accept(found, { waitUntil() {} })).toBe('accepted')
+  })
+
   test.each(Object.keys(mounts) as AdapterName[])('says so behind each adapter (%s)', async (adapter) => {
     vi.stubEnv('VERCEL', '1')
     const { receiver, lines } = watchedReceiver(bytes)

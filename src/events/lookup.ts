@@ -1,0 +1,99 @@
+import type { Delivery } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { type EventType, eventTypes, type MediaEvent } from './catalogue.ts'
+import { type EventKeySource, parseEvent, readTime } from './parse.ts'
+
+/** What a look-up of yours says has happened. A field that is `null` or an empty string is absent. */
+export interface LookedUpEvent {
+  readonly type: EventType
+  readonly mediaId: string
+  /**
+   * The time at which it happened: a `Date`, or RFC 3339. Without it, the event happened when it was accepted, and an event
+   * of equal fields is a duplicate while its key is remembered.
+   */
+  readonly emittedAt?: Date | string | null | undefined
+  /** Quality names, such as `360p`. */
+  readonly qualities?: readonly string[] | null | undefined
+  readonly title?: string | null | undefined
+  readonly status?: string | null | undefined
+  readonly mediaType?: string | null | undefined
+  readonly userId?: string | null | undefined
+}
+
+/**
+ * The outcome of a look-up: the event is in the inbox, was accepted before, or is of a type that neither a handler nor an
+ * expectation is about.
+ */
+export type LookupOutcome = 'accepted' | 'duplicate' | 'ignored'
+
+/**
+ * Makes the event of a look-up, as if the service had sent it.
+ * @throws WebhookError `malformed`, naming the field and never its value; `internal` if the function of the event key fails
+ */
+export function parseLookup(found: LookedUpEvent, keySource: EventKeySource | undefined): MaybePromise<MediaEvent> {
+  const delivery: Delivery = {
+    method: 'POST',
+    url: '/',
+    headers: { get: () => null },
+    body: { parsed: toPayload(found) },
+  }
+  return parseEvent(delivery.body as { parsed: unknown }, delivery, undefined, keySource, 'lookup')
+}
+
+/** Writes the payload that the service would have sent, in its order. Its own reader would be too tolerant of a typo. */
+function toPayload(found: LookedUpEvent): Readonly<Record<string, string>> {
+  const { type, emittedAt, mediaId, qualities, title, status, mediaType, userId, ...unknown } = found ?? ({} as never)
+  const [stranger] = Object.keys(unknown)
+  if (stranger !== undefined) throw malformed(`there is no field ${stranger}`)
+  if (!eventTypes.includes(type)) throw malformedField('type', `one of ${eventTypes.join(', ')}`)
+  const payload = {
+    type,
+    emitted_at: timeOf(emittedAt),
+    media_id: textOf('mediaId', mediaId),
+    qualities: namesOf(qualities),
+    title: textOf('title', title),
+    status: textOf('status', status),
+    media_type: textOf('mediaType', mediaType),
+    user_id: textOf('userId', userId),
+  }
+  if (payload.media_id === '') throw malformedField('mediaId', 'a non-empty string')
+  return Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== ''))
+}
+
+function textOf(field: string, value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'string') throw malformedField(field, 'a string')
+  return value
+}
+
+// The payload joins the names with commas.
+function namesOf(qualities: unknown): string {
+  if (qualities === undefined || qualities === null) return ''
+  const isList = Array.isArray(qualities) && qualities.every((name) => typeof name === 'string' && !name.includes(','))
+  if (!isList) throw malformedField('qualities', "a list of names, such as ['360p']")
+  return qualities.join(',')
+}
+
+function timeOf(value: unknown): string {
+  if (!(value instanceof Date)) {
+    const text = textOf('emittedAt', value)
+    if (text === '' || readTime(text) !== undefined) return text
+  } else if (!Number.isNaN(value.getTime())) return value.toISOString()
+  throw malformedField('emittedAt', 'a valid Date, or RFC 3339 such as 2026-03-01T12:00:00Z')
+}
+
+const malformedField = (field: string, expected: string) => malformed(`field ${field}: expected ${expected}`)
+
+const malformed = (problem: string) => new WebhookError('malformed', `accept: ${problem}`)
+
+/**
+ * An event key by which an event that a look-up found equals its late delivery: the type, the media id and the quality
+ * names. Give it to `createReceiver({ eventKey: lifecycleKey })`. It has a price: an event that occurs again in the life of
+ * a media item, such as the end of a second encoding, is a duplicate while the first one's key is remembered. Test
+ * deliveries, and events of types that this version does not know, keep their own keys.
+ */
+export const lifecycleKey = ({ type, mediaId, qualities, test, key }: MediaEvent): string =>
+  !test && (eventTypes as readonly string[]).includes(type)
+    ? JSON.stringify([type, mediaId, qualities.toSorted()])
+    : key
