@@ -1,6 +1,7 @@
 import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { type EventOf, type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import type { LookedUpEvent, LookupOutcome } from '../events/lookup.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
 import { parseDuration } from '../internal/duration.ts'
 import { longestWaitMs } from '../internal/timers.ts'
@@ -32,6 +33,11 @@ export interface Overdue<Type extends EventType = EventType> {
   readonly event: EventOf<Type>
   /** The time by which one should have come. */
   readonly dueAt: Date
+  /**
+   * Takes what a look-up says has happened to the media item, like `receiver.accept`. The event ends the other expectations
+   * of the media item that wait for it, and its own handlers run after this one.
+   */
+  accept(found: Omit<LookedUpEvent, 'mediaId'>): Promise<LookupOutcome>
 }
 
 /** Handles what is overdue. It succeeds, fails and is retried like a handler of an event. */
@@ -63,16 +69,8 @@ export const ruleOf = (event: MediaEvent): string | undefined => (event as Overd
 export class ExpectationRules {
   #rules: readonly Rule[] = []
 
-  /**
-   * Adds a rule. Returns the handler of the events that report what is overdue.
-   * @throws WebhookError `invalid_option`
-   */
-  add(
-    name: string,
-    types: readonly EventType[],
-    options: ExpectationOptions,
-    handler: OverdueHandler<never, never>,
-  ): Handler<never, never> {
+  /** @throws WebhookError `invalid_option` */
+  add(name: string, types: readonly EventType[], options: ExpectationOptions): void {
     const { then, within, name: _, ...unknown } = options
     checkUnknown('expect', unknown)
     const ends = checkTypes([then].flat())
@@ -80,7 +78,6 @@ export class ExpectationRules {
     if (!(withinMs >= 1 && withinMs <= longestWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
     this.#rules = [...this.#rules, { name, types: checkTypes(types), ends, withinMs }]
-    return (event, context) => handler(overdueOf(event) as unknown as Overdue<never>, context as never)
   }
 
   /** Returns `true` if events of the type begin or end an expectation. */
@@ -117,8 +114,24 @@ function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trac
   return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
 }
 
+/** Takes what a look-up found. */
+export type AcceptLookup = (found: LookedUpEvent) => Promise<LookupOutcome>
+
+/** Makes the handler of the events that report what is overdue. */
+export const handlerOfOverdue =
+  (handler: OverdueHandler<never, never>, acceptLookup: AcceptLookup): Handler<never, never> =>
+  (event: MediaEvent, context) => {
+    const { mediaId } = event
+    // The method is async, so that it also rejects for a look-up that is not an object.
+    const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId })
+    return handler({ ...(overdueOf(event) as OverdueReport), accept } as Overdue<never>, context)
+  }
+
+/** What an inbox stores about an overdue expectation. */
+type OverdueReport = Omit<Overdue, 'accept'>
+
 /** Returns what an event reports as overdue, or `undefined` if it is the event of a delivery. */
-export function overdueOf(event: OverdueEvent): Overdue | undefined {
+export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
   const { overdue, ...fields } = event
   if (overdue === undefined) return undefined
   const { rule, type, key, dueAt } = overdue

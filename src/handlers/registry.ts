@@ -2,7 +2,15 @@ import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
-import { type ExpectationOptions, ExpectationRules, type OverdueHandler, overdueType, ruleOf } from './expectations.ts'
+import {
+  type AcceptLookup,
+  type ExpectationOptions,
+  ExpectationRules,
+  handlerOfOverdue,
+  type OverdueHandler,
+  overdueType,
+  ruleOf,
+} from './expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
 import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
 
@@ -70,12 +78,14 @@ export class HandlerRegistry {
 
   /**
    * Adds the rule of an expectation.
+   * @param accept takes what its handler looks up
    * @throws WebhookError `invalid_option`
    */
   addExpectation(
     types: readonly EventType[],
     options: ExpectationOptions,
     overdueHandler: OverdueHandler<never, never>,
+    accept: AcceptLookup,
   ): void {
     if (typeof options !== 'object' || options === null)
       throw new WebhookError(
@@ -85,7 +95,8 @@ export class HandlerRegistry {
     checkFunction('expect', overdueHandler)
     const name = options.name ?? this.#nameFor(overdueHandler, 'overdue')
     this.#checkName('expect', name)
-    const handler = this.expectations.add(name, types, options, overdueHandler)
+    this.expectations.add(name, types, options)
+    const handler = handlerOfOverdue(overdueHandler, accept)
     this.#overdueHandlers = [...this.#overdueHandlers, { name, handler, types: [overdueType], tests: false }]
     this.#replace(this.#handlers)
   }

@@ -215,7 +215,7 @@ function withRegistration(
     },
     expect(type, rule, handler) {
       if (whyNotExpect !== undefined) throw new WebhookError('invalid_option', `expect: ${whyNotExpect}`)
-      registry.addExpectation([type].flat(), rule, handler)
+      registry.addExpectation([type].flat(), rule, handler, path.accept)
       return receiver
     },
     off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {

@@ -1,6 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
-import { lifecycleKey, type MediaEvent } from '../../src/index.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { lifecycleKey, type MediaEvent, memoryInbox, type Overdue } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { recordingLogger } from '../support/recording-logger.ts'
 import { answeringInbox, listening, receiverWith } from './listening-receiver.ts'
 
 const found = { type: 'encoding.finished', mediaId: 'm1', qualities: ['360p', '720p'] } as const
@@ -158,5 +159,67 @@ describe('the event key of a look-up', () => {
     expect(order === 'after' ? [first, second] : [second, first]).toEqual(outcomes)
     await handled(receiver)
     expect(events).toHaveLength(1)
+  })
+})
+
+describe('overdue.accept', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: Date.parse('2026-03-01T12:00:00Z') })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  const rule = { then: ['encoding.finished', 'encoding.failed'], within: '2 h' } as const
+  const received = () => samplePayload('file.received', { media_id: 'm1', emitted_at: new Date().toISOString() })
+
+  test('makes what a look-up found the missing event, whose handlers run after this one', async () => {
+    const { receiver, events } = keeping({ eventKey: lifecycleKey })
+    const order: string[] = []
+    receiver.on('encoding.finished', () => void order.push('finished'))
+    receiver.expect('file.received', rule, async (overdue) => {
+      order.push(await overdue.accept({ type: 'encoding.finished', qualities: ['360p', '720p'] }), 'looked up')
+    })
+    await deliver(receiver, received())
+    await vi.advanceTimersByTimeAsync(7_300_000)
+    expect(events).toMatchObject([{ ...found, source: 'lookup' }])
+    expect(order).toEqual(['accepted', 'looked up', 'finished'])
+    const late = samplePayload('encoding.finished', { media_id: 'm1', qualities: '360p,720p' })
+    expect((await deliver(receiver, late)).outcome).toBe('duplicate')
+  })
+
+  test('ends the other expectations of its media item, and only those', async () => {
+    const { receiver } = keeping()
+    const alerts: Overdue[] = []
+    receiver.expect('file.received', rule, async (overdue) => {
+      if (overdue.mediaId === 'm1') await overdue.accept({ type: 'encoding.failed' })
+    })
+    receiver.expect('file.received', { ...rule, within: '3 h' }, (overdue) => void alerts.push(overdue))
+    await deliver(receiver, received())
+    await deliver(receiver, { ...received(), media_id: 'm2' })
+    await vi.advanceTimersByTimeAsync(4 * 3_600_000)
+    expect(alerts.map(({ mediaId }) => mediaId)).toEqual(['m2'])
+  })
+
+  test('finds the event once, however often the handler runs', async () => {
+    const { receiver, events } = keeping({ retry: { attempts: 3, baseMs: 1 } })
+    const outcomes: string[] = []
+    receiver.expect('file.received', rule, async (overdue, { attempt }) => {
+      outcomes.push(await overdue.accept({ type: 'encoding.finished' }))
+      if (attempt < 3) throw new Error('failed')
+    })
+    await deliver(receiver, received())
+    await vi.advanceTimersByTimeAsync(7_300_000)
+    expect(outcomes).toEqual(['accepted', 'duplicate', 'duplicate'])
+    expect(events).toHaveLength(1)
+  })
+
+  test('fails the run, which is repeated, if the inbox cannot take the event', async () => {
+    const { logger, lines } = recordingLogger('error')
+    const { receiver } = keeping({ logger, retry: { attempts: 1 }, inbox: memoryInbox() })
+    receiver.expect('file.received', rule, (overdue) => overdue.accept({ type: 'encoding.done' } as never))
+    await deliver(receiver, received())
+    await vi.advanceTimersByTimeAsync(7_300_000)
+    expect(lines).toMatchObject([{ details: { err: { code: 'malformed' } } }])
   })
 })

@@ -28,6 +28,14 @@ describe('accept', () => {
   })
 })
 
+test('overdue.accept fills in the media item', () => {
+  receiver.expect('file.received', { then: 'encoding.finished', within: '2 h' }, (overdue) => {
+    expectTypeOf(overdue.accept({ type: 'encoding.finished' })).resolves.toEqualTypeOf<LookupOutcome>()
+    // @ts-expect-error the media item is known
+    overdue.accept({ type: 'encoding.finished', mediaId: 'm1' })
+  })
+})
+
 test('lifecycleKey is an event key', () => {
   createReceiver({ verify: unverified(), eventKey: lifecycleKey })
 })
