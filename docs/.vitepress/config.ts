@@ -20,6 +20,7 @@ const guides = [
       page('Queues', '/queues'),
       page('AWS Lambda', '/aws-lambda'),
       page('Cloudflare Workers', '/cloudflare'),
+      page('Reconcile', '/reconcile'),
       page('Operate it', '/operate'),
       page('The dashboard', '/dashboard'),
       page('Traces and metrics', '/telemetry'),
