@@ -15,6 +15,7 @@ export { type Client, createClient } from './client.ts'
 export type { ClientCredentials, ClientOptions } from './options.ts'
 export { type Registration, type RegistrationReport, registerWebhook } from './register-webhook.ts'
 export type { Subscriptions } from './subscriptions.ts'
+export { type Watch, type WatchOptions, type WebhookProblem, watchWebhook } from './watch-webhook.ts'
 export type {
   CreateWebhookParams,
   ListAllWebhooksParams,

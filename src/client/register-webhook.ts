@@ -139,7 +139,7 @@ const hasUrl = (webhook: Webhook, { url }: Wanted): boolean => isSameUrl(webhook
 const hasName = (webhook: Webhook, { name }: Wanted): boolean => name !== undefined && webhook.name === name
 
 /** Compares URLs in their normal form, because the service may store that. */
-const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href === fields.parseUrl(other)?.href
+export const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href === fields.parseUrl(other)?.href
 
 async function adjust(
   api: Client['webhook'],

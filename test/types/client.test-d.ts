@@ -9,7 +9,10 @@ import {
   type Done,
   type RegistrationReport,
   registerWebhook,
+  type Watch,
   type Webhook,
+  type WebhookProblem,
+  watchWebhook,
 } from '../../src/client/index.ts'
 import type { Credentials } from '../../src/emulator/index.ts'
 import type { Receiver } from '../../src/index.ts'
@@ -140,5 +143,19 @@ describe('ApiError', () => {
     expectTypeOf(error.status).toEqualTypeOf<number | undefined>()
     // @ts-expect-error there is no such code
     if (error.code === 'teapot') return
+  })
+})
+
+describe('watchWebhook', () => {
+  test('takes the webhook of a registration, and tells problems', async () => {
+    const { data } = await registerWebhook(client, receiver, { url })
+    const onProblem = (problem: WebhookProblem) => expectTypeOf(problem.solved).toBeBoolean()
+    expectTypeOf(watchWebhook({ client, receiver, webhook: data.webhook, onProblem })).toEqualTypeOf<Watch>()
+    watchWebhook({ client, receiver, webhook: { id: 'w1', url }, everyMs: 60_000 })
+  })
+
+  test('does not compile without a webhook', () => {
+    // @ts-expect-error the webhook is missing
+    watchWebhook({ client, receiver })
   })
 })
