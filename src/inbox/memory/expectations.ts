@@ -96,13 +96,25 @@ export class MemoryExpectations {
     this.#size--
   }
 
-  /** Lists the open expectations that are due first. */
+  /** Lists the open expectations that are due first. It sorts few of them, because deliveries wait for it. */
   list(limit: number): readonly OpenExpectation[] {
-    return [...this.#byMedia.values()]
-      .flatMap((ofMedia) => [...ofMedia])
-      .sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime())
-      .slice(0, limit)
-      .map(({ rule, mediaId, beganAt, dueAt }) => ({ rule, mediaId, beganAt, dueAt }))
+    let first: readonly Open[] = []
+    let candidates: Open[] = []
+    let last = Number.POSITIVE_INFINITY
+    for (const ofMedia of this.#byMedia.values())
+      for (const open of ofMedia) {
+        if (open.dueAt.getTime() < last) candidates.push(open)
+        if (candidates.length < limit + 1_000) continue
+        first = dueFirst([...first, ...candidates], limit)
+        candidates = []
+        last = first.at(-1)?.dueAt.getTime() ?? last
+      }
+    return dueFirst([...first, ...candidates], limit).map(({ rule, mediaId, beganAt, dueAt }) => ({
+      rule,
+      mediaId,
+      beganAt,
+      dueAt,
+    }))
   }
 
   /** Ends all of them without a report. */
@@ -112,3 +124,7 @@ export class MemoryExpectations {
     this.#size = 0
   }
 }
+
+/** Sorts the array in place, and returns its beginning. */
+const dueFirst = (open: Open[], limit: number): readonly Open[] =>
+  open.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime()).slice(0, limit)
