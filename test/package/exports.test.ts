@@ -32,6 +32,7 @@ test('the exported names grow only in a reviewed change', () => {
         "eventTypes",
         "headerToken",
         "hmacSignature",
+        "lifecycleKey",
         "lruStore",
         "memoryInbox",
         "standardWebhooks",
@@ -48,6 +49,7 @@ test('the exported names grow only in a reviewed change', () => {
         "apiErrorCodes",
         "createClient",
         "registerWebhook",
+        "watchWebhook",
       ],
       "/cloudflare": [
         "StoreObject",
