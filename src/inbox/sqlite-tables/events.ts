@@ -1,8 +1,9 @@
 import { WebhookError } from '../../errors.ts'
 import type { EarlierAttempts } from '../engine/job.ts'
-import type { AcceptedEvent } from '../inbox.ts'
+import type { AcceptedEvent, Expectations } from '../inbox.ts'
 import type { DeadEvent, FailedAttempt, InboxStats } from '../reading.ts'
 import type { SqliteDatabase } from './database.ts'
+import { SqliteExpectations, type WrittenEffects } from './expectations.ts'
 import type { EventRow } from './rows.ts'
 import { hashMedia } from './schema.ts'
 import { prepareEvents } from './statements.ts'
@@ -22,14 +23,17 @@ export interface WrittenEvent {
   readonly event: string
   readonly receivedAt: number
   readonly trace: string | null
+  /** Absent if it has none on expectations. */
+  readonly effects?: WrittenEffects | undefined
   /** Its row, once it is in the tables; `undefined` if its key was seen before. */
   row: number | undefined
 }
 
-/** The tables of the remembered keys and of the waiting events. Call each method in a transaction. */
+/** The tables of the remembered keys and of the waiting events, and of what they make it expect. Call each method in a transaction. */
 export class SqliteEvents {
   /** Makes the form in which the tables store a key. */
   readonly hashKey: (key: string) => string
+  readonly expectations: SqliteExpectations
   /** Makes the form in which earlier releases stored a key. */
   readonly #earlierHash: (key: string) => string
   readonly #hasEarlier: boolean
@@ -37,6 +41,7 @@ export class SqliteEvents {
 
   constructor(database: SqliteDatabase, hashKey: (key: string) => string, earlierHash = hashKey) {
     this.hashKey = hashKey
+    this.expectations = new SqliteExpectations(database, hashKey)
     this.#earlierHash = earlierHash
     this.#sql = prepareEvents(database)
     this.#hasEarlier = earlierHash !== hashKey && this.#sql.hasHashBefore.all(timeMark).length > 0
@@ -57,7 +62,7 @@ export class SqliteEvents {
   }
 
   /** Prepares an event before its transaction. */
-  write({ event, receivedAt, trace }: AcceptedEvent): WrittenEvent {
+  write({ event, receivedAt, trace }: AcceptedEvent, effects?: Expectations): WrittenEvent {
     const keyHash = this.hashKey(event.key)
     const earlierHash = this.#hasEarlier ? this.#earlierHash(event.key) : keyHash
     return {
@@ -67,6 +72,7 @@ export class SqliteEvents {
       event: JSON.stringify(event),
       receivedAt: receivedAt.getTime(),
       trace: trace === undefined ? null : JSON.stringify(trace),
+      effects: effects && this.expectations.write(event.mediaId, effects),
       row: undefined,
     }
   }
@@ -78,7 +84,17 @@ export class SqliteEvents {
     if (Number(changes) === 0) return undefined
     const row = Number(lastInsertRowid)
     this.#sql.insert.run(row, written.event, written.receivedAt, written.trace)
+    if (written.effects !== undefined) this.expectations.take(written.effects)
     return row
+  }
+
+  /** Stores what is overdue, up to `limit` events, and returns the rows. It is no longer expected. */
+  acceptDue(limit: number): readonly number[] {
+    const due = this.expectations.takeDue(limit)
+    const rows = due.map(({ hash: keyHash, due_at: receivedAt, media, event, trace }) =>
+      this.accept({ keyHash, earlierHash: undefined, media, event, receivedAt, trace, row: undefined }),
+    )
+    return rows.filter((row) => row !== undefined)
   }
 
   /** Returns `true` if an earlier release has stored the key of an event, and its form differs from the current one. */

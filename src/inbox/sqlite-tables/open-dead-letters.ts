@@ -68,7 +68,8 @@ export class OpenDeadLetters implements DeadLetters {
   async #accept(key: string, { receivedAt }: UnreadableDelivery, event: MediaEvent): Promise<boolean> {
     this.#inbox.checkOpen()
     const { events, deadLetters } = this.#file
-    const written = events.write({ event, receivedAt })
+    const accepted = { event, receivedAt }
+    const written = events.write(accepted, this.#host.expectations?.(accepted))
     const replayed = await this.#commits.add(() => {
       if (!deadLetters.discard(key)) return undefined
       const row = events.accept(written)

@@ -7,7 +7,7 @@ import { blockOfId } from './schema.ts'
 export const rowsPerSlice = 100
 
 /** The number of keys that are cleaned up at a time. It takes about a millisecond, and deliveries may have to wait. */
-const keysPerCleanUp = 250
+export const keysPerCleanUp = 250
 
 /** The inserts that also have statements of several rows. */
 const inserts = {
@@ -52,6 +52,23 @@ export const prepareEvents = (database: SqliteDatabase) => ({
   forgetRetry: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
   get: database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?'),
+})
+
+export const prepareExpectations = (database: SqliteDatabase) => ({
+  end: database.prepare('DELETE FROM inbox_expectation WHERE watch = ? AND began_at <= ?'),
+  remember: database.prepare(
+    `INSERT INTO inbox_end (watch, at, accepted_at) VALUES (?, ?, ?)
+     ON CONFLICT (watch) DO UPDATE SET at = max(at, excluded.at), accepted_at = excluded.accepted_at`,
+  ),
+  begin: database.prepare(
+    `INSERT INTO inbox_expectation (watch, rule, began_at, due_at, hash, media, event, trace)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM inbox_end WHERE watch = ? AND at >= ?)`,
+  ),
+  next: database.prepare('SELECT min(due_at) AS next FROM inbox_expectation'),
+  due: database.prepare('SELECT * FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
+  remove: database.prepare('DELETE FROM inbox_expectation WHERE id = ?'),
+  list: database.prepare('SELECT * FROM inbox_expectation ORDER BY due_at, id LIMIT ?'),
+  count: database.prepare('SELECT count(*) AS expected FROM inbox_expectation'),
 })
 
 export function prepareDeadLetters(database: SqliteDatabase) {
@@ -131,5 +148,9 @@ export const prepareCleanUp = (database: SqliteDatabase) => ({
      WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
        AND NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.id = inbox_key.id)
        AND NOT EXISTS (SELECT 1 FROM inbox_dead_letter WHERE event_id = inbox_key.id)`,
+  ),
+  forgetEnds: database.prepare(
+    `DELETE FROM inbox_end WHERE watch IN
+       (SELECT watch FROM inbox_end WHERE accepted_at < ? OR accepted_at > ? LIMIT ${keysPerCleanUp})`,
   ),
 })

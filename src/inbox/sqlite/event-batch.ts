@@ -81,6 +81,7 @@ export class SqliteEventBatch extends SqliteEvents {
       },
     )
     this.#insert(accepted, ({ row, event, receivedAt, trace }) => [row, event, receivedAt, trace])
+    for (const { effects } of accepted) if (effects !== undefined) this.expectations.take(effects)
   }
 
   /** Finds the rows of events of which some were seen before: theirs are not behind the rows that there were before. */
