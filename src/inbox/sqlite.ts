@@ -73,7 +73,12 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   const { path, database, ...rest } = options
   const limits = limitsOf('sqliteInbox', rest)
   const open = opener(path, database)
-  return defineInbox({ name: 'sqliteInbox', storage: 'file', open: (host) => new SqliteInbox(host, open(), limits) })
+  return defineInbox({
+    name: 'sqliteInbox',
+    expects: true,
+    storage: 'file',
+    open: (host) => new SqliteInbox(host, open(), limits),
+  })
 }
 
 function opener(path: string | undefined, database: SqliteDatabase | undefined): () => OwnedFile {

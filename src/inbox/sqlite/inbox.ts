@@ -15,7 +15,7 @@ import type {
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
-import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
@@ -24,6 +24,7 @@ import { SqliteSettling } from '../sqlite-tables/settle.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { activityTable } from './activity.ts'
 import { GroupCommit } from './commits.ts'
+import { Deadlines } from './deadlines.ts'
 import { closedOnError, type OwnedFile, usable } from './file.ts'
 import { shortHash } from './hash.ts'
 import { StartLoader, type StartLoaderOptions } from './load-at-start.ts'
@@ -43,6 +44,7 @@ export class SqliteInbox implements Inbox {
   readonly #settling: SqliteSettling
   readonly #engine: Engine<SqliteJob>
   readonly #loader: StartLoader
+  readonly #deadlines: Deadlines
   readonly #activity: StoredActivity
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -68,7 +70,19 @@ export class SqliteInbox implements Inbox {
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
-      onReplayed: (row) => this.#loader.replayed(row),
+      onReplayed: (row) => {
+        this.#loader.replayed(row)
+        // An unreadable delivery can begin an expectation.
+        void this.#deadlines.check()
+      },
+    })
+    this.#deadlines = new Deadlines({
+      events: file.events,
+      commits: this.#commits,
+      logger,
+      // Deliveries have the rest of the room, also after a time in which no process handled the file.
+      room: () => Math.ceil(limits.maxWaiting / 2) - this.#waiting,
+      onOverdue: (row) => this.#loader.replayed(row),
     })
     this.events = new OpenEvents(file, {
       jobs: this.#jobs,
@@ -108,6 +122,8 @@ export class SqliteInbox implements Inbox {
       this.#file.close()
     }
     closedOnError(closeAll, () => usable(this.#file.path, () => this.#takeOver()))
+    // Until then it is not known how much room there is.
+    void Promise.resolve(this.#loader.listing).then(() => this.#deadlines.check())
     this.#upkeep.start()
     this.#activity.start()
     this.#host.observe(this.#activity.recorder)
@@ -123,6 +139,7 @@ export class SqliteInbox implements Inbox {
   /** Finds what another process has changed: it may have replayed dead letters. */
   #checkFile(): void {
     void this.#loader.missing()
+    void this.#deadlines.check()
     this.deadLetters.replayMarked()
     void this.#loader.startAsked()
   }
@@ -134,10 +151,12 @@ export class SqliteInbox implements Inbox {
     const { listing } = this.#loader
     if (listing !== undefined) return listing.then(() => this.accept(accepted, options))
     const { events } = this.#file
-    const accepting = events.write(accepted)
+    const effects = this.#host.expectations?.(accepted)
+    const accepting = events.write(accepted, effects)
     this.#pending++
     const stored = () => {
       this.#pending--
+      for (const { dueAt } of effects?.begins ?? []) this.#deadlines.wait(dueAt.getTime())
       return this.#committed(accepted, accepting.row, options.waitUntil)
     }
     const failed = (error: unknown) => {
@@ -159,8 +178,12 @@ export class SqliteInbox implements Inbox {
   }
 
   #isFull(): boolean {
-    const unfinished = this.#loader.left + this.#jobs.size + this.#pending
-    return unfinished - this.#engine.running >= this.#limits.maxWaiting
+    return this.#waiting >= this.#limits.maxWaiting
+  }
+
+  /** The number of events that wait, for a slot or for a retry. */
+  get #waiting(): number {
+    return this.#loader.left + this.#jobs.size + this.#pending - this.#engine.running
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -172,7 +195,13 @@ export class SqliteInbox implements Inbox {
   stats(): MaybePromise<InboxStats> {
     const { listing } = this.#loader
     if (listing !== undefined) return listing.then(() => this.stats())
-    return { ...this.#loader.counts(), deadLetters: this.deadLetters.size }
+    const { expectations } = this.#file.events
+    return { ...this.#loader.counts(), deadLetters: this.deadLetters.size, ...expectations.counts() }
+  }
+
+  expected(limit?: number): readonly OpenExpectation[] {
+    this.#closing.checkOpen()
+    return this.#file.events.expectations.list(limit)
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -197,6 +226,7 @@ export class SqliteInbox implements Inbox {
 
   #stop(releaseRetries?: () => void): void {
     this.#upkeep.stop()
+    this.#deadlines.stop()
     this.#activity.stop()
     this.#settling.stop()
     this.#engine.stop(releaseRetries)

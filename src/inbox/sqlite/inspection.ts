@@ -13,6 +13,7 @@ import type {
   EventRecord,
   InboxEvents,
   InboxStats,
+  OpenExpectation,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,
@@ -77,6 +78,8 @@ export interface InboxFile extends ReadableInbox {
   /** Lists events, and retries them. The file does not say which are running: those are `waiting` here. */
   readonly events: InboxFileEvents
   history(mediaId: string): Promise<readonly EventRecord[]>
+  /** Lists the `limit` (100 by default) open expectations that are due first. */
+  expected(limit?: number): readonly OpenExpectation[]
   /**
    * Returns the minutes since then in which something was done, oldest first, of all processes. The process that has the
    * inbox open writes its numbers every 5 s.
@@ -122,7 +125,7 @@ export function openInboxFile(path: string): InboxFile {
   const readMinutes = minutesOf(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
-    stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size }),
+    stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size, ...events.expectations.counts() }),
     deadLetters: {
       list: (options) => deadLetters.list(options),
       get: (key) => deadLetters.get(key),
@@ -146,6 +149,10 @@ export function openInboxFile(path: string): InboxFile {
       retryNow: (key) => inOneCommit(() => events.askRetry(key)),
     },
     history: (mediaId) => historyOf(reader, mediaId),
+    expected(limit) {
+      checkOpen()
+      return events.expectations.list(limit)
+    },
     activity(since) {
       checkOpen()
       return toActivity(readMinutes(minuteOf(since.getTime())))

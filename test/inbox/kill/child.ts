@@ -17,7 +17,7 @@ export interface KillTask {
 
 /** A message of the process that will be killed. */
 export type FromKilled = { readonly url: string } | { readonly unfinished: number }
-/** `unfinished`: say how many events are left. */
+/** `unfinished`: say how many events are left, or are still expected. */
 export type ToKilled = 'unfinished'
 
 /** The handlers of each event, in their order. */
@@ -46,8 +46,8 @@ export function serve(receiver: Receiver): void {
   const tell = (message: FromKilled) => process.send?.(message)
   process.on('disconnect', () => process.exit(1))
   process.on('message', async () => {
-    const { waiting, running, retrying } = await receiver.inbox.stats()
-    tell({ unfinished: waiting + running + retrying })
+    const { waiting, running, retrying, expected = 0 } = await receiver.inbox.stats()
+    tell({ unfinished: waiting + running + retrying + expected })
   })
   const server = createServer(nodeHandler(receiver))
   server.listen(0, '127.0.0.1', () => tell({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }))

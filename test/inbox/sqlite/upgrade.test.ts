@@ -153,6 +153,23 @@ describe('the file of an earlier release', () => {
     expect(release.rows().map(({ id }) => id)).toEqual([2, 3, 4, 5])
     expect(file.stats()).toMatchObject({ waiting: 4, retrying: 0, deadLetters: 0 })
     expect(file.activity(new Date(0))).toEqual([])
+    expect(file.expected()).toEqual([])
+    expect(file.stats()).not.toHaveProperty('expected')
+  })
+
+  test('keeps expectations, also while that release has it open', async () => {
+    const { path, release } = await earlierFile()
+    const first = started({ path })
+    ;(await first.calls.next()).finish()
+    const dueAt = new Date(Date.now() + 300)
+    const overdue = { ...eventOf('overdue:rule:one', 'media'), receivedAt: dueAt }
+    first.effects.set('one', { at: new Date(), begins: [{ rule: 'rule', dueAt, overdue }], ends: [] })
+    await first.inbox.accept(eventOf('one', 'media'))
+    ;(await first.calls.next()).finish()
+    await first.inbox.close()
+    release.open()
+    release.handled('handled meanwhile')
+    expect((await started({ path }).calls.next()).event).toEqual(overdue.event)
   })
 
   test('has the media of its keys looked for once, and again after that release had it open', async () => {
