@@ -53,6 +53,7 @@ export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
   checkNamespace('durableObjectInbox', namespace, 'env.MEDIA_INBOX')
   return defineInbox({
     name: 'durableObjectInbox',
+    expects: true,
     storage: 'handed-over',
     open: (host) => new WorkerInbox(host, { namespace, shards, timeoutMs }),
   })

@@ -10,7 +10,11 @@ import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
 
 function subject() {
   const objects = new ObjectsInNode()
-  const inbox: InboxDefinition = defineInbox({ name: 'through requests', open: (host) => objects.open(host) })
+  const inbox: InboxDefinition = defineInbox({
+    name: 'through requests',
+    expects: true,
+    open: (host) => objects.open(host),
+  })
   return {
     inbox,
     transactions: {
@@ -26,4 +30,4 @@ function subject() {
   }
 }
 
-inboxContract(subject, { test, expect }, { transactions: true, reads: true })
+inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true })

@@ -11,47 +11,61 @@ const longestMs = 600_000
 /** The pause between two checks of the work, in ms. */
 const pollMs = 100
 
-/** The alarm waits for a retry that is due within this time, in ms. */
+/** The alarm waits for a retry or a deadline that is due within this time, in ms. */
 const soonMs = 1_000
 
 /**
- * The alarm of an object that is an inbox. While events are left, one is set: it keeps the object in memory while they are
- * handled, wakes it for a retry, and wakes it after a crash. `setAlarm` belongs to the writes of its turn, so an event is
- * never stored without its alarm.
+ * The alarm of an object that is an inbox. While events are left or expected, one is set: it keeps the object in memory
+ * while events are handled, wakes it for a retry or a deadline, and wakes it after a crash. `setAlarm` belongs to the
+ * writes of its turn, so an event is never stored without its alarm.
  */
 export class ObjectAlarm {
   readonly #storage: ObjectStorage
   readonly #jobs: Iterable<SqliteJob>
+  readonly #storeDue: () => number
   readonly #logger: Logger
   /** The time for which it is set, in ms since the epoch. */
   #at: number | undefined
+  /** The time of the next deadline, or an earlier one if that was ended. */
+  #deadline = Number.POSITIVE_INFINITY
 
-  constructor(storage: ObjectStorage, jobs: Iterable<SqliteJob>, logger: Logger) {
+  /** @param storeDue makes events of what is overdue, and returns the time for which it has to be called next */
+  constructor(storage: ObjectStorage, jobs: Iterable<SqliteJob>, storeDue: () => number, logger: Logger) {
     this.#storage = storage
     this.#jobs = jobs
+    this.#storeDue = storeDue
     this.#logger = logger
   }
 
-  /** Called when an event is stored. Brings forward an alarm that is set for a later retry. */
+  /** Takes a deadline, before `guard` or `update` sets the alarm. */
+  expect(deadline: number): void {
+    this.#deadline = Math.min(this.#deadline, deadline)
+  }
+
+  /** Called when an event is stored. Brings forward an alarm that is set for a later retry or deadline. */
   guard(): void {
-    const at = Date.now() + guardMs
+    const at = Math.min(Date.now() + guardMs, this.#deadline)
     if (this.#at === undefined || this.#at > at) this.#set(at)
   }
 
-  /** Sets the alarm for what is left. */
+  /** Sets the alarm for what is left, and for what is expected. */
   update(): void {
+    this.#passDeadline()
     const now = Date.now()
-    let inMs = Number.POSITIVE_INFINITY
+    let inMs = this.#deadline - now
     for (const job of this.#jobs) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
     if (inMs !== Number.POSITIVE_INFINITY) this.#set(now + inMs)
     else this.clear()
   }
 
-  /** Called when no event is left. */
+  /** Called when no event is left. Sets the alarm for what is expected, if anything is. */
   clear(): void {
-    if (this.#at === undefined) return
-    this.#at = undefined
-    this.#storage.deleteAlarm().catch((error) => this.#failed(error))
+    if (this.#deadline !== Number.POSITIVE_INFINITY) {
+      if (this.#at !== this.#deadline) this.#set(this.#deadline)
+    } else if (this.#at !== undefined) {
+      this.#at = undefined
+      this.#storage.deleteAlarm().catch((error) => this.#failed(error))
+    }
   }
 
   /** Waits until what is due has been handled. */
@@ -59,13 +73,21 @@ export class ObjectAlarm {
     // First of all: the platform gives up an alarm that fails a few times, and a crash is a failure.
     this.#set(Date.now() + guardMs)
     const endsAt = performance.now() + longestMs
-    while (!hasStopped() && performance.now() < endsAt && this.#hasDue())
+    while (!hasStopped() && performance.now() < endsAt) {
+      this.#passDeadline()
+      if (!this.#hasDue()) break
       await new Promise((resolve) => setTimeout(resolve, pollMs))
+    }
     if (!hasStopped()) this.update()
+  }
+
+  #passDeadline(): void {
+    if (this.#deadline <= Date.now()) this.#deadline = this.#storeDue()
   }
 
   #hasDue(): boolean {
     const now = Date.now()
+    if (this.#deadline <= now + soonMs) return true
     for (const job of this.#jobs) if (isDue(job, now)) return true
     return false
   }

@@ -14,9 +14,9 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import { historyOf } from '../operations/event-query.ts'
-import type { EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import type { EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { SqliteJob, type Transactions } from '../sqlite-tables/job.ts'
-import { Loader } from '../sqlite-tables/load.ts'
+import { eventsPerTurn, Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
@@ -25,6 +25,9 @@ import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
 import { commitsOf, type ObjectCommits, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
+
+/** The pause before what is overdue is handed over while the inbox is full, and after a failure, in ms. */
+const pauseMs = 5_000
 
 /**
  * The inbox in a Durable Object: the SQLite inbox over the object's storage. It differs where the platform does: writes are
@@ -35,6 +38,7 @@ export class ObjectInbox implements Inbox {
   readonly events: OpenEvents
   readonly #limits: InboxLimits
   readonly #logger: Logger
+  readonly #effectsOf: InboxHost['expectations']
   readonly #file: SettlingFile
   readonly #commits: ObjectCommits
   readonly #jobs = new Jobs<SqliteJob>()
@@ -42,23 +46,25 @@ export class ObjectInbox implements Inbox {
   readonly #alarm: ObjectAlarm
   readonly #settling: SqliteSettling
   readonly #engine: Engine<SqliteJob>
+  readonly #loader: Loader
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
-    const { handle, logger } = host
+    const { handle, logger, expectations } = host
     this.#limits = limits
     this.#logger = logger
+    this.#effectsOf = expectations
     const file = openStorage(storage)
     this.#file = file
     this.#commits = commitsOf(storage)
     this.#transactions = objectTransactions(storage.sql, this.#commits, file.events)
-    this.#alarm = new ObjectAlarm(storage, this.#jobs, logger)
+    this.#alarm = new ObjectAlarm(storage, this.#jobs, () => this.#storeDue(), logger)
     this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#cleanUp = new ObjectCleanUp(file, this.#commits, limits, logger)
-    const loader = new Loader({
+    this.#loader = new Loader({
       file,
       commits: this.#commits,
       jobs: this.#jobs,
@@ -72,7 +78,9 @@ export class ObjectInbox implements Inbox {
       checkOpen: () => this.#closing.checkOpen(),
       isFull: () => this.#isFull(),
       onReplayed: (row) => {
-        loader.replayed(row)
+        this.#loader.replayed(row)
+        // An unreadable delivery can begin an expectation.
+        this.#alarm.expect(file.events.expectations.nextAt())
         this.#alarm.guard()
       },
     })
@@ -83,11 +91,12 @@ export class ObjectInbox implements Inbox {
       onRetry: () => this.#alarm.update(),
     })
     file.events.bringForward()
-    loader.all()
-    this.#alarm.update()
+    this.#loader.all()
     this.#settling.investigate(concurrency)
     for (const job of this.#jobs) this.#settling.consider(job)
     this.#settling.allConsidered()
+    this.#alarm.expect(file.events.expectations.nextAt())
+    this.#alarm.update()
   }
 
   /** Synchronous: no other delivery comes in between. */
@@ -96,8 +105,10 @@ export class ObjectInbox implements Inbox {
     if (this.#jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     if (this.#isFull()) return 'overloaded'
     const { events } = this.#file
-    const row = this.#commits.now(() => events.accept(events.write(accepted)))
+    const effects = this.#effectsOf?.(accepted)
+    const row = this.#commits.now(() => events.accept(events.write(accepted, effects)))
     if (row === undefined) return 'duplicate'
+    for (const { dueAt } of effects?.begins ?? []) this.#alarm.expect(dueAt.getTime())
     this.#alarm.guard()
     const job = new SqliteJob(accepted, row, this.#transactions)
     this.#jobs.add(job)
@@ -112,8 +123,28 @@ export class ObjectInbox implements Inbox {
     this.#cleanUp.turn()
   }
 
+  /** Makes events of some of what is overdue, and returns the time at which to continue. */
+  #storeDue(): number {
+    const { events } = this.#file
+    // Deliveries have the rest of the room, also after a time in which the object could not run.
+    const limit = Math.min(eventsPerTurn, Math.ceil(this.#limits.maxWaiting / 2) - this.#waiting)
+    try {
+      if (limit <= 0) return Date.now() + pauseMs
+      for (const row of this.#commits.now(() => events.acceptDue(limit))) this.#loader.replayed(row)
+      return events.expectations.nextAt()
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
+      return Date.now() + pauseMs
+    }
+  }
+
   #isFull(): boolean {
-    return this.#jobs.size - this.#engine.running >= this.#limits.maxWaiting
+    return this.#waiting >= this.#limits.maxWaiting
+  }
+
+  /** The number of events that wait, for a slot or for a retry. */
+  get #waiting(): number {
+    return this.#jobs.size - this.#engine.running
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -129,7 +160,13 @@ export class ObjectInbox implements Inbox {
   }
 
   stats(): InboxStats {
-    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size }
+    const { expectations } = this.#file.events
+    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size, ...expectations.counts() }
+  }
+
+  expected(limit?: number): readonly OpenExpectation[] {
+    this.#closing.checkOpen()
+    return this.#file.events.expectations.list(limit)
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {

@@ -107,7 +107,7 @@ function openInbox(
     return opened
   }
   try {
-    make(defineInbox<never>({ name: 'inboxObject', storage: 'database', outlivesRequests: true, open }))
+    make(defineInbox<never>({ name: 'inboxObject', storage: 'database', outlivesRequests: true, expects: true, open }))
     if (opened !== undefined) return opened
     throw new WebhookError('invalid_option', 'the receiver has to be made with the inbox that the function is given')
   } catch (cause) {
@@ -122,6 +122,7 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),
   stats: () => inbox.stats(),
+  expected: (limit: number) => inbox.expected(limit),
   list: (page: Page) => inbox.deadLetters.list(page).map(packDeadLetter),
   get(key: string) {
     const deadLetter = inbox.deadLetters.get(key)

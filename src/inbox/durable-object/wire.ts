@@ -1,6 +1,6 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
-import type { DeadLetter, EventRecord, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, EventRecord, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
 import { toDeadLetter, toDeadLetterRow } from '../sqlite-tables/rows.ts'
 
@@ -66,6 +66,12 @@ export function unpackRecord({
     ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),
   }
 }
+
+export const unpackExpectation = ({ beganAt, dueAt, ...open }: OpenExpectation): OpenExpectation => ({
+  ...open,
+  beganAt: new Date(beganAt),
+  dueAt: new Date(dueAt),
+})
 
 export const unpackPage = ({ found, ...page }: PlacedPage): PlacedPage => ({
   ...page,

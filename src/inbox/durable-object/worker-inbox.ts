@@ -2,11 +2,11 @@ import { toBase64 } from '../../internal/base64.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
-import type { DeadLetters, EventRecord, InboxStats, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetters, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
 import { Shards, type ShardsOptions } from './shards.ts'
-import { packUnreadable } from './wire.ts'
+import { packUnreadable, unpackExpectation } from './wire.ts'
 
 /** Hands events over to the objects, and asks them for what they have. */
 export class WorkerInbox implements Inbox {
@@ -43,13 +43,21 @@ export class WorkerInbox implements Inbox {
       oldestWaitingAt ? [Number(new Date(oldestWaitingAt))] : [],
     )
     const sum = (count: (stats: InboxStats) => number) => all.reduce((total, stats) => total + count(stats), 0)
+    const expected = sum((stats) => stats.expected ?? 0)
     return {
       waiting: sum(({ waiting }) => waiting),
       running: sum(({ running }) => running),
       retrying: sum(({ retrying }) => retrying),
       deadLetters: sum(({ deadLetters }) => deadLetters),
+      ...(expected > 0 && { expected }),
       ...(waitingSince.length > 0 && { oldestWaitingAt: new Date(Math.min(...waitingSince)) }),
     }
+  }
+
+  async expected(limit = 100): Promise<readonly OpenExpectation[]> {
+    const all = await this.#shards.askAll<OpenExpectation[]>('expected', limit)
+    const open = all.flat().map(unpackExpectation)
+    return open.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime()).slice(0, limit)
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {

@@ -10,7 +10,11 @@ afterEach(() => void vi.useRealTimers())
 type Left = Pick<SqliteJob, 'state' | 'since'>
 
 /** An alarm over these events, and when it is set. */
-function alarmOver(left: Set<Left>, setAlarm?: () => Promise<void>) {
+function alarmOver(
+  left: Set<Left>,
+  setAlarm?: () => Promise<void>,
+  storeDue: () => number = () => Number.POSITIVE_INFINITY,
+) {
   let at: number | undefined
   const storage = {
     ...storageInNode(),
@@ -22,7 +26,7 @@ function alarmOver(left: Set<Left>, setAlarm?: () => Promise<void>) {
       at = undefined
     },
   }
-  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, silent)
+  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, storeDue, silent)
   return { alarm, inMs: () => at && at - Date.now() }
 }
 
@@ -105,4 +109,39 @@ test('it is set again after it could not be set', async () => {
   alarm.guard()
   await vi.advanceTimersByTimeAsync(0)
   expect(inMs()).toBe(5_000)
+})
+
+test('it is set for the next deadline if nothing else is left, and for a sooner one while an event is', async () => {
+  const { alarm, inMs } = alarmOver(new Set([retryIn(60_000)]))
+  alarm.expect(Date.now() + 3_600_000)
+  alarm.expect(Date.now() + 3_000)
+  alarm.guard()
+  expect(inMs()).toBe(3_000)
+  alarm.clear()
+  expect(inMs()).toBe(3_000)
+  const { alarm: other, inMs: otherInMs } = alarmOver(new Set())
+  other.expect(Date.now() + 3_600_000)
+  other.guard()
+  expect(otherInMs()).toBe(5_000)
+  other.clear()
+  expect(otherInMs()).toBe(3_600_000)
+})
+
+test('when it rings for a deadline it hands over what is overdue, and is set for the next one', async () => {
+  const left = new Set<Left>()
+  const stored: number[] = []
+  const { alarm, inMs } = alarmOver(left, undefined, () => {
+    stored.push(Date.now())
+    left.add(running)
+    return stored.length === 1 ? Date.now() + 60_000 : Number.POSITIVE_INFINITY
+  })
+  const deadline = Date.now() + 500
+  alarm.expect(deadline)
+  const rung = alarm.ring(always)
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(stored).toEqual([deadline])
+  left.clear()
+  await vi.advanceTimersByTimeAsync(200)
+  await rung
+  expect(inMs()).toBeGreaterThan(57_000)
 })

@@ -1,3 +1,4 @@
+import type { InboxStats } from '../../../src/index.ts'
 import { Evidence } from './evidence.ts'
 import { type RunningWorker, WorkerOnDisk } from './workerd.ts'
 
@@ -63,11 +64,10 @@ export class App {
     return result
   }
 
-  /** The number of events that are accepted and have not ended. */
+  /** The number of events that are accepted and have not ended, or that are expected. */
   async unfinished(): Promise<number> {
-    type Stats = Record<'waiting' | 'running' | 'retrying', number>
-    const { waiting, running, retrying } = await this.ask<Stats>('/stats')
-    return waiting + running + retrying
+    const { waiting, running, retrying, expected = 0 } = await this.ask<InboxStats>('/stats')
+    return waiting + running + retrying + expected
   }
 
   async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {

@@ -46,10 +46,25 @@ export class ObjectsInNode {
       this.#inboxes.push(inbox)
       return { inbox }
     })
-    const object = new MediaInbox({ storage }, {})
+    const object: InboxObject = new MediaInbox({ storage: this.#withAlarm(storage, () => object.alarm()) }, {})
     this.storages.push(storage)
     this.#byName.set(name, object)
     return object
+  }
+
+  /** Adds an alarm to a storage. One that is set in the constructor of its object rings after it. */
+  #withAlarm(storage: ReturnType<typeof storageInNode>, ring: () => Promise<void>) {
+    let timer: NodeJS.Timeout | undefined
+    return {
+      ...storage,
+      async setAlarm(at: number) {
+        clearTimeout(timer)
+        timer = setTimeout(ring, at - Date.now()).unref()
+      },
+      async deleteAlarm() {
+        clearTimeout(timer)
+      },
+    }
   }
 
   /** The platform never closes an object, and a test closes what it has opened. */

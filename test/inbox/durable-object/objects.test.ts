@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { OpenExpectation } from '../../../src/index.ts'
+import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { findRuntime } from '../../support/find-runtime.ts'
 import { App, type AppOptions } from './app.ts'
 import { deliver, firstRuns, mediaIn, post, shards } from './sharded-media.ts'
 
 const binary = findRuntime('workerd')
+
+const fileReceived = (mediaId: string) => encodePayload(samplePayload('file.received', { media_id: mediaId }))
 
 // An alarm wakes an object after 5 s at the latest.
 
@@ -74,6 +78,31 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     expect(await app.ask('/alarm?key=3')).toBeGreaterThan(Date.now())
     app.evidence.release()
     await expect.poll(() => app.ask('/alarm?key=3')).toBe(null)
+  })
+
+  test('hands over what is overdue after SIGKILL, without a delivery, in the object of its media item', async () => {
+    // Long enough for a busy machine to accept the events.
+    const withinMs = 4_000
+    await app.start({ WITHIN: `${withinMs}` })
+    const [late = '', ended = '', other = ''] = mediaIn(0, 0, 3)
+    const begin = (mediaId: string) => post(app.urls[0] as string, fileReceived(mediaId))
+    for (const mediaId of [late, ended, other]) expect((await begin(mediaId)).http).toBe(200)
+    await deliver(app.urls[1], ended)
+    await expect.poll(() => app.evidence.of(ended)).toHaveLength(4)
+    const open = await app.ask<OpenExpectation[]>('/expected')
+    expect(open.map(({ rule, mediaId }) => [rule, mediaId])).toEqual([
+      ['encoded', late],
+      ['encoded', other],
+    ])
+    await app.stop('SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, withinMs))
+    await app.start()
+    const overdue = (mediaId: string) => app.evidence.of(mediaId).filter(({ handler }) => handler === 'overdue')
+    for (const mediaId of [late, other])
+      await expect.poll(() => overdue(mediaId)).toMatchObject([{ process: app.name, failed: false }])
+    await expect.poll(() => app.ask('/alarm?key=0')).toBe(null)
+    expect(await app.ask('/overdue')).toEqual([late, other])
+    expect(await app.ask('/stats')).not.toHaveProperty('expected')
   })
 
   test('makes an event a dead letter that ends its object each time, and handles the others', async () => {

@@ -8,6 +8,7 @@ import {
 } from '../../../../src/cloudflare.ts'
 import { createReceiver, hmacSignature, type InboxDefinition, type MediaEvent } from '../../../../src/index.ts'
 import { silent } from '../../../support/silent.ts'
+import { expectEnds, withinMs } from '../../kill/expect-ends.ts'
 
 // A worker whose handlers tell the test what they do. Some events say in their title what their handlers do to them.
 
@@ -21,6 +22,7 @@ interface Env {
   /** The share of runs that fail. */
   readonly UNLUCKY: string
   readonly ATTEMPTS?: string
+  readonly WITHIN?: string
   /** Objects cannot make their receiver. */
   readonly BROKEN?: string
 }
@@ -48,7 +50,12 @@ function makeReceiver(env: Env, inbox: InboxDefinition<ObjectTransactional>) {
   const unlucky = (share = Number(env.UNLUCKY)) => {
     if (Math.random() < share) throw new Error('unlucky')
   }
-  const run = async (handler: string, event: MediaEvent, attempt: number, work: () => Promise<void>) => {
+  const run = async (
+    handler: string,
+    event: Pick<MediaEvent, 'mediaId'>,
+    attempt: number,
+    work: () => Promise<void>,
+  ) => {
     const { instance } = env as InObject
     const id = crypto.randomUUID()
     await tell(env, '/begin', { process: env.NAME, instance, handler, key: event.mediaId, attempt, id })
@@ -91,6 +98,14 @@ function makeReceiver(env: Env, inbox: InboxDefinition<ObjectTransactional>) {
     },
     { name: 'writes' },
   )
+  const report = (mediaId: string, { attempt, transaction }: ObjectTransactional & { attempt: number }) =>
+    run('overdue', { mediaId }, attempt, () =>
+      transaction((sql) => {
+        sql.exec('INSERT INTO overdue VALUES (?)', mediaId)
+        unlucky()
+      }),
+    )
+  expectEnds(receiver, report, Number(env.WITHIN ?? withinMs))
   return receiver
 }
 
@@ -102,12 +117,15 @@ interface State extends ObjectState {
 
 const limits = { maxWaiting: 1_000_000 }
 
+/** The tables that the handlers write to. */
+const tables = ['written', 'overdue']
+
 export class MediaInbox extends inboxObject(makeReceiver, limits) {
   readonly #state: State
   readonly #env: InObject
 
   constructor(state: State, env: Env) {
-    state.storage.sql.exec('CREATE TABLE IF NOT EXISTS written (media TEXT)')
+    for (const table of tables) state.storage.sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (media TEXT)`)
     const inObject = { ...env, instance: crypto.randomUUID(), abort: () => state.abort('as asked') }
     super(state, inObject)
     this.#state = state
@@ -116,8 +134,8 @@ export class MediaInbox extends inboxObject(makeReceiver, limits) {
 
   override async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
-    if (pathname === '/written')
-      return Response.json(this.#state.storage.sql.exec('SELECT media FROM written').toArray())
+    const table = tables.find((name) => pathname === `/${name}`)
+    if (table !== undefined) return Response.json(this.#state.storage.sql.exec(`SELECT media FROM ${table}`).toArray())
     if (pathname === '/alarm') return Response.json(await this.#state.storage.getAlarm())
     if (pathname !== '/abort') return super.fetch(request)
     await tell(this.#env, '/aborted', { instance: this.#env.instance })
@@ -140,18 +158,19 @@ async function control(url: URL, env: Env): Promise<unknown> {
     const id = env.MEDIA_INBOX.idFromName(`media-webhooks-${shard}`)
     return env.MEDIA_INBOX.get(id).fetch(`https://object${path}`, { method: 'POST', body: '' })
   }
+  const read = async (table: string) => {
+    const shards = Array.from({ length: Number(env.SHARDS) }, (_, shard) => ask(shard, table))
+    const rows = await Promise.all(shards.map(async (answer) => (await answer).json() as Promise<{ media: string }[]>))
+    return rows.flat().map(({ media }) => media)
+  }
   const steps: Record<string, () => unknown> = {
     '/stats': () => inbox.stats(),
     '/dead-letters': () => inbox.deadLetters.list(),
     '/replay': () => inbox.deadLetters.replay(key),
     '/discard': () => inbox.deadLetters.discard(key),
-    '/written': async () => {
-      const shards = Array.from({ length: Number(env.SHARDS) }, (_, shard) => ask(shard, '/written'))
-      const rows = await Promise.all(
-        shards.map(async (answer) => (await answer).json() as Promise<{ media: string }[]>),
-      )
-      return rows.flat().map(({ media }) => media)
-    },
+    '/expected': () => inbox.expected?.(),
+    '/written': () => read('/written'),
+    '/overdue': () => read('/overdue'),
     '/alarm': async () => (await ask(Number(key), '/alarm')).json(),
     '/abort': () =>
       ask(Number(key), '/abort').then(

@@ -1,5 +1,6 @@
 import { defineInbox } from '../../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../../src/inbox/durable-object/inbox.ts'
+import type { InboxDefinition } from '../../../../src/inbox/inbox.ts'
 import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/storage/durable-objects.ts'
 import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
 import { expect } from './expect.ts'
@@ -10,6 +11,7 @@ const limits = { concurrency: 16, maxWaiting: 10_000, maxDeadLetters: 10_000, tt
 
 export class Contract {
   readonly #state: ObjectState
+  #inbox: ObjectInbox | undefined
 
   constructor(state: ObjectState) {
     this.#state = state
@@ -18,7 +20,7 @@ export class Contract {
   async fetch(request: Request): Promise<Response> {
     const tests = new Map<string, () => Promise<void>>()
     const test = (name: string, run: () => Promise<void>) => tests.set(name, run)
-    inboxContract(() => subjectIn(this.#state), { test, expect }, { transactions: true, reads: true })
+    inboxContract(() => this.#subject(), { test, expect }, { transactions: true, reads: true, expects: true })
     try {
       const { name } = (await request.json()) as { name: string }
       await (tests.get(name) as () => Promise<void>)()
@@ -28,22 +30,29 @@ export class Contract {
     }
   }
 
-  alarm(): void {}
-}
+  async alarm(): Promise<void> {
+    await this.#inbox?.alarm()
+  }
 
-function subjectIn({ storage }: ObjectState) {
-  const { sql } = storage
-  sql.exec('CREATE TABLE written (content TEXT)')
-  return {
-    inbox: defineInbox({ name: 'an object', open: (host) => new ObjectInbox(host, storage, limits) }),
-    transactions: {
-      write: (client: ObjectSql, text: string) => void client.exec('INSERT INTO written VALUES (?)', text),
-      texts: () =>
-        sql
-          .exec('SELECT content FROM written')
-          .toArray()
-          .map(({ content }) => content as string),
-    },
+  #subject() {
+    const { storage } = this.#state
+    const { sql } = storage
+    sql.exec('CREATE TABLE written (content TEXT)')
+    const open: InboxDefinition['open'] = (host) => {
+      this.#inbox = new ObjectInbox(host, storage, limits)
+      return this.#inbox
+    }
+    return {
+      inbox: defineInbox({ name: 'an object', expects: true, open }),
+      transactions: {
+        write: (client: ObjectSql, text: string) => void client.exec('INSERT INTO written VALUES (?)', text),
+        texts: () =>
+          sql
+            .exec('SELECT content FROM written')
+            .toArray()
+            .map(({ content }) => content as string),
+      },
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { createReceiver } from '../../../../src/index.ts'
 import { verify } from '../../../conformance/sending.ts'
 import { silent } from '../../../support/silent.ts'
 import { serve } from '../../kill/child.ts'
-import { expectEnds } from '../../kill/expecting.ts'
+import { expectEnds } from '../../kill/expect-ends.ts'
 import type { FileTask } from './child.ts'
 
 // A process that will be killed. It writes a row for each media item that is overdue to the file of the inbox.

@@ -1,26 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Receiver } from '../../../src/index.ts'
 import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { send } from '../../conformance/sending.ts'
 import { oneOf } from '../../support/seeded.ts'
-
-/** The time in which an event has to follow, in ms. */
-const withinMs = 800
+import { withinMs } from './expect-ends.ts'
 
 const fileReceived = (mediaId: string) => samplePayload('file.received', { media_id: mediaId })
 const encoded = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
-
-/**
- * Makes a receiver expect the end of each encoding.
- * @param report called in an attempt at what is overdue
- */
-export function expectEnds<Additions>(
-  receiver: Receiver<Additions>,
-  report: (mediaId: string, context: Additions) => Promise<void>,
-): void {
-  const rule = { then: 'encoding.finished', within: withinMs, name: 'encoded' } as const
-  receiver.expect('file.received', rule, ({ mediaId }, context) => report(mediaId, context))
-}
 
 interface Life {
   readonly mediaId: string
