@@ -7,6 +7,7 @@ import { maxCrashes } from '../engine/settling.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import type { BullmqAttempt } from './attempt.ts'
+import { applyEffects } from './expectations.ts'
 import { Isolation } from './isolation.ts'
 import { progressOf } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
@@ -61,6 +62,9 @@ export class AttemptRunner {
     // The process ended while it made the event a dead letter.
     const { failures } = progressOf(job.progress)
     if (failures !== undefined) return this.#end(attempt, failures)
+    const { data } = job
+    if ('effects' in data)
+      await this.#insist(attempt, () => applyEffects(this.#queue, job.id as string, data, this.#ttlMs))
     if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
     else await this.#isolation.alone(() => this.#runSuspect(attempt))
     if (attempt.isReleased) await this.#release(attempt)

@@ -5,7 +5,15 @@ import { reviveAccepted, withFailure } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, AttemptResult, InboxHost } from '../inbox.ts'
 import { parseAgain } from '../operations/dead-letters.ts'
 import type { HandlerFailure } from '../reading.ts'
-import { type EventData, isEvent, isUnreadable, type JobProgress, progressOf, toUnreadable } from './job.ts'
+import {
+  type EventData,
+  isEvent,
+  isUnreadable,
+  type JobProgress,
+  progressOf,
+  toEventData,
+  toUnreadable,
+} from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** An attempt of this process at an event. */
@@ -129,5 +137,5 @@ async function readEvent(queue: EventQueue, host: InboxHost, job: EventJob): Pro
   const parsed = await parseAgain(host, toUnreadable(data)).catch((error: unknown) => {
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error))
   })
-  return (await queue.convert(job, parsed)) === 'converted' ? parsed : undefined
+  return (await queue.convert(job, toEventData(host, parsed))) === 'converted' ? parsed : undefined
 }

@@ -1,23 +1,27 @@
+import type { InboxHost } from '../inbox.ts'
 import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import { isUnreadable, toDeadLetter, toUnreadable, type UnreadableData } from './job.ts'
+import { applyEffects } from './expectations.ts'
+import { isUnreadable, toDeadLetter, toEventData, toUnreadable, type UnreadableData } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** The number of steps that this process sends to Redis at a time. */
 const batchSize = 100
 
+type Receiver = ReplayingReceiver & Pick<InboxHost, 'expectations'>
+
 /** Dead letters: the failed jobs of the queue. */
 export class BullmqDeadLetters implements DeadLetters {
   readonly #queue: EventQueue
-  readonly #receiver: ReplayingReceiver | undefined
+  readonly #receiver: Receiver | undefined
   readonly #ttlMs: number
 
   /**
    * @param receiver parses an unreadable delivery. Without it, a replayed delivery goes to a process with a receiver
    * @param ttlMs the time for which a discarded event is remembered, in ms
    */
-  constructor(queue: EventQueue, receiver: ReplayingReceiver | undefined, ttlMs: number) {
+  constructor(queue: EventQueue, receiver: Receiver | undefined, ttlMs: number) {
     this.#queue = queue
     this.#receiver = receiver
     this.#ttlMs = ttlMs
@@ -67,11 +71,13 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 
   /** Converts the job into the job of its event, in one step. It stays a dead letter until the next step revives it. */
-  async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: ReplayingReceiver): Promise<boolean> {
-    const parsed = await parseAgain(receiver, toUnreadable(data))
+  async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: Receiver): Promise<boolean> {
+    const parsed = toEventData(receiver, await parseAgain(receiver, toUnreadable(data)))
     const conversion = await this.#queue.convert(job, { ...parsed, since: new Date() })
     if (conversion === 'known') return this.#queue.discard(job, 0)
-    return conversion === 'converted' && (await this.#queue.revive(job))
+    if (conversion === 'gone') return false
+    await this.#queue.reach(() => applyEffects(this.#queue, job.id as string, parsed, this.#ttlMs))
+    return this.#queue.revive(job)
   }
 
   async discard(key: string): Promise<boolean> {

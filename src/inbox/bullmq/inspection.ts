@@ -5,9 +5,18 @@ import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
-import type { ActivityMinute, DeadLetters, EventRecord, InboxEvents, InboxStats, ReadableInbox } from '../reading.ts'
+import type {
+  ActivityMinute,
+  DeadLetters,
+  EventRecord,
+  InboxEvents,
+  InboxStats,
+  OpenExpectation,
+  ReadableInbox,
+} from '../reading.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
+import { listExpected } from './expectations.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './queue.ts'
 import { readMinutes, readStats } from './stats.ts'
 
@@ -34,6 +43,8 @@ export interface InboxQueue extends ReadableInbox {
   readonly events: InboxEvents
   /** Returns the newest 1,000 unfinished events of a media item. It examines all the events in the queue. */
   history(mediaId: string): Promise<readonly EventRecord[]>
+  /** Lists the `limit` (100 by default) open expectations that are due first. */
+  expected(limit?: number): Promise<readonly OpenExpectation[]>
   /** Returns what all receivers did, minute by minute. The numbers are up to 5 s old. */
   activity(since: Date): Promise<readonly ActivityMinute[]>
   /** Closes the connection. */
@@ -90,6 +101,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
     deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
     events,
     history: (mediaId) => historyOf(events, mediaId),
+    expected: (limit) => listExpected(queue, limit),
     activity: async (since) => toActivity(await readMinutes(queue, minuteOf(since.getTime()))),
     close,
   }

@@ -2,7 +2,7 @@ import type { Job } from 'bullmq'
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
-import type { AcceptedEvent } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 
@@ -19,6 +19,17 @@ export interface EventData extends AcceptedEvent {
   readonly owed?: readonly string[] | undefined
   /** The time of its replay, if it was an unreadable delivery. */
   readonly since?: Date | undefined
+  /** Its effects on expectations, which are stored in the same step as the event. Absent if it has none. */
+  readonly effects?: EventEffects | undefined
+}
+
+interface EventEffects extends Expectations {
+  readonly begins: readonly StoredExpectation[]
+}
+
+/** An expectation with the handlers that its overdue event owes. */
+export interface StoredExpectation extends Expectation {
+  readonly overdue: EventData
 }
 
 export type JobData = EventData | UnreadableData
@@ -32,6 +43,21 @@ export interface JobProgress {
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** The number of processes that had ended while they handled the event, when it became a dead letter. */
   readonly stalls?: number
+}
+
+/** Adds the handlers that an event owes, and its effects. */
+export function toEventData(
+  { handlersOf, expectations }: Pick<InboxHost, 'handlersOf' | 'expectations'>,
+  accepted: AcceptedEvent,
+): EventData {
+  const owing = { ...accepted, owed: handlersOf(accepted.event) }
+  const effects = expectations?.(accepted)
+  if (effects === undefined) return owing
+  const begins = effects.begins.map((begin) => ({
+    ...begin,
+    overdue: { ...begin.overdue, owed: handlersOf(begin.overdue.event) },
+  }))
+  return { ...owing, effects: { ...effects, begins } }
 }
 
 /** Returns `true` if a job is an event. Other programs that reach the queue can add jobs of their own. */

@@ -5,7 +5,6 @@ import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { type ReachRedis, redisReach } from '../../storage/reach-redis.ts'
 import { maxUnreadable } from '../engine/stored.ts'
-import type { Acceptance } from '../inbox.ts'
 import type { UnreadableDelivery } from '../reading.ts'
 import { connect } from './connection.ts'
 import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job.ts'
@@ -38,11 +37,17 @@ const deadLetterTtlMs = 10 * 365 * 86_400_000
 /** Maximum time that closing waits for Redis, in ms. */
 export const disconnectMs = 1_000
 
+/** The job of an event that was added, or of the same event that was added before. */
+interface Addition {
+  readonly isNew: boolean
+  readonly jobId: string
+}
+
 /** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
 export type Conversion = 'gone' | 'converted' | 'known'
 
 // The receiver's schedule says when to stop retrying. BullMQ retries a job only if it has a number of attempts.
-const jobOptions = {
+export const jobOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
   stackTraceLimit: 1,
@@ -83,12 +88,12 @@ export class EventQueue {
    * Adds the event unless its key is known, in one script. The returned id shows which delivery was first, even if the
    * client repeats the script after a lost answer.
    */
-  async add(accepted: EventData): Promise<Acceptance> {
+  async add(accepted: EventData): Promise<Addition> {
     const id = await sha256(accepted.event.key)
     const jobId = this.#nextId()
     const options = { ...jobOptions, jobId, deduplication: { id } }
     const job = await this.reach((jobs) => jobs.add(accepted.event.type, accepted, options))
-    return job.id === jobId ? 'accepted' : 'duplicate'
+    return { isNew: job.id === jobId, jobId: job.id as string }
   }
 
   #nextId(): string {
@@ -109,7 +114,7 @@ export class EventQueue {
     const id = await sha256(key)
     const of = [job.id as string, type, JSON.stringify(accepted), id]
     const conversion = await this.reach(() => this.run<Conversion>(convertScript, ...of))
-    if (conversion === 'converted') job.deduplicationId = id
+    if (conversion === 'converted') Object.assign(job, { deduplicationId: id, data: accepted })
     return conversion
   }
 

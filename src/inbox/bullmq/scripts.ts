@@ -80,6 +80,66 @@ redis.call('HSET', key, 'progress', ARGV[3])
 if #ARGV > 3 then redis.call('HDEL', key, unpack(ARGV, 4)) end
 return 1`
 
+const removeExpectation = `local function removeExpectation(id)
+  local key = ARGV[1] .. 'expected:' .. id
+  local place = redis.call('HGET', key, 'place')
+  if place then redis.call('ZREM', ARGV[1] .. 'expected-of:' .. place, id) end
+  redis.call('ZREM', ARGV[1] .. 'expected', id)
+  redis.call('DEL', key)
+end
+`
+
+/**
+ * Applies the effects of an event on expectations, once. Without the job, its first attempt has applied them. A place is
+ * the hash of a rule and a media item. ARGV: prefix, job id, TTL of an end in ms, time of the event in ms, number of ends,
+ * the place of each, and for each expectation that begins its place, id, deadline in ms, name and data of its overdue job,
+ * and the expectation for readers.
+ */
+export const applyEffectsScript = `${removeExpectation}
+local prefix, job, at, ends = ARGV[1], ARGV[1] .. ARGV[2], ARGV[4], tonumber(ARGV[5])
+if redis.call('EXISTS', job) == 0 or redis.call('HSETNX', job, 'expected', 1) == 0 then return 0 end
+for i = 6, 5 + ends do
+  local ended = prefix .. 'ended:' .. ARGV[i]
+  local last = redis.call('GET', ended)
+  local latest = last and tonumber(last) > tonumber(at) and last or at
+  redis.call('SET', ended, latest, 'PX', ARGV[3])
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'expected-of:' .. ARGV[i], '-inf', at)) do
+    removeExpectation(id)
+  end
+end
+for i = 6 + ends, #ARGV, 6 do
+  local place, id = ARGV[i], ARGV[i + 1]
+  local ended, key = redis.call('GET', prefix .. 'ended:' .. place), prefix .. 'expected:' .. id
+  if (not ended or tonumber(ended) < tonumber(at)) and redis.call('EXISTS', key) == 0 then
+    redis.call('HSET', key, 'place', place, 'name', ARGV[i + 3], 'data', ARGV[i + 4], 'open', ARGV[i + 5])
+    redis.call('ZADD', prefix .. 'expected-of:' .. place, at, id)
+    redis.call('ZADD', prefix .. 'expected', ARGV[i + 2], id)
+  end
+end
+return 1`
+
+/**
+ * Turns expectations whose deadline has passed into waiting jobs, as BullMQ adds them. The id of an expectation is the
+ * deduplication id of its overdue event. Returns the next deadline in ms. ARGV: prefix, now in ms, maximum number, job
+ * options.
+ */
+export const handOverScript = `${removeExpectation}
+local prefix, deadlines = ARGV[1], ARGV[1] .. 'expected'
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', deadlines, '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
+  local known = redis.call('GET', prefix .. 'de:' .. id)
+  if not known or known ~= '${handledMark}' and redis.call('EXISTS', prefix .. known) == 0 then
+    local jobId, stored = 'overdue-' .. id, redis.call('HMGET', prefix .. 'expected:' .. id, 'name', 'data')
+    redis.call('SET', prefix .. 'de:' .. id, jobId)
+    redis.call('HSET', prefix .. jobId, 'name', stored[1], 'data', stored[2], 'opts', ARGV[4], 'deid', id,
+      'timestamp', ARGV[2], 'delay', 0, 'priority', 0)
+    redis.call('LPUSH', prefix .. 'wait', jobId)
+    -- Wakes a worker that waits for a job.
+    redis.call('ZADD', prefix .. 'marker', 0, '0')
+  end
+  removeExpectation(id)
+end
+return redis.call('ZRANGE', deadlines, 0, 0, 'WITHSCORES')[2] or false`
+
 /**
  * Replaces the numbers of a process for some minutes. ARGV: prefix, id of the process, TTL in ms, and for each minute
  * its number and its counts.
@@ -170,5 +230,13 @@ for minute = tonumber(ARGV[2]), tonumber(ARGV[3]) do
   for _, numbers in ipairs(redis.call('HVALS', ARGV[1] .. 'activity:' .. string.format('%d', minute))) do
     found[#found + 1] = {minute, numbers}
   end
+end
+return found`
+
+/** Returns the open expectations with these ids. ARGV: prefix, ids. */
+export const readExpectedScript = `
+local found = {}
+for i = 2, #ARGV do
+  found[#found + 1] = redis.call('HGET', ARGV[1] .. 'expected:' .. ARGV[i], 'open') or nil
 end
 return found`

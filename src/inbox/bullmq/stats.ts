@@ -1,5 +1,6 @@
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { InboxStats } from '../reading.ts'
+import { countExpected } from './expectations.ts'
 import { isEvent } from './job.ts'
 import type { EventQueue } from './queue.ts'
 import { oldestWaitingScript, readActivityScript, writeActivityScript } from './scripts.ts'
@@ -9,9 +10,18 @@ const lookedAt = 100
 
 /** Counts the events in the queue by state. */
 export async function readStats(queue: EventQueue): Promise<InboxStats> {
-  const counts = await queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed'))
+  const [counts, expected] = await Promise.all([
+    queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed')),
+    countExpected(queue),
+  ])
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts
-  const stats = { waiting: wait, running: active, retrying: delayed, deadLetters: failed }
+  const stats = {
+    waiting: wait,
+    running: active,
+    retrying: delayed,
+    deadLetters: failed,
+    ...(expected > 0 && { expected }),
+  }
   const oldest = wait > 0 ? await queue.reach(() => queue.run<string | null>(oldestWaitingScript, lookedAt)) : null
   const data: unknown = oldest === null ? undefined : JSON.parse(oldest)
   return isEvent(data) ? { ...stats, oldestWaitingAt: new Date(data.since ?? data.receivedAt) } : stats
