@@ -1,3 +1,4 @@
+import { expectingRun as expectOverRedis } from '../inbox/bullmq/kill/expecting-run.ts'
 import { killRun as killOverRedis } from '../inbox/bullmq/kill/run.ts'
 import { killRun as killOverObjects } from '../inbox/durable-object/kill/run.ts'
 import { type KillReport, reportText } from '../inbox/kill/judge.ts'
@@ -22,11 +23,19 @@ export const durableObject: Part = async ({ kills, seed }) => {
   return tell('durableObjectInbox, three isolates', await killOverObjects(binary, kills, seed), seed)
 }
 
-/** Kills receivers that share a queue. */
+/** Kills receivers that share a queue, and a tenth as often some that expect events. */
 export const bullmq: Part = async ({ kills, seed }) => {
   const server = await RedisServer.start()
-  const report = await killOverRedis(server, kills, seed).finally(() => server.remove())
-  return tell('bullmqInbox, three receivers on one queue', report, seed)
+  try {
+    const report = await killOverRedis(server, kills, seed)
+    const expecting = await expectOverRedis(server, Math.ceil(kills / 10), seed)
+    return [
+      ...tell('bullmqInbox, three receivers on one queue', report, seed),
+      ...tell('bullmqInbox, three receivers that expect events', expecting, seed),
+    ]
+  } finally {
+    await server.remove()
+  }
 }
 
 function tell(inbox: string, report: KillReport, seed: number): readonly string[] {
