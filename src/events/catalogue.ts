@@ -47,6 +47,8 @@ interface EventFields {
   readonly title?: string | undefined
   readonly status?: MediaStatus | undefined
   readonly userId?: string | undefined
+  /** The name that the verifier gives the one that sent it, such as a tenant. It is never read from the payload. */
+  readonly principal?: string | undefined
   /** `true` for the service's test delivery (`webhook.check`), whose media id is the nil UUID. */
   readonly test: boolean
   /**

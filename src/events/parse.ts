@@ -12,28 +12,36 @@ import { readWireEvent, type WireEvent } from './wire.ts'
  */
 export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
+/** What the verifier vouches for. */
+export interface Vouched {
+  readonly eventId?: string | undefined
+  readonly principal?: string | undefined
+}
+
 /**
  * Parses the event of a delivery.
  * @param body its bytes, or the value that another parser made of them
  * @param delivery `undefined` for an unreadable delivery that is parsed again: its URL and headers were not kept
- * @param eventId the id that the verifier vouches for
+ * @param vouched the id and the principal that the verifier vouches for
  * @throws WebhookError `malformed`
  */
 export function parseEvent(
   body: Uint8Array | ParsedBody,
   delivery: Delivery | undefined,
-  eventId: string | undefined,
+  vouched: Vouched | undefined,
   keySource: EventKeySource | undefined,
   source: MediaEvent['source'] = 'delivery',
 ): MaybePromise<MediaEvent> {
   // The value of another parser belongs to the application, which may change it. So the event gets a copy.
   const payload = body instanceof Uint8Array ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const wire = readWireEvent(payload)
-  const id = (typeof keySource === 'object' && delivery?.headers.get(keySource.header)) || eventId
-  const key = id ? givenKey(id) : payloadKey(wire, body)
+  const id = (typeof keySource === 'object' && delivery?.headers.get(keySource.header)) || vouched?.eventId
+  const origin = { source, principal: vouched?.principal || undefined }
+  const own = id ? givenKey(id) : payloadKey(wire, body)
+  const key = origin.principal === undefined ? own : keyOfPrincipal(origin.principal, own)
   const event = isPromise(key)
-    ? key.then((each) => toMediaEvent(wire, each, payload, source))
-    : toMediaEvent(wire, key, payload, source)
+    ? key.then((each) => toMediaEvent(wire, each, origin, payload))
+    : toMediaEvent(wire, key, origin, payload)
   return typeof keySource === 'function' ? withKeyFrom(keySource, event, delivery) : event
 }
 
@@ -90,6 +98,10 @@ function givenKey(key: string): MaybePromise<string> {
   return bounded(key)
 }
 
+/** Two tenants can send the same event, and one could send the id of another's event. They must not share a key. */
+const keyOfPrincipal = (principal: string, key: MaybePromise<string>): MaybePromise<string> =>
+  isPromise(key) ? key.then((each) => keyOfPrincipal(principal, each)) : bounded(JSON.stringify([principal, key]))
+
 const bounded = (key: string): MaybePromise<string> => (key.length <= maxKeyLength ? key : hashed(JSON.stringify(key)))
 
 function hashed(content: string | Uint8Array): MaybePromise<string> {
@@ -103,7 +115,12 @@ const hashText = (digest: string): string => `sha256:${digest}`
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
 /** Makes the event. All of its handlers get the same object, so it is frozen, with its lists and the top of its payload. */
-function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject, source: MediaEvent['source']): MediaEvent {
+function toMediaEvent(
+  wire: WireEvent,
+  key: string,
+  { source, principal }: Pick<MediaEvent, 'source' | 'principal'>,
+  payload: JsonObject,
+): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
     key,
@@ -116,6 +133,7 @@ function toMediaEvent(wire: WireEvent, key: string, payload: JsonObject, source:
     title: wire.title,
     status: wire.status,
     userId: wire.userId,
+    principal,
     test: wire.mediaId === nilMediaId,
     issues: Object.freeze(wire.issues),
     payload: Object.freeze(payload),

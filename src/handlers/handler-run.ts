@@ -151,6 +151,10 @@ class RunContext implements HandlerContext {
     this.receivedAt = receivedAt
   }
 
+  get principal(): string | undefined {
+    return this.#run.event.principal
+  }
+
   get signal(): AbortSignal {
     return this.#run.signal
   }

@@ -12,6 +12,8 @@ export interface HandlerContext {
   readonly signal: AbortSignal
   /** The time at which the delivery was accepted. */
   readonly receivedAt: Date
+  /** The name that the verifier gave the one that sent the event, such as a tenant. `undefined` if it named none. */
+  readonly principal: string | undefined
   /** The receiver's logger; each line carries the event's key, type and media id and the handler's name. */
   readonly log: Logger
 }

@@ -26,6 +26,8 @@ export interface UnreadableDelivery {
   readonly receivedAt: Date
   /** The id that the verifier vouches for, or the value of the header that `eventKey` names. */
   readonly eventId: string | undefined
+  /** The principal that the verifier named. */
+  readonly principal?: string | undefined
   /** The bytes as sent, or JSON written from the parsed body if another parser had consumed them. */
   readonly body: Uint8Array
 }

@@ -2,7 +2,7 @@ import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
 import { type LookedUpEvent, type LookupOutcome, parseLookup } from '../events/lookup.ts'
-import { parseEvent } from '../events/parse.ts'
+import { parseEvent, type Vouched } from '../events/parse.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
@@ -53,7 +53,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
     expectations: (accepted) => registry.effectsOf(accepted),
-    parse: ({ body, eventId }) => parseEvent(body, undefined, eventId, eventKey),
+    parse: (unreadable) => parseEvent(unreadable.body, undefined, unreadable, eventKey),
     logger,
     observe: reporter.observe,
     measured:
@@ -77,7 +77,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   async function receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
     const startedAt = performance.now()
     let body: Uint8Array | ParsedBody | undefined
-    let eventId: string | undefined
+    let vouched: Vouched | undefined
     let event: MediaEvent | undefined
     inFlight++
     try {
@@ -87,13 +87,13 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
       const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
-      eventId = isPromise(early) ? await early : early
+      vouched = isPromise(early) ? await early : early
       const read = readBody(delivery, maxBodyBytes, deadlines)
       body = isPromise(read) ? await read : read
-      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : eventId
-      eventId = isPromise(verified) ? await verified : verified
+      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : vouched
+      vouched = isPromise(verified) ? await verified : verified
       senderChanges.checkSignature(delivery)
-      const parsed = parseEvent(body, delivery, eventId, eventKey)
+      const parsed = parseEvent(body, delivery, vouched, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
       senderChanges.check(event)
       const taken = registry.handles(event.type, event.test)
@@ -109,7 +109,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       const error = toRejectionError(thrown)
       // Only parsing throws this code, so the delivery has passed verification.
       if (error.code === 'malformed' && body !== undefined) {
-        await keepUnreadable(inbox, error, delivery, body, eventId, eventKey).catch(notKept)
+        await keepUnreadable(inbox, error, delivery, body, vouched, eventKey).catch(notKept)
       }
       const acknowledgement = rejection(error.code, error.message)
       reporter.delivery(acknowledgement, startedAt, event, error, span)

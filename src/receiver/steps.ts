@@ -1,6 +1,6 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { EventKeySource } from '../events/parse.ts'
+import type { EventKeySource, Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
@@ -104,7 +104,7 @@ const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need
 const noBytes = new Uint8Array()
 
 /**
- * Asks the verifier, and returns the event id it vouches for, if any. The sender gets the same message for every
+ * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message for every
  * failure; the reason is the error's cause.
  * @param deadlines limit the time that the verifier may take
  * @param body omitted while it has not been read
@@ -115,7 +115,7 @@ export function verifyDelivery(
   { url, headers }: Pick<Delivery, 'url' | 'headers'>,
   deadlines: Deadlines,
   body: Uint8Array | ParsedBody = noBytes,
-): MaybePromise<string | undefined> {
+): MaybePromise<Vouched> {
   if (!(body instanceof Uint8Array)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
@@ -123,17 +123,23 @@ export function verifyDelivery(
   } catch (error) {
     throw unauthorized(error)
   }
-  if (!isPromise(verification)) return eventIdOf(verification)
+  if (!isPromise(verification)) return vouchedBy(verification)
   // A thenable's own `then` need not return a promise, and the delivery would pass.
-  const answer = Promise.resolve(verification).then(eventIdOf, (error) => {
+  const answer = Promise.resolve(verification).then(vouchedBy, (error) => {
     throw unauthorized(error)
   })
   return inTime(answer, deadlines, () => new WebhookError('unavailable', 'the verifier did not answer in time'))
 }
 
-function eventIdOf(verification: Verification): string | undefined {
-  if (verification?.verified === true) return verification.eventId
-  throw unauthorized(verification?.reason)
+function vouchedBy(verification: Verification): Vouched {
+  if (verification?.verified === true) {
+    const { principal } = verification
+    if (principal === undefined || typeof principal === 'string') return verification
+    throw unauthorized('the principal that the verifier names is not a string')
+  }
+  if (verification?.unavailable !== true) throw unauthorized(verification?.reason)
+  const { error, reason } = verification
+  throw rejected('unavailable', 'the verifier cannot decide now', { cause: error ?? reason })
 }
 
 const unauthorized = (cause: unknown): WebhookError =>
@@ -148,13 +154,14 @@ export async function keepUnreadable(
   { message: reason }: Error,
   { headers }: Delivery,
   body: Uint8Array | ParsedBody,
-  eventId: string | undefined,
+  vouched: Vouched | undefined,
   eventKey: EventKeySource | undefined,
 ): Promise<void> {
   await inbox.keepUnreadable?.({
     reason,
     receivedAt: new Date(),
-    eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || eventId,
+    eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || vouched?.eventId,
+    principal: vouched?.principal || undefined,
     body: body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body.parsed)),
   })
 }

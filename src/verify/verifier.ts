@@ -17,8 +17,17 @@ export type Verification =
       readonly verified: true
       /** An event id that the verification covers. It becomes the event key. */
       readonly eventId?: string
+      /** The name of the one that sent it, such as a tenant. Handlers get it as `context.principal`. */
+      readonly principal?: string
     }
-  | { readonly verified: false; readonly reason: string }
+  | {
+      readonly verified: false
+      readonly reason: string
+      /** `true` if it cannot decide now. The delivery is answered 503, and not 401, so that it is sent again. */
+      readonly unavailable?: true
+      /** The error that kept it from deciding, for logs and hooks. */
+      readonly error?: unknown
+    }
 
 /** Decides whether a delivery comes from the sender. When it throws or rejects, the delivery is not verified. */
 export interface Verifier {
@@ -31,7 +40,7 @@ export interface Verifier {
 }
 
 /** The delivery comes from the sender. */
-export const verified: Verification = Object.freeze({ verified: true })
+export const verified = Object.freeze({ verified: true }) satisfies Verification
 
 /** The delivery may come from anyone. */
 export const notVerified = (reason: string): Verification => ({ verified: false, reason })

@@ -106,7 +106,7 @@ describe('eventKey as a header', () => {
 })
 
 describe('an unreadable delivery that is parsed again, without its headers,', () => {
-  const parse = (source: EventKeySource) => parseEvent({ parsed: flat }, undefined, 'id-7', source)
+  const parse = (source: EventKeySource) => parseEvent({ parsed: flat }, undefined, { eventId: 'id-7' }, source)
 
   test('keeps the id that was taken from its header', async () => {
     expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')

@@ -83,6 +83,28 @@ describe("a user's verifier", () => {
     expect((await answerTo(() => Promise.reject(error))).report).toMatchObject({ outcome: 'unauthorized', error })
   })
 
+  test.each([
+    ['its error', { error: new Error('the key server is down') }],
+    ['nothing else', {}],
+  ])('that cannot decide now leads to 503, and says so with %s', async (_, rest) => {
+    const reason = 'the key server is down'
+    const { status, body, report } = await answerTo(async () => ({
+      verified: false,
+      unavailable: true,
+      reason,
+      ...rest,
+    }))
+    expect(status).toBe(503)
+    expect(JSON.parse(body)).toMatchObject({ code: 'unavailable', message: 'the verifier cannot decide now' })
+    expect(report).toMatchObject('error' in rest ? { error: rest.error } : { reason })
+  })
+
+  test('does not verify with a principal that is no string', async () => {
+    const { status, report } = await answerTo(() => ({ verified: true, principal: 7 }))
+    expect(status).toBe(401)
+    expect(report?.reason).toBe('the principal that the verifier names is not a string')
+  })
+
   test('sets the event key with its event id, unless that is empty', async () => {
     expect((await answerTo(() => ({ verified: true, eventId: 'id-1' }))).report).toMatchObject({ key: 'id-1' })
     expect((await answerTo(() => ({ verified: true, eventId: '' }))).report?.key).toContain('encoding.finished')

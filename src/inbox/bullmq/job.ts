@@ -10,7 +10,8 @@ import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, Unreadable
 export interface UnreadableData {
   /** The key of its dead letter. */
   readonly key: string
-  readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> & Pick<Partial<UnreadableDelivery>, 'eventId'>
+  readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> &
+    Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal'>
 }
 
 /** An accepted event as the data of a job. Its dates are texts when it is read from Redis. */
@@ -71,13 +72,13 @@ export const isUnreadable = (data: unknown): data is UnreadableData =>
 
 export async function toUnreadableData({ body, receivedAt, ...rest }: UnreadableDelivery): Promise<UnreadableData> {
   const text = toBase64(body)
-  const key = unreadableKey((await sha256(text)).slice(0, 32))
+  const key = unreadableKey((await sha256(text)).slice(0, 32), rest.principal)
   return { key, unreadable: { ...rest, receivedAt: receivedAt.toISOString(), body: text } }
 }
 
 export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery {
-  const { reason, eventId, receivedAt, body } = unreadable
-  return { reason, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
+  const { reason, eventId, principal, receivedAt, body } = unreadable
+  return { reason, eventId, principal, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
 /** Reads the progress of a job. BullMQ gives 0 for a job that has none. */

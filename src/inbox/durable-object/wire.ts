@@ -32,6 +32,7 @@ export interface WireUnreadable {
   readonly reason: string
   readonly receivedAt: string
   readonly eventId: string | undefined
+  readonly principal?: string | undefined
   readonly body: string
 }
 
@@ -41,9 +42,16 @@ export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDe
   body: toBase64(body),
 })
 
-export const unpackUnreadable = ({ reason, receivedAt, eventId, body }: WireUnreadable): UnreadableDelivery => ({
+export const unpackUnreadable = ({
+  reason,
+  receivedAt,
+  eventId,
+  principal,
+  body,
+}: WireUnreadable): UnreadableDelivery => ({
   reason,
   eventId,
+  principal,
   receivedAt: new Date(receivedAt),
   body: fromBase64(body),
 })

@@ -11,17 +11,19 @@ export const maxUnreadable = 1_000
 /**
  * Makes the key of an unreadable delivery's dead letter.
  * @param digest a hash of the body, since the sender repeats the same bytes
+ * @param principal keeps two tenants apart that send the same bytes
  */
-export const unreadableKey = (digest: string): string => `unreadable:${digest}`
+export const unreadableKey = (digest: string, principal: string | undefined): string =>
+  principal === undefined ? `unreadable:${digest}` : `unreadable:${digest}:${principal}`
 
 /**
  * Makes the dead letter of an unreadable delivery.
  * @param digest a hash of its body
  */
 export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: string): DeadLetter {
-  const { reason, receivedAt } = unreadable
+  const { reason, receivedAt, principal } = unreadable
   return {
-    key: unreadableKey(digest),
+    key: unreadableKey(digest, principal),
     event: undefined,
     unreadable,
     receivedAt,

@@ -14,7 +14,7 @@ interface StoredDeadEvent extends Pick<DeadEvent, 'event' | 'completed'> {
 }
 
 /** The JSON of an unreadable delivery. Its body has a column of its own. */
-interface StoredUnreadable extends Pick<UnreadableDelivery, 'reason' | 'eventId'> {
+interface StoredUnreadable extends Pick<UnreadableDelivery, 'reason' | 'eventId' | 'principal'> {
   readonly key: string
   readonly receivedAt: string
 }
@@ -53,9 +53,9 @@ export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLe
       ...(trace && { trace }),
     }
   }
-  const { key, reason, eventId } = stored
+  const { key, reason, eventId, principal } = stored
   const receivedAt = new Date(stored.receivedAt)
-  const unreadable = { reason, eventId, receivedAt, body: fromBase64(body ?? '') }
+  const unreadable = { reason, eventId, principal, receivedAt, body: fromBase64(body ?? '') }
   const failures = [{ handler: 'none', message: reason }]
   return { key, event: undefined, unreadable, receivedAt, attempts: 0, completed: [], failures, diedAt: receivedAt }
 }

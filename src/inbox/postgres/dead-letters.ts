@@ -138,7 +138,7 @@ export class PostgresDeadLetters implements DeadLetters {
 
   /** Keeps an unreadable delivery, unless it is there, and drops the oldest one above the limit. */
   async keepUnreadable({ body, ...unreadable }: UnreadableDelivery): Promise<void> {
-    const key = unreadableKey(hash('sha256', body, 'base64url').slice(0, 22))
+    const key = unreadableKey(hash('sha256', body, 'base64url').slice(0, 22), unreadable.principal)
     await this.#tables.ask(
       `INSERT INTO $dead_letter (hash, dead_letter, body) VALUES ($1, $2, decode($3, 'base64')) ON CONFLICT DO NOTHING`,
       [hashKey(key), JSON.stringify({ ...unreadable, key }), toBase64(body)],

@@ -123,6 +123,7 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
     qualities: ['360p', '720p'],
     title: '映画.mp4',
     status: 'done',
+    principal: 'acme',
     test: false,
     issues: ['user_id'],
     payload: {

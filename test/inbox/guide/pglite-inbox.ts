@@ -262,12 +262,12 @@ class EventTable {
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
-    const { reason, eventId, body } = unreadable
+    const { reason, eventId, principal, body } = unreadable
     const { key, failures, diedAt } = unreadableDeadLetter(unreadable, sha256(body).slice(0, 32))
     await this.#rows(
       `INSERT INTO ${this.#name} (key, state, unreadable, body, failures, received_at, ended_at)
        VALUES ($1, 'unreadable', $2, $3, $4, $5, $5) ON CONFLICT (key) DO NOTHING`,
-      [JSON.stringify(key), { reason, eventId }, body, failures, diedAt],
+      [JSON.stringify(key), { reason, eventId, principal }, body, failures, diedAt],
     )
     await this.#rows(
       `DELETE FROM ${this.#name} WHERE id IN (
@@ -314,7 +314,7 @@ interface EventRow {
   readonly due_at: Date | null
   readonly failures: readonly HandlerFailure[]
   readonly ended_at: Date | null
-  readonly unreadable: Pick<UnreadableDelivery, 'reason' | 'eventId'> | null
+  readonly unreadable: Pick<UnreadableDelivery, 'reason' | 'eventId' | 'principal'> | null
   readonly body: Uint8Array | null
 }
 
