@@ -16,6 +16,11 @@ declare global {
   const url: string
   const db: { query(sql: string, values: readonly unknown[]): Promise<unknown> }
 
+  const secretManager: {
+    cached(name: string): Promise<string>
+    secretsOf(tenant: string): Promise<readonly string[] | undefined>
+  }
+
   function isOperator(request: Request): Promise<boolean>
   function userOf(cookie: string | null): Promise<{ readonly isOperator: boolean } | undefined>
   function publish(mediaId: string, qualities: readonly string[]): Promise<void>

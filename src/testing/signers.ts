@@ -1,9 +1,10 @@
 import { hmac, hmacKey } from '#crypto'
+import { WebhookError } from '../errors.ts'
 import { decodeBase64, encodeBytes } from '../internal/crypto/encoding.ts'
 import type { BasicAuthOptions } from '../verify/basic-auth.ts'
 import type { HeaderTokenOptions } from '../verify/header-token.ts'
 import type { HmacSignatureOptions } from '../verify/hmac-signature.ts'
-import { readSecrets, type Secrets } from '../verify/secrets.ts'
+import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
 import type { StandardWebhooksOptions } from '../verify/standard-webhooks.ts'
 import type { UrlTokenOptions } from '../verify/url-token.ts'
 
@@ -26,7 +27,7 @@ export type Signer = (draft: Draft) => Promise<Draft>
  * Creates a signer for the verifier `urlToken` with the same options. It replaces a token that is already in the URL.
  */
 export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
-  const tokens = readSecrets('signer', secret)
+  const tokens = textsOf(secret)
   const token = encodeURIComponent(tokens[0] as string)
   return async (draft) => {
     const [, path = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(draft.url) ?? []
@@ -106,7 +107,12 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
 }
 
 // A sender signs with a single secret, the newest.
-const firstOf = (secrets: Secrets): string => readSecrets('signer', secrets)[0] as string
+const firstOf = (secrets: Secrets | GetSecrets): string => textsOf(secrets)[0] as string
+
+function textsOf(secrets: Secrets | GetSecrets): readonly string[] {
+  if (typeof secrets !== 'function') return readSecrets('signer', secrets).map(({ text }) => text)
+  throw new WebhookError('invalid_option', 'signer: give the secret to sign with, and not the function of the verifier')
+}
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))
 

@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { notVerified, type Verifier } from './verifier.ts'
+import { notVerified, type Verification, type Verifier } from './verifier.ts'
 
 /**
  * Accepts deliveries that any of the verifiers accepts, for a migration from one scheme to another. It needs the body's
@@ -16,17 +16,20 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
     needsBytes: verifiers.some(({ needsBytes }) => needsBytes !== false),
     async verify(delivery) {
       const reasons: string[] = []
+      let outage: Verification | undefined
       for (const verifier of verifiers) {
         try {
           const verification = await verifier.verify(delivery)
           if (verification.verified === true) return verification
           reasons.push(`${verifier.name}: ${verification.reason}`)
+          if (verification.unavailable === true) outage ??= verification
         } catch (error) {
           // A verifier that throws has not verified; the others are still asked. Its error may contain a secret.
           reasons.push(`${verifier.name}: it threw a ${kindOf(error)}`)
         }
       }
-      return notVerified(reasons.join('; '))
+      // A verifier that could not decide might have verified it.
+      return { ...outage, ...notVerified(reasons.join('; ')) }
     },
   }
 }

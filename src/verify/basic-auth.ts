@@ -1,7 +1,8 @@
 import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
-import { credentialMatcher, maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
+import { credentialMatcher, maxCredentialLength } from './credentials.ts'
+import type { GetSecrets, Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `basicAuth`. */
@@ -9,7 +10,7 @@ export interface BasicAuthOptions {
   /** The user name, without a colon. */
   readonly username: string
   /** The password, or several while you change it. */
-  readonly password: Secrets
+  readonly password: Secrets | GetSecrets
 }
 
 /**
@@ -23,18 +24,22 @@ export function basicAuth(options: BasicAuthOptions): Verifier {
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
     throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }
-  const credentials = readSecrets('basicAuth', password).map((each) => `${username}:${each}`)
-  const match = credentialMatcher('header authorization', credentials)
+  const match = credentialMatcher({
+    verifier: 'basicAuth',
+    what: 'header authorization',
+    secrets: password,
+    credentialOf: (each) => `${username}:${each}`,
+  })
   return {
     name: 'basicAuth',
     needsBytes: false,
-    verify({ headers }) {
-      const value = headers.get('authorization')
+    verify(delivery) {
+      const value = delivery.headers.get('authorization')
       if (value === null) return notVerified('header authorization is missing')
       if (value.length > maxCredentialLength) return notVerified('header authorization is too long')
       const bytes = decodeBase64(/^basic +(\S+)$/i.exec(value)?.[1] ?? '')
       if (bytes === undefined) return notVerified('header authorization has no Basic credentials')
-      return match(new TextDecoder().decode(bytes))
+      return match(new TextDecoder().decode(bytes), delivery)
     },
   }
 }

@@ -1,12 +1,13 @@
 import { checkHeaderName, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
+import { credentialMatcher } from './credentials.ts'
+import type { GetSecrets, Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `headerToken`. */
 export interface HeaderTokenOptions {
   /** The token, or several while you change it. Printable ASCII only. */
-  readonly secret: Secrets
+  readonly secret: Secrets | GetSecrets
   /** The header that carries the secret. */
   readonly header: string
   /**
@@ -24,21 +25,27 @@ export function headerToken(options: HeaderTokenOptions): Verifier {
   const { secret, header, prefix = '', ...unknown } = options ?? {}
   checkUnknown('headerToken', unknown)
   checkHeaderName('headerToken', 'header', header)
-  const secrets = readSecrets('headerToken', secret)
-  if (secrets.some((each) => /[^\x20-\x7e]/.test(each))) {
-    throw new WebhookError('invalid_option', 'headerToken: a secret in a header has to be printable ASCII')
-  }
-  const match = credentialMatcher(`header ${header}`, secrets)
+  const match = credentialMatcher({
+    verifier: 'headerToken',
+    what: `header ${header}`,
+    secrets: secret,
+    credentialOf: printable,
+  })
   return {
     name: 'headerToken',
     needsBytes: false,
-    verify({ headers }) {
+    verify(delivery) {
       // A header sent twice arrives joined by a comma, so it matches no secret.
-      const value = headers.get(header)
+      const value = delivery.headers.get(header)
       if (value !== null && value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
         return notVerified(`header ${header} does not begin with its prefix`)
       }
-      return match(value?.slice(prefix.length))
+      return match(value?.slice(prefix.length), delivery)
     },
   }
+}
+
+function printable(secret: string): string {
+  if (!/[^\x20-\x7e]/.test(secret)) return secret
+  throw new WebhookError('invalid_option', 'headerToken: a secret in a header has to be printable ASCII')
 }

@@ -2,14 +2,15 @@ import { hmacKey } from '#crypto'
 import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
-import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
-import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
-import { notVerified, type Verifier, verified } from './verifier.ts'
+import { maxCredentialLength } from './credentials.ts'
+import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
+import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
+import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
 export interface HmacSignatureOptions {
   /** The key. Its bytes are those of the string in UTF-8. */
-  readonly secret: Secrets
+  readonly secret: Secrets | GetSecrets
   /** The header that carries the signature. */
   readonly header: string
   /** @defaultValue 'sha256' */
@@ -49,25 +50,29 @@ const owner = 'hmacSignature'
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
   const settings = resolve(options ?? {})
   const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
-  const secrets = readSecrets(owner, options.secret)
-  const keys = secrets.map((secret) => hmacKey(algorithm, new TextEncoder().encode(secret)))
+  const judge = judgeWith(
+    owner,
+    options.secret,
+    signatureJudge(encoding, (secret) => hmacKey(algorithm, new TextEncoder().encode(secret))),
+  )
 
   return {
     name: owner,
     needsBytes: true,
-    verify({ headers, body }) {
+    verify(delivery) {
+      const { headers, body } = delivery
       const value = headers.get(header)
       if (value === null) return notVerified(`header ${header} is missing`)
       const signatures = readSignatures(value, settings)
       if (signatures === undefined) return notVerified(`header ${header} is malformed`)
-      if (timestamp === undefined) return verifySignatures(signatures, { keys, encoding, prefix: '', body }, verified)
+      if (timestamp === undefined) return judge({ signatures, prefix: '', body }, delivery)
 
       const time = headers.get(timestamp.header)
       if (time === null) return notVerified(`header ${timestamp.header} is missing`)
       const fault = timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
       const prefix = signedContent === 'body' ? '' : `${time}.`
-      return verifySignatures(signatures, { keys, encoding, prefix, body }, verified)
+      return judge({ signatures, prefix, body }, delivery)
     },
   }
 }

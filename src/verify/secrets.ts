@@ -1,29 +1,107 @@
-import { equalText, sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { notVerified, type Verification, verified } from './verifier.ts'
+import { notVerified, type SignedDelivery, type Verification, verified } from './verifier.ts'
 
-/** One secret, or several while a rotation is under way: any of them is accepted. */
-export type Secrets = string | readonly string[]
+/**
+ * One secret, or several while a rotation is under way: any of them is accepted. In an object, each has the name of its
+ * owner, such as a tenant. The deliveries that it verifies have this name as their principal.
+ */
+export type Secrets = string | readonly string[] | { readonly [principal: string]: string | readonly string[] }
+
+/**
+ * Returns the secrets of one delivery, or `undefined` if there are none. It is asked for each delivery that carries a
+ * credential. If it throws or rejects, the delivery is answered 503.
+ * @param delivery its URL and headers, which are not verified yet
+ */
+export type GetSecrets = (delivery: Pick<SignedDelivery, 'url' | 'headers'>) => MaybePromise<Secrets | null | undefined>
+
+/** A secret that can be used. */
+export interface Secret {
+  readonly text: string
+  /** The result of a delivery that it verifies. */
+  readonly verification: Extract<Verification, { verified: true }>
+}
+
+/** Decides whether what a delivery carries, such as a token, was made with one of the secrets. */
+type Judge<Claim> = (claim: Claim) => MaybePromise<Verification>
+
+/**
+ * Makes the function that judges what a delivery carries. Secrets that are known now are checked and prepared once.
+ * @param prepare makes the judge of some secrets; it throws `invalid_option` for those of a wrong form
+ * @throws WebhookError `invalid_option`
+ */
+export function judgeWith<Claim>(
+  verifier: string,
+  secrets: Secrets | GetSecrets,
+  prepare: (secrets: readonly Secret[]) => Judge<Claim>,
+): (claim: Claim, delivery: SignedDelivery) => MaybePromise<Verification> {
+  if (typeof secrets !== 'function') return prepare(readSecrets(verifier, secrets))
+  const owner = `the secret function of ${verifier}`
+
+  const unavailable = (error: unknown): Verification => {
+    return { verified: false, unavailable: true, reason: `${owner} threw`, error }
+  }
+
+  const judge = (claim: Claim, given: Secrets | null | undefined): MaybePromise<Verification> => {
+    if (given === undefined || given === null) return notVerified(`${owner} has none for this delivery`)
+    let prepared: Judge<Claim>
+    try {
+      prepared = prepare(readSecrets(owner, given))
+    } catch (error) {
+      if (error instanceof WebhookError) return notVerified(error.message)
+      throw error
+    }
+    return prepared(claim)
+  }
+
+  return (claim, { url, headers }) => {
+    let given: ReturnType<GetSecrets>
+    try {
+      given = secrets({ url, headers })
+    } catch (error) {
+      return unavailable(error)
+    }
+    return isPromise(given)
+      ? Promise.resolve(given).then((each) => judge(claim, each), unavailable)
+      : judge(claim, given)
+  }
+}
 
 /**
  * Checks the secrets and returns them as a list.
  * @throws WebhookError `invalid_option`, naming the usual cause and never the secret
  */
-export function readSecrets(verifier: string, secrets: Secrets): readonly string[] {
-  const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : Array.isArray(secrets) ? secrets : []
-  if (list.length === 0) {
-    throw new WebhookError(
-      'invalid_option',
-      `${verifier}: give a secret, or a list of them (is an environment variable unset?)`,
-    )
+export function readSecrets(verifier: string, secrets: Secrets): readonly Secret[] {
+  // Not any object: the characters of a boxed string would be its secrets.
+  if (Object.prototype.toString.call(secrets) !== '[object Object]') return readList(verifier, secrets)
+  const named = Object.entries(secrets).flatMap(([principal, each]) => readList(verifier, each, principal))
+  if (named.length === 0) return readList(verifier, undefined)
+  if (Object.hasOwn(secrets as object, '')) throw invalid(`${verifier}: the name of a secret's owner is empty`)
+  const owners = new Map<string, string | undefined>()
+  for (const { text, verification } of named) {
+    const { principal } = verification
+    const other = owners.get(text) ?? principal
+    if (other !== principal) throw invalid(`${verifier}: ${other} and ${principal} have the same secret`)
+    owners.set(text, principal)
   }
-  return list.map((secret, index) => {
-    const fault = secretFault(secret)
-    if (fault === undefined) return secret as string
-    throw new WebhookError('invalid_option', `${verifier}: secret ${index + 1} of ${list.length} ${fault}`)
+  return named
+}
+
+function readList(verifier: string, secrets: unknown, principal?: string): readonly Secret[] {
+  const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : Array.isArray(secrets) ? secrets : []
+  const whose = principal === undefined ? '' : ` of ${principal}`
+  if (list.length === 0) {
+    throw invalid(`${verifier}: give a secret${whose}, or a list of them (is an environment variable unset?)`)
+  }
+  const verification = principal === undefined ? verified : Object.freeze({ ...verified, principal })
+  return list.map((text, index) => {
+    const fault = secretFault(text)
+    if (fault === undefined) return { text: text as string, verification }
+    throw invalid(`${verifier}: secret ${index + 1} of ${list.length}${whose && `,${whose},`} ${fault}`)
   })
 }
+
+const invalid = (message: string): WebhookError => new WebhookError('invalid_option', message)
 
 function secretFault(secret: unknown): string | undefined {
   if (typeof secret !== 'string') return 'is not a string (is an environment variable unset?)'
@@ -32,33 +110,4 @@ function secretFault(secret: unknown): string | undefined {
     return 'begins or ends with white space (a newline at the end of the file or variable it was read from?)'
   }
   return undefined
-}
-
-/** Maximum length of a credential, in characters. */
-export const maxCredentialLength = 4096
-
-/** Decides whether a candidate is one of the secrets. `undefined` and the empty string count as missing. */
-export type MatchCredential = (candidate: string | undefined) => MaybePromise<Verification>
-
-/**
- * Makes the function that compares a credential with the secrets. Its run time reveals nothing about them: it compares
- * digests of equal length, and compares every secret even after a match.
- * @param what names the credential in the reason
- */
-export function credentialMatcher(what: string, secrets: readonly string[]): MatchCredential {
-  let digests: readonly MaybePromise<string>[] | undefined
-  const judge = ([candidate = '', ...expected]: readonly string[]): Verification => {
-    let matches = 0
-    for (const digest of expected) matches |= equalText(candidate, digest) ? 1 : 0
-    return matches === 1 ? verified : notVerified(`${what} is wrong`)
-  }
-
-  return (candidate) => {
-    if (candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
-    if (candidate.length > maxCredentialLength) return notVerified(`${what} is too long`)
-    // They are made at the first delivery: Workers forbid digests at start-up.
-    digests ??= secrets.map((secret) => sha256(secret))
-    const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
-    return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])
-  }
 }

@@ -1,35 +1,42 @@
 import { equalText, type HmacKey, hmac } from '#crypto'
 import type { SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import type { Secret } from './secrets.ts'
 import { notVerified, type Verification } from './verifier.ts'
 
 /** Maximum number of signatures that one delivery may carry: enough for a rotation, too few to make it expensive. */
 export const maxSignatures = 16
 
-/** The signed content, and the keys that may have signed it. */
-export interface SignedContent {
-  readonly keys: readonly HmacKey[]
-  readonly encoding: SignatureEncoding
+/** The signatures of a delivery, and what they have to sign. */
+export interface Signed {
+  readonly signatures: readonly string[]
   /** The text that comes before the body in the signed content. */
   readonly prefix: string
   readonly body: Uint8Array
+  /** An event id that the signatures cover. */
+  readonly eventId?: string
 }
 
-/** Returns `success` when any of the signatures, in the given encoding, was made with any of the keys. */
-export function verifySignatures(
-  signatures: readonly string[],
-  { keys, encoding, prefix, body }: SignedContent,
-  success: Verification,
-): MaybePromise<Verification> {
-  const expected = keys.map((key) => hmac(key, prefix, body, encoding) as MaybePromise<string>)
-  return expected.some(isPromise)
-    ? Promise.all(expected).then((texts) => judge(signatures, texts, success))
-    : judge(signatures, expected as string[], success)
-}
+/**
+ * Prepares secrets, and returns the function that verifies a delivery when any of its signatures was made with any of them.
+ * @param keyOf makes the key of a secret
+ */
+export const signatureJudge =
+  (encoding: SignatureEncoding, keyOf: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
+    const keys = secrets.map(({ text }) => keyOf(text))
+    return (signed: Signed): MaybePromise<Verification> => {
+      const expected = keys.map((key) => hmac(key, signed.prefix, signed.body, encoding) as MaybePromise<string>)
+      return expected.some(isPromise)
+        ? Promise.all(expected).then((texts) => judge(signed, texts, secrets))
+        : judge(signed, expected as string[], secrets)
+    }
+  }
 
-function judge(signatures: readonly string[], expected: readonly string[], success: Verification): Verification {
+function judge({ signatures, eventId }: Signed, expected: readonly string[], secrets: readonly Secret[]): Verification {
   for (const signature of signatures) {
-    for (const text of expected) if (equalText(signature, text)) return success
+    const index = expected.findIndex((text) => equalText(signature, text))
+    const verification = secrets[index]?.verification
+    if (verification !== undefined) return eventId === undefined ? verification : { ...verification, eventId }
   }
   return notVerified('no signature matches')
 }

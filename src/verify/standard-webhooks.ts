@@ -1,15 +1,16 @@
-import { hmacKey } from '#crypto'
+import { type HmacKey, hmacKey } from '#crypto'
 import { checkNumbers, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
-import { maxCredentialLength, readSecrets, type Secrets } from './secrets.ts'
-import { maxSignatures, timestampFault, verifySignatures } from './signatures.ts'
+import { maxCredentialLength } from './credentials.ts'
+import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
+import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `standardWebhooks`. */
 export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64; the prefix may be left out. */
-  readonly secret: Secrets
+  readonly secret: Secrets | GetSecrets
   /**
    * Maximum difference between the time of signing and now, in seconds.
    * @defaultValue 300, as the specification recommends
@@ -34,16 +35,13 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   const { secret: secrets, toleranceSeconds = 300, now = Date.now, ...unknown } = options ?? {}
   checkUnknown('standardWebhooks', unknown)
   checkNumbers('standardWebhooks', { toleranceSeconds })
-  const keys = readSecrets('standardWebhooks', secrets).map((secret) => {
-    const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)
-    if (bytes !== undefined) return hmacKey('sha256', bytes)
-    throw new WebhookError('invalid_option', `standardWebhooks: a secret is base64 after its prefix ${secretPrefix}`)
-  })
+  const judge = judgeWith('standardWebhooks', secrets, signatureJudge('base64', keyOf))
 
   return {
     name: 'standardWebhooks',
     needsBytes: true,
-    verify({ headers, body }) {
+    verify(delivery) {
+      const { headers, body } = delivery
       const id = headers.get('webhook-id')
       const timestamp = headers.get('webhook-timestamp')
       const signature = headers.get('webhook-signature')
@@ -56,9 +54,15 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
       if (signatures === undefined) return notVerified('header webhook-signature is malformed')
       if (id.length > maxCredentialLength) return notVerified('header webhook-id is too long')
       const prefix = `${id}.${timestamp}.`
-      return verifySignatures(signatures, { keys, encoding: 'base64', prefix, body }, { verified: true, eventId: id })
+      return judge({ signatures, prefix, body, eventId: id }, delivery)
     },
   }
+}
+
+function keyOf(secret: string): HmacKey {
+  const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)
+  if (bytes !== undefined) return hmacKey('sha256', bytes)
+  throw new WebhookError('invalid_option', `standardWebhooks: a secret is base64 after its prefix ${secretPrefix}`)
 }
 
 // A list separated by spaces. Entries of other versions than v1 are skipped. A malformed entry makes the header

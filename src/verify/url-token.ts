@@ -1,12 +1,13 @@
 import { checkChoice, checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { credentialMatcher, readSecrets, type Secrets } from './secrets.ts'
+import { credentialMatcher } from './credentials.ts'
+import type { GetSecrets, Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `urlToken`. */
 export interface UrlTokenOptions {
   /** The token, before it is percent-encoded for a URL. */
-  readonly secret: Secrets
+  readonly secret: Secrets | GetSecrets
   /**
    * The part of the URL that contains the secret: the query, or the last segment of the path, in which a slash has to
    * be percent-encoded.
@@ -32,16 +33,20 @@ export function urlToken(options: UrlTokenOptions): Verifier {
   if (place === 'path' ? options.parameter !== undefined : !parameter) {
     throw new WebhookError('invalid_option', "urlToken: parameter needs a name, and works only with in 'query'")
   }
-  const secrets = readSecrets('urlToken', secret)
-  const match = credentialMatcher('the token in the URL', place === 'query' ? secrets.map(spacesArePluses) : secrets)
+  const match = credentialMatcher({
+    verifier: 'urlToken',
+    what: 'the token in the URL',
+    secrets: secret,
+    credentialOf: place === 'query' ? spacesArePluses : undefined,
+  })
   const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
   return {
     name: 'urlToken',
     needsBytes: false,
-    verify({ url }) {
-      const tokens = read(url)
+    verify(delivery) {
+      const tokens = read(delivery.url)
       if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
-      return match(tokens[0])
+      return match(tokens[0], delivery)
     },
   }
 }

@@ -208,6 +208,19 @@ export function checkUnreadable(open: OpenReceiver): void {
       expect(await deadLetters.list()).toEqual([])
     })
 
+    test('is handled with its principal, and kept once for each principal that sends the same bytes', async () => {
+      const tokens = { acme: 'token-of-acme', zoo: 'token-of-zoo' }
+      const { receiver, deadLetters, handled } = await opened(open, { verify: urlToken({ secret: tokens }) })
+      for (const token of Object.values(tokens)) await deliver(receiver, future, { url: `/?token=${token}` })
+      const kept = await deadLetters.list()
+      expect(kept.map(({ unreadable }) => unreadable?.principal).toSorted()).toEqual(['acme', 'zoo'])
+      for (const { key } of kept) expect(await upgraded(async () => deadLetters.replay(key))).toBe(true)
+      await until(async () => handled.length === 2)
+      expect(handled.map(({ principal }) => principal).toSorted()).toEqual(['acme', 'zoo'])
+      const again = await upgraded(async () => deliver(receiver, future, { url: `/?token=${tokens.zoo}` }))
+      expect(again.outcome).toBe('duplicate')
+    })
+
     test('is handled if eventKey is a function that returns a header, which is then missing', async () => {
       const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => headers.get('x-event-id') as string
       const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })

@@ -120,6 +120,52 @@ describe('verifiers', () => {
     standardWebhooks({ secret: secrets })
   })
 
+  test('take secrets by the name of their owner', () => {
+    const secrets: Record<string, readonly string[]> = { acme: ['new', 'old'] }
+    for (const secret of [secrets, { acme: 's', zoo: ['new', 'old'] }]) {
+      expectTypeOf(urlToken({ secret })).toEqualTypeOf<Verifier>()
+      headerToken({ secret, header: 'x-token' })
+      basicAuth({ username: 'media', password: secret })
+      hmacSignature({ secret, header: 'x-signature' })
+      standardWebhooks({ secret })
+    }
+    // @ts-expect-error an environment variable may be unset
+    urlToken({ secret: { acme: process.env['ACME_TOKEN'] } })
+    // @ts-expect-error secrets are text
+    urlToken({ secret: { acme: 7 } })
+  })
+
+  test('take a function of secrets', () => {
+    urlToken({ secret: () => 's' })
+    headerToken({ secret: async () => ['new', 'old'], header: 'x-token' })
+    basicAuth({ username: 'media', password: () => ({ acme: 's' }) })
+    standardWebhooks({ secret: async (): Promise<string | undefined> => undefined })
+    hmacSignature({
+      header: 'x-signature',
+      secret({ url, headers }) {
+        expectTypeOf(url).toEqualTypeOf<string>()
+        expectTypeOf(headers.get('x-tenant')).toEqualTypeOf<string | null>()
+        return null
+      },
+    })
+    // @ts-expect-error secrets are text
+    urlToken({ secret: async () => 7 })
+    // @ts-expect-error the bytes of the body are not there yet
+    hmacSignature({ header: 'x-signature', secret: ({ body }) => `${body}` })
+  })
+
+  test('may name a principal, which handlers get', () => {
+    const principal = 'acme'
+    const verifier: Verifier = { name: 'mine', needsBytes: false, verify: () => ({ verified: true, principal }) }
+    createReceiver({ verify: verifier }).onAny((event, context) => {
+      expectTypeOf(context.principal).toEqualTypeOf<string | undefined>()
+      expectTypeOf(event.principal).toEqualTypeOf<string | undefined>()
+    })
+    // @ts-expect-error it is a string
+    const wrong: Verifier = { ...verifier, verify: () => ({ verified: true, principal: 7 }) }
+    expectTypeOf(wrong).toEqualTypeOf<Verifier>()
+  })
+
   test('do not compile without a secret', () => {
     // @ts-expect-error the secret is missing
     urlToken({})

@@ -1,5 +1,13 @@
 import { describe, expect, test, vi } from 'vitest'
-import { anyOf, hmacSignature, standardWebhooks, unverified, urlToken, type Verifier } from '../../src/index.ts'
+import {
+  anyOf,
+  headerToken,
+  hmacSignature,
+  standardWebhooks,
+  unverified,
+  urlToken,
+  type Verifier,
+} from '../../src/index.ts'
 import {
   makeDelivery,
   samplePayload,
@@ -63,6 +71,25 @@ describe('anyOf', () => {
       body: delivery.body as Uint8Array,
     })
     expect(verification).toEqual({ verified: true, eventId: 'msg_7' })
+  })
+
+  test('is unavailable if none of them verifies and one could not decide', async () => {
+    const error = new Error('the secret manager is down')
+    const down = headerToken({ secret: () => Promise.reject(error), header: 'x-token' })
+    const verifier = anyOf(down, urlToken(token))
+    const ask = (url: string, fields = { 'x-token': 'anything' }) =>
+      verifier.verify({ url, headers: new Headers(fields), body: new Uint8Array() })
+    expect(await ask('/?token=a%20token')).toEqual({ verified: true })
+    expect(await ask('/?token=wrong')).toEqual({
+      verified: false,
+      unavailable: true,
+      reason: 'headerToken: the secret function of headerToken threw; urlToken: the token in the URL is wrong',
+      error,
+    })
+    expect(await verifier.verify({ url: '/?token=wrong', headers: new Headers(), body: new Uint8Array() })).toEqual({
+      verified: false,
+      reason: 'headerToken: header x-token is missing; urlToken: the token in the URL is wrong',
+    })
   })
 
   test('needs the bytes when one of them does', () => {

@@ -26,6 +26,16 @@ const unusable: [what: string, secret: unknown, message: RegExp][] = [
   ['a number in a list', [12_345_678], /not a string/],
   ['an empty string in a list', [usable, ''], /secret 2 of 2 is empty/],
   ['a newline in a list', [`${usable}\n`, usable], /secret 1 of 2 .*newline/],
+  ['an empty object', {}, /give a secret/],
+  ['a boxed string', Object(usable), /give a secret/],
+  ['bytes', new TextEncoder().encode(usable), /give a secret/],
+  ['undefined in an object', { acme: usable, zoo: undefined }, /give a secret of zoo, .*environment variable unset/],
+  ['an empty list in an object', { acme: usable, zoo: [] }, /give a secret of zoo/],
+  ['an object in an object', { acme: { zoo: usable } }, /give a secret of acme/],
+  ['an empty string in an object', { acme: usable, zoo: '' }, /secret 1 of 1, of zoo, is empty/],
+  ['a newline in a list of an object', { acme: [usable, `${usable}\n`] }, /secret 2 of 2, of acme, .*newline/],
+  ['of an owner without a name', { '': usable }, /name of a secret's owner is empty/],
+  ['of two owners', { acme: `${usable}MTIz`, zoo: [usable, `${usable}MTIz`] }, /acme and zoo have the same secret/],
 ]
 
 describe.each(Object.entries(verifiers))('a secret of %s', (name, build) => {
@@ -35,6 +45,10 @@ describe.each(Object.entries(verifiers))('a secret of %s', (name, build) => {
     expect(text).toContain(name)
     expect(text).not.toContain(usable)
     expect(text).not.toContain('12345678')
+  })
+
+  test('can be a list in which one is twice', () => {
+    expect(build({ acme: [usable, usable] }).name).toBe(name)
   })
 
   test('can be one string or a list', () => {

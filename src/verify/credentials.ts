@@ -1,0 +1,57 @@
+import { equalText, sha256 } from '#crypto'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { type GetSecrets, judgeWith, type Secret, type Secrets } from './secrets.ts'
+import { notVerified, type SignedDelivery, type Verification } from './verifier.ts'
+
+/** Maximum length of a credential, in characters. */
+export const maxCredentialLength = 4096
+
+/** What a delivery may carry, and how it follows from a secret. */
+export interface CredentialOptions {
+  /** The verifier's name. */
+  readonly verifier: string
+  /** Names the credential in the reason. */
+  readonly what: string
+  readonly secrets: Secrets | GetSecrets
+  /** Makes the credential of a secret. It throws `invalid_option` for a secret that cannot be one. */
+  readonly credentialOf?: ((secret: string) => string) | undefined
+}
+
+/** Decides whether a candidate is one of the credentials. `undefined` and the empty string count as missing. */
+export type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery) => MaybePromise<Verification>
+
+/** Makes the function that compares a credential with those of the secrets. */
+export function credentialMatcher(options: CredentialOptions): MatchCredential {
+  const { verifier, what, secrets, credentialOf = (secret) => secret } = options
+  const compare = judgeWith(verifier, secrets, (all) =>
+    comparison(
+      what,
+      all.map(({ text, verification }) => ({ text: credentialOf(text), verification })),
+    ),
+  )
+  return (candidate, delivery) => {
+    if (candidate === undefined || candidate === '') return notVerified(`${what} is missing`)
+    if (candidate.length > maxCredentialLength) return notVerified(`${what} is too long`)
+    return compare(candidate, delivery)
+  }
+}
+
+/**
+ * Makes the function that compares a candidate with the secrets. Its run time reveals nothing about them: it compares
+ * digests of equal length, and compares every secret even after a match.
+ */
+function comparison(what: string, secrets: readonly Secret[]): (candidate: string) => MaybePromise<Verification> {
+  let digests: readonly MaybePromise<string>[] | undefined
+  const judge = ([candidate = '', ...expected]: readonly string[]): Verification => {
+    let match: Secret | undefined
+    for (let i = 0; i < expected.length; i++) if (equalText(candidate, expected[i] as string)) match = secrets[i]
+    return match?.verification ?? notVerified(`${what} is wrong`)
+  }
+
+  return (candidate) => {
+    // They are made at the first delivery: Workers forbid digests at start-up.
+    digests ??= secrets.map(({ text }) => sha256(text))
+    const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
+    return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])
+  }
+}

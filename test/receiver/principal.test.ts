@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import { createReceiver, type MediaEvent, type ReceiverOptions, standardWebhooks, urlToken } from '../../src/index.ts'
+import { deliver, type Payload, samplePayload, signWithStandardWebhooks } from '../../src/testing/index.ts'
+import { silent } from '../support/silent.ts'
+import { smallInbox } from './listening-receiver.ts'
+
+const tokens = { acme: 'token-of-acme', zoo: 'token-of-zoo' }
+const payload = samplePayload('encoding.finished')
+
+/** Makes a receiver of two tenants whose handler keeps what it gets. */
+function receiverOfTenants(options: Partial<ReceiverOptions> = {}) {
+  const seen: { event: MediaEvent; principal: string | undefined }[] = []
+  const receiver = createReceiver({
+    verify: urlToken({ secret: tokens }),
+    inbox: smallInbox(),
+    logger: silent,
+    retry: { baseMs: 1 },
+    ...options,
+  })
+  const send = async (token: string, body: Payload | string = payload, headers = {}) => {
+    const { outcome, handled } = await deliver(receiver, body, { url: `/?token=${token}`, headers })
+    await handled
+    return outcome
+  }
+  receiver.onAny((event, { principal }) => void seen.push({ event, principal }))
+  return { receiver, seen, send }
+}
+
+describe('a principal', () => {
+  test('reaches handlers in each attempt', async () => {
+    const { receiver, send } = receiverOfTenants()
+    const attempts: unknown[] = []
+    receiver.on('encoding.finished', (event, { principal, attempt }) => {
+      attempts.push([attempt, principal, event.principal])
+      if (attempt < 2) throw new Error('no')
+    })
+    expect(await send(tokens.acme)).toBe('accepted')
+    expect(attempts).toEqual([
+      [1, 'acme', 'acme'],
+      [2, 'acme', 'acme'],
+    ])
+  })
+
+  test('is not read from the payload', async () => {
+    const { seen, send } = receiverOfTenants({ verify: urlToken({ secret: tokens.acme }) })
+    await send(tokens.acme, JSON.stringify({ ...payload, principal: 'zoo' }))
+    expect(seen).toMatchObject([{ principal: undefined, event: { payload: { principal: 'zoo' } } }])
+    expect(seen[0]?.event.principal).toBe(undefined)
+  })
+
+  test.each<[string, Payload | string, Partial<ReceiverOptions>, Record<string, string>]>([
+    ['has emitted_at', payload, {}, {}],
+    ['has none', JSON.stringify({ type: 'encoding.finished', media_id: 'm1' }), {}, {}],
+    ['is long', { ...payload, media_id: 'm'.repeat(300) }, {}, {}],
+    ['has an id in a header', payload, { eventKey: { header: 'x-event-id' } }, { 'x-event-id': 'id-1' }],
+  ])('keeps its events apart from the same ones of another, if the payload %s', async (_, body, options, headers) => {
+    const { seen, send } = receiverOfTenants(options)
+    for (const token of [tokens.acme, tokens.zoo]) {
+      expect(await send(token, body, headers)).toBe('accepted')
+      expect(await send(token, body, headers)).toBe('duplicate')
+    }
+    expect(seen.map(({ principal }) => principal)).toEqual(['acme', 'zoo'])
+  })
+
+  test('keeps its events apart from those that another one sends under a signed id', async () => {
+    const secrets = { acme: 'c2VjcmV0IG9mIGFjbWU=', zoo: 'c2VjcmV0IG9mIHpvbw==' }
+    const { receiver, seen } = receiverOfTenants({ verify: standardWebhooks({ secret: secrets }) })
+    for (const secret of Object.values(secrets)) {
+      const sign = signWithStandardWebhooks({ secret, id: 'msg-1' })
+      const { outcome, handled } = await deliver(receiver, payload, { sign })
+      expect(outcome).toBe('accepted')
+      await handled
+    }
+    expect(seen.map(({ event }) => event.key)).toEqual(['["acme","msg-1"]', '["zoo","msg-1"]'])
+  })
+
+  test('does not change the key of an event without one, or with an empty one', async () => {
+    const keys: string[] = []
+    for (const verify of [
+      urlToken({ secret: tokens.acme }),
+      { name: 'mine', needsBytes: false, verify: () => ({ verified: true, principal: '' }) as const },
+    ]) {
+      const { seen, send } = receiverOfTenants({ verify })
+      await send(tokens.acme)
+      expect(seen).toMatchObject([{ principal: undefined }])
+      keys.push(seen[0]?.event.key ?? '')
+    }
+    expect(keys[0]).toMatch(/^\["encoding.finished",/)
+    expect(keys[1]).toBe(keys[0])
+  })
+
+  test('is known to a function that makes the key', async () => {
+    const { seen, send } = receiverOfTenants({ eventKey: ({ principal, mediaId }) => `${principal}/${mediaId}` })
+    await send(tokens.zoo)
+    expect(seen[0]?.event).toMatchObject({ key: `zoo/${payload.media_id}`, principal: 'zoo' })
+  })
+})
+
+test('an overdue expectation has the principal of the event that began it', async () => {
+  const { receiver, send } = receiverOfTenants()
+  const overdue = new Promise((resolve) => {
+    receiver.expect('encoding.started', { then: 'encoding.finished', within: 1 }, ({ event }, { principal }) =>
+      resolve([principal, event.principal]),
+    )
+  })
+  await send(tokens.zoo, samplePayload('encoding.started'))
+  expect(await overdue).toEqual(['zoo', 'zoo'])
+})
