@@ -2,6 +2,12 @@ import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from './schema.ts'
 
+/** The tables that an inbox reads and writes. */
+const tableNames = [
+  ...['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim'],
+  ...['expectation', 'expectation_end'],
+]
+
 type Client = Pick<PoolClient, 'query'>
 
 /** Maximum time to make the tables, in ms. It includes indexes of existing dead letters. */
@@ -142,7 +148,7 @@ async function checkRights(client: Client, schema: string): Promise<void> {
          AND has_table_privilege(pg_class.oid, 'DELETE')
        WHEN relkind = 'S' AND relname = 'event_id' THEN has_sequence_privilege(pg_class.oid, 'USAGE')
        ELSE true END)`,
-    [schema, ['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim']],
+    [schema, tableNames],
   )
   if (rows.length > 0) throw missingRight(schema)
 }

@@ -4,7 +4,7 @@ import { WebhookError } from '../../errors.ts'
 export const standardSchema = 'media_webhooks'
 
 /** The version of the tables that this version of the package makes. */
-export const schemaVersion = 3
+export const schemaVersion = 4
 
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
@@ -124,6 +124,37 @@ ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}owed json, ADD COLUMN ${ifN
 ${giveSameRights(schema, ['claim'])};
 `
 
+// Processes of the earlier versions continue to work, and know no expectations: the events that they accept neither begin
+// nor end one. `subject` is the hash of a rule and a media item. `expectation_end` has a row for each subject, which
+// begins and ends lock, so that those of two processes see each other. `ended_at` is null until the first end. `began_at`
+// and `ended_at` are ms since the epoch: by the sender's clock it can be any time, also one that Postgres does not have.
+const makeVersion4 = (schema: string, ifNotExists: string): string => `
+CREATE TABLE ${ifNotExists}${schema}.expectation (
+  hash uuid PRIMARY KEY,
+  subject uuid NOT NULL,
+  media bigint NOT NULL,
+  rule json NOT NULL,
+  began_at bigint NOT NULL,
+  due_at timestamptz NOT NULL,
+  event json NOT NULL,
+  trace json,
+  owed json NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX ${ifNotExists}expectation_subject ON ${schema}.expectation (subject);
+CREATE INDEX ${ifNotExists}expectation_due ON ${schema}.expectation (due_at);
+
+CREATE TABLE ${ifNotExists}${schema}.expectation_end (
+  subject uuid PRIMARY KEY,
+  ended_at bigint,
+  accepted_at timestamptz NOT NULL DEFAULT now()
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX ${ifNotExists}expectation_end_accepted_at ON ${schema}.expectation_end (accepted_at);
+
+UPDATE ${schema}.version SET tables = 4 WHERE tables < 4;
+
+${giveSameRights(schema, ['expectation', 'expectation_end'])};
+`
+
 /** Gives the new tables the owner and the rights of the table of events. The user may have granted rights to others. */
 const giveSameRights = (schema: string, names: readonly string[]): string =>
   `DO ${literal(`
@@ -147,7 +178,7 @@ BEGIN
   END LOOP;
 END`)}`
 
-const makeVersions = [makeVersion1, makeVersion2, makeVersion3] as const
+const makeVersions = [makeVersion1, makeVersion2, makeVersion3, makeVersion4] as const
 
 /**
  * Returns the SQL that makes the tables, or updates them.

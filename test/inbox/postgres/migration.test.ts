@@ -86,7 +86,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
   test('stay usable by processes of version 1, which only check the number', async () => {
     const { schema, rows } = await earlier()
     const { receiver, handled } = await serve(schema)
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 4 })
     await rows.event('one', 'm')
     await rows.deadLetter('dead', 'm')
     // The notification of a process that has marked an unreadable delivery. The running process then checks its tables.
@@ -110,7 +110,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await rows.event('one', 'm')
     for (let time = 0; time < 2; time++) {
       await server.query(`BEGIN; ${migrationSql(schema)}; COMMIT`)
-      expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
+      expect(await versionOf(schema)).toEqual({ version: 1, tables: 4 })
     }
     expect(await migrate(server.url, { schema })).toBe(false)
     const { handled } = await serve(schema)
@@ -160,7 +160,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await server.query(`
       ALTER TABLE ${schema}.event DROP COLUMN owed, DROP COLUMN since;
       ALTER TABLE ${schema}.owner DROP COLUMN handlers;
-      DROP TABLE ${schema}.claim;
+      DROP TABLE ${schema}.claim, ${schema}.expectation, ${schema}.expectation_end;
       UPDATE ${schema}.version SET tables = 2;
       INSERT INTO ${schema}.owner (id, expires_at, suspects) VALUES (gen_random_uuid(), now() + interval '1 h', 1);
       INSERT INTO ${schema}.event (id, media, event, received_at)
@@ -170,7 +170,22 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await vi.waitFor(async () =>
       expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0, retrying: 0 }),
     )
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 3 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 4 })
+  })
+
+  test('of version 3 are updated while its processes use them', async () => {
+    const { schema } = await earlier()
+    await migrate(server.url, { schema })
+    await server.query(`
+      DROP TABLE ${schema}.expectation, ${schema}.expectation_end;
+      UPDATE ${schema}.version SET tables = 3;
+      INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers)
+      VALUES (gen_random_uuid(), now() + interval '1 h', 1, '[{"name": "other"}]');
+      INSERT INTO ${schema}.event (id, media, event, received_at, owed)
+      VALUES (nextval('${schema}.event_id'), 1, '${JSON.stringify(eventOf('one').event)}', now(), '[]')`)
+    const { handled } = await serve(schema)
+    await vi.waitFor(() => expect(handled).toEqual([['one', 1]]))
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 4 })
   })
 
   test('cannot be looked into before they are updated, with an error that names the fix', async () => {
