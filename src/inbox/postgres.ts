@@ -21,7 +21,9 @@ import { historyOf } from './operations/event-query.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters } from './postgres/dead-letters.ts'
+import { withOwed } from './postgres/effects.ts'
 import { PostgresEvents } from './postgres/events.ts'
+import { Overdue, readExpected } from './postgres/expectations.ts'
 import { Intake } from './postgres/intake.ts'
 import { Listener } from './postgres/listener.ts'
 import { activityTable, readStats } from './postgres/numbers.ts'
@@ -30,7 +32,7 @@ import { Regularly } from './postgres/regularly.ts'
 import { replayMark } from './postgres/replay.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { PostgresWorker } from './postgres/worker.ts'
-import type { ActivityMinute, EventRecord, InboxStats, UnreadableDelivery } from './reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from './reading.ts'
 
 export {
   type InboxDatabase,
@@ -100,6 +102,9 @@ const pollMs = { listening: 10_000, polling: 250 }
 /** The pause between two looks for marked deliveries, in ms, without notifications. */
 const marksMs = 1_000
 
+/** The pause before what is overdue is searched again, in ms, after a failure. */
+const watchMs = 1_000
+
 /** Maximum time that closing waits for the connections, in ms. */
 const disconnectMs = 1_000
 
@@ -131,7 +136,8 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
     throw invalid('connection has to be a URL or the options of a pool')
   checkSchemaName('postgresInbox', schema)
   const settings = { ...options, schema, handles, concurrency, leaseMs, ttlMs, timeoutMs, listen }
-  return defineInbox({ name: 'postgresInbox', storage: 'database', open: (host) => new PostgresInbox(host, settings) })
+  const open = (host: InboxHost) => new PostgresInbox(host, settings)
+  return defineInbox({ name: 'postgresInbox', storage: 'database', expects: true, open })
 }
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `postgresInbox: ${problem}`)
@@ -139,13 +145,15 @@ const invalid = (problem: string): WebhookError => new WebhookError('invalid_opt
 class PostgresInbox implements Inbox {
   readonly deadLetters: PostgresDeadLetters
   readonly events: PostgresEvents
-  readonly #handlersOf: InboxHost['handlersOf']
+  readonly #host: InboxHost
   readonly #database: Database
   readonly #intake: Intake
   readonly #worker: PostgresWorker | undefined
   readonly #listener: Listener | undefined
   readonly #cleanUp: CleanUp
   readonly #cleaning: Regularly
+  /** Hands over what is overdue. */
+  readonly #watching: Regularly | undefined
   readonly #activity: StoredActivity
   readonly #ownPool: pg.Pool | undefined
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
@@ -158,7 +166,7 @@ class PostgresInbox implements Inbox {
     const config = configOf(given?.options ?? connection)
     const database = new Database({ config, schema, timeoutMs, listen, host })
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
-    this.#handlersOf = host.handlersOf
+    this.#host = host
     this.#database = database
     this.#intake = new Intake(database, this.#sender, timeoutMs, () => this.#worker?.wake())
     this.deadLetters = new PostgresDeadLetters(database, host, () => this.#closing.checkOpen())
@@ -171,6 +179,8 @@ class PostgresInbox implements Inbox {
       if (given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
       const pool = given ?? (this.#ownPool as pg.Pool)
       this.#worker = new PostgresWorker({ database, host, pool, concurrency, leaseMs, pollMs: longestPauseMs })
+      const overdue = new Overdue(database, this.#sender, () => this.#worker?.wake())
+      this.#watching = new Regularly(() => overdue.step(), watchMs, host.logger)
       if (listen) this.#listener = new Listener(database, (payload) => this.#heard(payload))
     }
     database.start(() => this.#opened())
@@ -181,6 +191,7 @@ class PostgresInbox implements Inbox {
     await this.#worker?.start()
     void this.#listener?.start()
     this.#cleaning.start(0)
+    this.#watching?.start(0)
     // The inbox may have closed meanwhile.
     if (!this.#closing.hasStarted) this.#activity.start()
   }
@@ -194,7 +205,10 @@ class PostgresInbox implements Inbox {
     if (this.#worker?.has(accepted.event.key)) return 'duplicate'
     const publishing = this.#worker?.publish()
     if (publishing !== undefined) await publishing
-    return (await this.#intake.add(accepted, this.#handlersOf(accepted.event))) ? 'accepted' : 'duplicate'
+    const { handlersOf, expectations } = this.#host
+    const effects = expectations?.(accepted)
+    const owing = effects && withOwed(effects, handlersOf)
+    return (await this.#intake.add(accepted, handlersOf(accepted.event), owing)) ? 'accepted' : 'duplicate'
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -208,6 +222,10 @@ class PostgresInbox implements Inbox {
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
     return historyOf(this.events, mediaId)
+  }
+
+  expected(limit?: number): Promise<readonly OpenExpectation[]> {
+    return readExpected(this.#database, limit)
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {
@@ -241,7 +259,8 @@ class PostgresInbox implements Inbox {
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []
     await within(last(disconnectMs), this.#activity.finish(), () => {}).catch(() => {})
-    const disconnected = [this.#cleaning.stop(), this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
+    const regular = [this.#cleaning.stop(), this.#watching?.stop()]
+    const disconnected = [...regular, this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})
     return { unfinished }
   }

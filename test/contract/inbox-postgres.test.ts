@@ -5,6 +5,8 @@ import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 
+const features = { transactions: true, reads: true, expects: true }
+
 describe.skipIf(!findPostgres())('postgresInbox', () => {
   let server: PostgresServer
   let subjects = 0
@@ -25,9 +27,9 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       transactions: { write, texts },
     }
   }
-  inboxContract(() => subject(), { test, expect }, { transactions: true, reads: true })
+  inboxContract(() => subject(), { test, expect }, features)
 
   describe('that looks for events instead of listening', () => {
-    inboxContract(() => subject({ listen: false }), { test, expect }, { transactions: true, reads: true })
+    inboxContract(() => subject({ listen: false }), { test, expect }, features)
   })
 })

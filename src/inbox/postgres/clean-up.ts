@@ -10,18 +10,19 @@ const largestId = '9223372036854775807'
 /** Pauses between two clean-ups, in ms: usually, and while there is more to clean up. */
 const pauses = { usual: 60_000, busy: 100 }
 
-/** The place before the first key, and the first record. */
-const beginning = { key: '-infinity', record: '0' }
+/** The place before the first key, the first record and the first end of expectations. */
+const beginning = { key: '-infinity', record: '0', end: '-infinity' }
 
 interface Progress {
   /** The time of acceptance of the last examined key. `null` if there were no more keys. */
   readonly key: string | null
   readonly record: string | null
+  readonly end: string | null
 }
 
 /**
  * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead
- * letters stay. It also removes activity that is older than a day.
+ * letters stay. It also removes expired ends of expectations, and activity that is older than a day.
  */
 export class CleanUp {
   readonly #database: Database
@@ -40,9 +41,9 @@ export class CleanUp {
   /** Makes the next step. Returns the pause before another one, in ms. */
   async step(): Promise<number> {
     const results = await this.#database.batch(this.#statements())
-    const { key, record } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
-    const isBusy = key !== null || record !== null
-    this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId } : beginning
+    const { key, record, end } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
+    const isBusy = key !== null || record !== null || end !== null
+    this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId, end: end ?? 'infinity' } : beginning
     return isBusy ? pauses.busy : pauses.usual
   }
 
@@ -75,10 +76,17 @@ export class CleanUp {
           WHERE id > ${this.#after.record} AND id < coalesce((${firstRemembered}), ${largestId})
           ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
         )) RETURNING id
+      ), ended AS (
+        DELETE FROM ${schema}.expectation_end WHERE subject = ANY (ARRAY(
+          SELECT subject FROM ${schema}.expectation_end
+          WHERE accepted_at >= '${this.#after.end}' AND accepted_at < ${expired}
+          ORDER BY accepted_at LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
+        )) RETURNING accepted_at
       )
       SELECT json_build_object(
         'key', (SELECT max(accepted_at)::text FROM examined HAVING count(*) >= ${sliceSize}),
-        'record', (SELECT max(id)::text FROM forgotten HAVING count(*) >= ${sliceSize})
+        'record', (SELECT max(id)::text FROM forgotten HAVING count(*) >= ${sliceSize}),
+        'end', (SELECT max(accepted_at)::text FROM ended HAVING count(*) >= ${sliceSize})
       )::text AS progress;
       DELETE FROM ${schema}.activity WHERE minute < now() - ${activityKeptMs} * interval '1 ms';
       COMMIT`

@@ -34,6 +34,11 @@ export interface Tables {
    * @throws WebhookError `unavailable`
    */
   ask<Row>(statement: string, values?: unknown[]): Promise<Row[]>
+  /**
+   * Runs several statements without parameters in one message. Returns the rows of each.
+   * @throws WebhookError `unavailable`
+   */
+  askAll(statements: string): Promise<Record<string, unknown>[][]>
 }
 
 const withTables = (statement: string, schema: string): string =>
@@ -42,16 +47,18 @@ const withTables = (statement: string, schema: string): string =>
 /** The tables, over a pool. A statement is not repeated: the caller waits for its result, and can repeat it. */
 export function tablesOf(pool: pg.Pool, name: string): Tables {
   const schema = quoted(name)
+  const query = (text: string, values?: unknown[]) =>
+    pool.query(text, values).catch((error) => Promise.reject(unreachable(error)))
   return {
     schema,
     channel: name,
-    ask: (statement, values) =>
-      pool.query(withTables(statement, schema), values).then(
-        ({ rows }) => rows,
-        (error) => Promise.reject(unreachable(error)),
-      ),
+    ask: (statement, values) => query(withTables(statement, schema), values).then(({ rows }) => rows),
+    askAll: (statements) => query(statements).then(rowsOfEach),
   }
 }
+
+const rowsOfEach = (results: unknown): Record<string, unknown>[][] =>
+  [results as pg.QueryResult | pg.QueryResult[]].flat().map(({ rows }) => rows)
 
 /** The inbox's own connections to Postgres. Handlers cannot use them up. */
 export class Database implements Tables {
@@ -119,6 +126,11 @@ export class Database implements Tables {
     return this.reach(() => this.query<Row>(text, values))
   }
 
+  /** Runs several statements in one message, and repeats them while Postgres is unreachable, for up to `timeoutMs`. */
+  askAll(statements: string): Promise<Record<string, unknown>[][]> {
+    return this.reach(() => this.batch(statements))
+  }
+
   /** Runs one statement, which is not repeated. Returns its rows. */
   async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
     const { rows } = await this.#pool.query(text, values)
@@ -134,8 +146,7 @@ export class Database implements Tables {
     // this connection again.
     if (timeoutMs > this.#options.timeoutMs) await this.query('SELECT 1')
     const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
-    const results = (await this.#pool.query(query)) as unknown as pg.QueryResult[] | pg.QueryResult
-    return [results].flat().map(({ rows }) => rows)
+    return rowsOfEach(await this.#pool.query(query))
   }
 
   /**

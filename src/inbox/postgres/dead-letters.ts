@@ -8,6 +8,7 @@ import { replayInSteps } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import { isUnreachable, type Tables } from './database.ts'
 import { columns, columnsWithoutBody, type DeadLetterRow, toDeadLetter } from './dead-letter-row.ts'
+import { withOwed } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { mark, putBack, replaceUnreadable } from './replay.ts'
 
@@ -115,7 +116,9 @@ export class PostgresDeadLetters implements DeadLetters {
 
   async #parse({ key, unreadable }: DeadLetter, host: InboxHost): Promise<boolean> {
     this.#checkOpen()
-    return replaceUnreadable(this.#tables, key, await parseAgain(host, unreadable as UnreadableDelivery))
+    const parsed = await parseAgain(host, unreadable as UnreadableDelivery)
+    const effects = host.expectations?.(parsed)
+    return replaceUnreadable(this.#tables, key, parsed, effects && withOwed(effects, host.handlersOf))
   }
 
   /** Replays the unreadable deliveries that another program has marked. If one still cannot be parsed, it stays. */

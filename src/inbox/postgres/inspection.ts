@@ -9,6 +9,7 @@ import type {
   EventRecord,
   InboxEvents,
   InboxStats,
+  OpenExpectation,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,
@@ -16,6 +17,7 @@ import type {
 import { tablesOf, unreachable } from './database.ts'
 import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresEvents } from './events.ts'
+import { readExpected } from './expectations.ts'
 import { readMinutes, readStats } from './numbers.ts'
 import { configOf, makePool, type PostgresConnection, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
@@ -42,6 +44,8 @@ export interface InboxDatabase extends ReadableInbox {
   readonly events: InboxEvents
   /** Returns the newest 1,000 events of a media item, in order of acceptance, handled ones included. */
   history(mediaId: string): Promise<readonly EventRecord[]>
+  /** Lists the `limit` (100 by default) open expectations that are due first. */
+  expected(limit?: number): Promise<readonly OpenExpectation[]>
   /**
    * Returns the active minutes of all receivers since the given time. The last 5 s can be missing. The last 24 h are
    * kept.
@@ -112,6 +116,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     deadLetters: new PostgresDeadLetters(tables),
     events,
     history: (mediaId) => historyOf(events, mediaId),
+    expected: (limit) => readExpected(tables, limit),
     activity: async (since) => toActivity(await readMinutes(tables, minuteOf(since.getTime()))),
     close,
   }

@@ -2,6 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { type Database, isUnreachable, unreachable } from './database.ts'
+import { type Effects, type Parameter, parameter, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literal } from './schema.ts'
 
@@ -27,6 +28,7 @@ class PendingEvent implements Timed {
   /** The JSON of the names of the handlers that it owes. */
   readonly owed: string
   readonly hash: string
+  readonly effects: Effects | undefined
   readonly stored: Promise<boolean>
   earlier: Timed | undefined
   later: Timed | undefined
@@ -35,10 +37,11 @@ class PendingEvent implements Timed {
   #resolve!: (isNew: boolean) => void
   #reject!: (error: WebhookError) => void
 
-  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string) {
+  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string, effects: Effects | undefined) {
     this.accepted = accepted
     this.owed = JSON.stringify(owed)
     this.hash = hash
+    this.effects = effects
     this.stored = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -93,15 +96,16 @@ export class Intake {
   /**
    * Stores an event. Resolves with `true` once it is stored, or with `false` if its key was known.
    * @param owed the names of the handlers that it owes
+   * @param effects its effects on expectations, which are stored in the same commit
    * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
    */
-  add(accepted: AcceptedEvent, owed: readonly string[]): Promise<boolean> {
+  add(accepted: AcceptedEvent, owed: readonly string[], effects?: Effects): Promise<boolean> {
     const hash = hashKey(accepted.event.key)
     const first = this.#entries.get(hash)
     // The first one may not be stored yet.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
-    const entry = new PendingEvent(accepted, owed, hash)
+    const entry = new PendingEvent(accepted, owed, hash, effects)
     this.#entries.set(hash, entry)
     this.#waiting.push(entry)
     this.#deadlines.add(entry)
@@ -133,10 +137,7 @@ export class Intake {
     if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
-      const values = [...columns(entries, events), this.#database.channel, this.#sender]
-      const rows = await this.#database.measure('accept', () =>
-        this.#database.query<{ hash: string }>(this.#statement, values),
-      )
+      const rows = await this.#database.measure('accept', () => this.#store(entries, events))
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
       // If the first answer was lost, the event is known now, but other processes were not notified of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
@@ -147,6 +148,16 @@ export class Intake {
       this.#flights--
       if (this.#waiting.length > 0) this.#schedule()
     }
+  }
+
+  async #store(entries: readonly PendingEvent[], events: readonly string[]): Promise<readonly StoredRow[]> {
+    const { schema, channel } = this.#database
+    const values = [...columns(entries, events), channel, this.#sender]
+    const effective = entries.filter(hasEffects)
+    if (effective.length === 0) return this.#database.query<StoredRow>(this.#statement, values)
+    const transaction = withEffects(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
+    const [, rows] = await this.#database.batch(transaction)
+    return rows as unknown as StoredRow[]
   }
 
   /**
@@ -164,7 +175,7 @@ export class Intake {
       const event = JSON.stringify(entry.accepted.event)
       entries.push(entry)
       events.push(event)
-      length += event.length
+      length += event.length * (1 + (entry.effects?.begins.length ?? 0))
     }
     this.#waiting.splice(0, end)
     return { entries, events }
@@ -190,6 +201,14 @@ export class Intake {
   }
 }
 
+const hasEffects = (entry: PendingEvent): entry is PendingEvent & { readonly effects: Effects } =>
+  entry.effects !== undefined
+
+/** The row of an event that was new. */
+interface StoredRow {
+  readonly hash: string
+}
+
 const columns = (entries: readonly PendingEvent[], events: readonly string[]) => [
   entries.map(({ hash }) => hash),
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
@@ -202,11 +221,13 @@ const columns = (entries: readonly PendingEvent[], events: readonly string[]) =>
 /**
  * Stores the events whose keys are new, in the order of the arrays, and returns the hashes of their keys. Keys are
  * inserted in the order of their hashes, so that two processes with the same keys cannot deadlock.
+ * @param parts further parts of its WITH
  */
-const acceptStatement = (schema: string): string => `
+const acceptStatement = (schema: string, value: Parameter = parameter, parts = ''): string => `
   WITH given AS MATERIALIZED (
     SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received, trace, owed
-    FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[])
+    FROM unnest(${value(1)}::uuid[], ${value(2)}::bigint[], ${value(3)}::json[], ${value(4)}::float8[],
+      ${value(5)}::json[], ${value(6)}::json[])
       AS given (hash, media, event, received, trace, owed)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
@@ -214,5 +235,5 @@ const acceptStatement = (schema: string): string => `
   ), stored AS (
     INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
     SELECT id, media, event, to_timestamp(received / 1000), trace, owed FROM given JOIN new USING (id, hash)
-  )
-  SELECT hash::text, (SELECT pg_notify($7, $8)) FROM new`
+  )${parts}
+  SELECT hash::text, (SELECT pg_notify(${value(7)}, ${value(8)})) FROM new`

@@ -7,7 +7,8 @@ import { FailureLog } from './regularly.ts'
 
 // What an inbox tells in numbers: its events by state, and the activity of its processes.
 
-interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt'> {
+interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
+  readonly expected: number
   /** The start of the longest wait among the waiting events, in ms since the epoch. */
   readonly oldest: number | null
 }
@@ -25,12 +26,17 @@ export async function readStats(tables: Tables, { owner, started = [] }: OwnClai
        'running', count(*) FILTER (WHERE due_at IS NULL AND NOT (${isWaiting})),
        'retrying', count(*) FILTER (WHERE due_at IS NOT NULL),
        'deadLetters', (SELECT count(*) FROM $dead_letter),
+       'expected', (SELECT count(*) FROM $expectation),
        'oldest', extract(epoch FROM min(coalesce(since, received_at)) FILTER (WHERE ${isWaiting})) * 1000
      )::text AS stats FROM $event`,
     [owner, started],
   )
-  const { oldest, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
-  return oldest === null ? counts : { ...counts, oldestWaitingAt: new Date(Math.round(oldest)) }
+  const { oldest, expected, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
+  return {
+    ...counts,
+    ...(expected > 0 && { expected }),
+    ...(oldest !== null && { oldestWaitingAt: new Date(Math.round(oldest)) }),
+  }
 }
 
 /**

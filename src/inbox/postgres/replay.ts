@@ -2,6 +2,7 @@ import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
 import type { DeadEvent } from '../reading.ts'
 import type { Tables } from './database.ts'
 import { type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
+import { type Effects, type Parameter, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 // The statements that replay dead letters.
@@ -62,27 +63,37 @@ function keysOf(rows: readonly DeadLetterRow[], found: readonly { readonly id: s
 }
 
 /** Replaces an unreadable delivery by its parsed event, unless that event is known. */
-export async function replaceUnreadable(tables: Tables, key: string, parsed: ParsedEvent): Promise<boolean> {
+export async function replaceUnreadable(
+  tables: Tables,
+  key: string,
+  parsed: ParsedEvent,
+  effects: Effects | undefined,
+): Promise<boolean> {
   const { event, receivedAt, owed } = parsed
-  const rows = await tables.ask(
-    `WITH gone AS (DELETE FROM $dead_letter WHERE hash = $1 RETURNING 1),
-     new AS (
-       INSERT INTO $key (hash, id) SELECT $2::uuid, nextval($3) FROM gone ON CONFLICT DO NOTHING RETURNING id
-     ), stored AS (
-       INSERT INTO $event (id, media, event, received_at, since, owed)
-       SELECT id, $4, $5::json, to_timestamp($6::float8 / 1000), now(), $7::json FROM new
-     )
-     SELECT pg_notify($8, '') FROM gone`,
-    [
-      hashKey(key),
-      hashKey(event.key),
-      `${tables.schema}.event_id`,
-      hashMedia(event.mediaId),
-      JSON.stringify(event),
-      receivedAt.getTime(),
-      JSON.stringify(owed),
-      tables.channel,
-    ],
-  )
+  const { schema, channel } = tables
+  const hash = hashKey(event.key)
+  const values = [
+    hashKey(key),
+    hash,
+    `${schema}.event_id`,
+    hashMedia(event.mediaId),
+    JSON.stringify(event),
+    receivedAt.getTime(),
+    JSON.stringify(owed),
+    channel,
+  ]
+  const effective = effects === undefined ? [] : [{ accepted: parsed, hash, effects }]
+  const transaction = withEffects(schema, (...parts) => replaceStatement(schema, ...parts), values, effective)
+  const [, rows = []] = await tables.askAll(transaction)
   return rows.length > 0
 }
+
+const replaceStatement = (schema: string, value: Parameter, parts: string): string => `
+  WITH gone AS (DELETE FROM ${schema}.dead_letter WHERE hash = ${value(1)} RETURNING 1),
+  new AS (
+    INSERT INTO ${schema}.key (hash, id) SELECT ${value(2)}::uuid, nextval(${value(3)}) FROM gone ON CONFLICT DO NOTHING RETURNING id, hash
+  ), stored AS (
+    INSERT INTO ${schema}.event (id, media, event, received_at, since, owed)
+    SELECT id, ${value(4)}, ${value(5)}::json, to_timestamp(${value(6)}::float8 / 1000), now(), ${value(7)}::json FROM new
+  )${parts}
+  SELECT pg_notify(${value(8)}, '') FROM gone`

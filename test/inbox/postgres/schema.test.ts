@@ -30,6 +30,7 @@ function receive(options: PostgresInboxOptions) {
     await transaction((client) => client.query('SELECT 1'))
     handled.push(event)
   })
+  receiver.expect('encoding.finished', { then: 'encoding.failed', within: '1 h' }, () => {})
   const send = () => {
     const payload = samplePayload('encoding.finished', { media_id: `m${++events}` })
     return deliver(receiver, JSON.stringify(payload), { url: '/' })
@@ -94,7 +95,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
       await expectUsable({ connection: server.url, schema })
       expect(await server.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema])).toHaveLength(1)
       const database = await openInboxDatabase({ connection: server.url, schema })
-      expect(await database.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
+      expect(await database.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0, expected: 1 })
       await database.close()
     })
 

@@ -1,0 +1,107 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { OpenExpectation } from '../reading.ts'
+import type { Database, Tables } from './database.ts'
+import { literal } from './schema.ts'
+
+/** Maximum number of expectations that are handed over in a commit. */
+const largestCommit = 500
+
+/** Maximum pause between two searches, in ms. Another process can store a deadline that is nearer than the known ones. */
+const longestPauseMs = 1_000
+
+/** Minimum pause, as a multiple of the duration of a search. It passes the dead rows that an open snapshot keeps. */
+const pauseShare = 10
+
+/** Maximum time of a search, in ms. */
+const searchMs = 30_000
+
+/** Hands over what is overdue, in any process. */
+export class Overdue {
+  readonly #database: Database
+  readonly #sender: string
+  readonly #stored: () => void
+  /** The deadline at which the next step begins: while there is more, dead rows before it are not read again. */
+  #from = '-infinity'
+
+  /**
+   * @param sender the payload of the notification of new events
+   * @param stored called when there may be new events
+   */
+  constructor(database: Database, sender: string, stored: () => void) {
+    this.#database = database
+    this.#sender = sender
+    this.#stored = stored
+  }
+
+  /**
+   * Stores the events of the expectations whose deadline has passed, and removes these, in one commit. If an event ends
+   * one of them at the same time, the first commit counts. Returns the pause before the next step, in ms.
+   */
+  async step(): Promise<number> {
+    const startedAt = performance.now()
+    let mayHaveStored = true
+    try {
+      const results = await this.#database.batch(this.#statements(), searchMs)
+      const [fired, next] = results.slice(-3) as [{ count: string; last: string | null }[], { wait: string }[]]
+      const { count, last } = fired[0] as { count: string; last: string | null }
+      mayHaveStored = count !== '0'
+      const isBusy = Number(count) === largestCommit
+      this.#from = isBusy ? (last as string) : '-infinity'
+      if (isBusy) return 0
+      const waitMs = Math.min(Number(next[0]?.wait ?? longestPauseMs), longestPauseMs)
+      return Math.max(waitMs, pauseShare * (performance.now() - startedAt))
+    } finally {
+      // If the answer was lost, the events may be stored, and only other processes were notified of them.
+      if (mayHaveStored) this.#stored()
+    }
+  }
+
+  #statements(): string {
+    const { schema, channel } = this.#database
+    return `
+      BEGIN ISOLATION LEVEL READ COMMITTED;
+      SET LOCAL statement_timeout = ${searchMs};
+      ${['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')};
+      WITH overdue AS (
+        DELETE FROM ${schema}.expectation WHERE hash = ANY (ARRAY(
+          SELECT hash FROM ${schema}.expectation WHERE due_at <= now() AND due_at >= '${this.#from}'
+          ORDER BY due_at LIMIT ${largestCommit} FOR UPDATE SKIP LOCKED
+        )) RETURNING *
+      ), given AS MATERIALIZED (
+        SELECT nextval(${literal(`${schema}.event_id`)}) AS id, ordered.*
+        FROM (SELECT * FROM overdue ORDER BY due_at) ordered
+      ), new AS (
+        INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
+        ON CONFLICT DO NOTHING RETURNING id, hash
+      ), stored AS (
+        INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
+        SELECT id, media, event, due_at, trace, owed FROM given JOIN new USING (id, hash)
+      )
+      SELECT count(*)::text AS count, max(due_at)::text AS last,
+        (SELECT pg_notify(${literal(channel)}, ${literal(this.#sender)}) FROM new LIMIT 1) FROM given;
+      SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
+      FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
+      COMMIT`
+  }
+}
+
+/** Lists the open expectations that are due first. */
+export async function readExpected(tables: Tables, limit = 100): Promise<readonly OpenExpectation[]> {
+  const rows = await tables.ask<{ expectation: string }>(
+    `SELECT json_build_object('rule', rule, 'event', event, 'beganAt', began_at,
+       'dueAt', extract(epoch FROM due_at) * 1000)::text AS expectation
+     FROM $expectation ORDER BY due_at, hash LIMIT $1`,
+    [limit],
+  )
+  return rows.map(({ expectation }) => {
+    const { rule, event, beganAt, dueAt } = JSON.parse(expectation) as StoredExpectation
+    return { rule, mediaId: event.mediaId, beganAt: new Date(beganAt), dueAt: new Date(Math.round(dueAt)) }
+  })
+}
+
+interface StoredExpectation {
+  readonly rule: string
+  readonly event: MediaEvent
+  readonly beganAt: number
+  readonly dueAt: number
+}

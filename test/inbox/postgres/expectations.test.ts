@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { AcceptedEvent, Expectation, Expectations } from '../../../src/inbox/inbox.ts'
+import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
+import type { MediaEvent, Overdue } from '../../../src/index.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { silent } from '../../support/silent.ts'
+import { accept, postgresTests } from './postgres-tests.ts'
+
+const laterMs = 60_000
+
+/** The expectation that an event begins. */
+function expectationOf(key: string, { rule = 'rule', media = 'm', dueInMs = laterMs } = {}): Expectation {
+  const dueAt = new Date(Date.now() + dueInMs)
+  const { event } = eventOf(`overdue:${rule}:${key}`, media)
+  return { rule, dueAt, overdue: { event, receivedAt: dueAt } }
+}
+
+describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
+  const postgres = postgresTests()
+
+  /** Opens an inbox on the tables of the test, which is closed with it. */
+  async function open(options: Partial<PostgresInboxOptions> = {}) {
+    const { pool, schema } = postgres
+    const { inbox, calls, effects } = openInbox(postgresInbox({ pool, schema, ...options }))
+    onTestFinished(async () => {
+      calls.finishAll()
+      await inbox.close({ timeoutMs: 1_000 })
+    })
+    await inbox.ready?.()
+    const accepts = (accepted: AcceptedEvent, effect: Expectations) => {
+      effects.set(accepted.event.key, effect)
+      return inbox.accept(accepted)
+    }
+    return {
+      inbox,
+      calls,
+      begin(key: string, { rule = 'rule', media = 'm', at = 0, dueInMs = laterMs } = {}) {
+        const begins = [expectationOf(key, { rule, media, dueInMs })]
+        return accepts(eventOf(key, media), { at: new Date(at), begins, ends: [] })
+      },
+      end: (key: string, { rule = 'rule', media = 'm', at = 0 } = {}) =>
+        accepts(eventOf(key, media), { at: new Date(at), begins: [], ends: [rule] }),
+    }
+  }
+
+  const openOnes = async () =>
+    (await postgres.query<{ event: { key: string } }>('SELECT event FROM $schema.expectation')).map(
+      ({ event }) => event.key,
+    )
+  const overdueOnes = async () =>
+    (await postgres.query<{ event: { key: string } }>('SELECT event FROM $schema.event ORDER BY id'))
+      .map(({ event }) => event.key)
+      .filter((key) => key.startsWith('overdue:'))
+
+  /** Makes the statements that change rows of a table wait before they do. */
+  const slowDown = (table: string, change: 'INSERT' | 'DELETE', when = 'true') =>
+    postgres.query(`
+      CREATE FUNCTION $schema.slowly() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(1); RETURN coalesce(NEW, OLD); END';
+      CREATE TRIGGER slowly BEFORE ${change} ON $schema.${table} FOR EACH ROW WHEN (${when})
+        EXECUTE FUNCTION $schema.slowly()`)
+
+  const accepting = { handles: false }
+
+  test('end in the same statement as they begin, in either order', async () => {
+    const { begin, end } = await open(accepting)
+    await Promise.all([
+      begin('one', { media: 'a' }),
+      end('end of one', { media: 'a' }),
+      end('end of two', { media: 'b' }),
+      begin('two', { media: 'b' }),
+      begin('three', { media: 'c', at: 1 }),
+      end('end before three', { media: 'c', at: 0 }),
+    ])
+    expect(await openOnes()).toEqual(['overdue:rule:three'])
+  })
+
+  test.each([
+    ['begin', 'expectation', 'true'],
+    ['end', 'expectation_end', 'NEW.ended_at IS NOT NULL'],
+  ])('end although the %s is not committed when another process accepts its counterpart', async (slow, table, when) => {
+    const [first, second] = await Promise.all([open(accepting), open(accepting)])
+    await slowDown(table, 'INSERT', when)
+    const begun = () => first.begin('one')
+    const ended = () => second.end('end')
+    const [slower, other] = slow === 'begin' ? [begun, ended] : [ended, begun]
+    const accepted = Promise.resolve(slower())
+    await sleep(300)
+    expect(await Promise.all([accepted, other()])).toEqual(['accepted', 'accepted'])
+    expect(await openOnes()).toEqual([])
+  })
+
+  test('end in processes that accept begins and ends of the same media items at the same time', async () => {
+    const processes = await Promise.all([open(accepting), open(accepting), open(accepting)])
+    const media = Array.from({ length: 300 }, (_, index) => `media ${index}`)
+    const orders = [media, media.toReversed()]
+    await Promise.all(
+      orders.flatMap((order, way) =>
+        order.map(async (name, index) => {
+          const { begin, end } = processes[(index + way) % 3] as (typeof processes)[0]
+          await (way === 0 ? begin(`begin ${name}`, { media: name }) : end(`end ${name}`, { media: name }))
+        }),
+      ),
+    )
+    expect(await openOnes()).toEqual([])
+  })
+
+  test('are overdue once, although they were due while no process ran, and several are started then', async () => {
+    const front = await open(accepting)
+    await front.begin('one', { dueInMs: 100 })
+    await front.begin('two', { media: 'other', dueInMs: laterMs })
+    await front.inbox.close()
+    await sleep(200)
+    const processes = await Promise.all([open(), open(), open()])
+    const isReported = (key: string) => postgres.query(`SELECT FROM $schema.handled WHERE record::text LIKE '%${key}%'`)
+    for (const { calls } of processes) calls.finishAll()
+    await vi.waitFor(async () => expect(await isReported('overdue:rule:one')).toHaveLength(1))
+    expect(await openOnes()).toEqual(['overdue:rule:two'])
+    await sleep(300)
+    expect(await isReported('overdue:rule:')).toHaveLength(1)
+  })
+
+  test('are not overdue if an end that waits for its commit at the deadline is accepted', async () => {
+    const front = await open(accepting)
+    await front.begin('one', { dueInMs: 500 })
+    await open()
+    await slowDown('expectation', 'DELETE', 'OLD.due_at > now()')
+    expect(await front.end('end')).toBe('accepted')
+    await sleep(1_500)
+    expect(await openOnes()).toEqual([])
+    expect(await overdueOnes()).toEqual([])
+  })
+
+  test('stay overdue if the end has to wait for the commit of that', async () => {
+    const front = await open(accepting)
+    await front.begin('one', { dueInMs: 300 })
+    await slowDown('expectation', 'DELETE', 'OLD.due_at <= now()')
+    const { calls } = await open()
+    calls.finishAll()
+    await sleep(700)
+    expect(await front.end('end')).toBe('accepted')
+    await vi.waitFor(async () =>
+      expect(await postgres.query("SELECT FROM $schema.handled WHERE record::text LIKE '%overdue:%'")).toHaveLength(1),
+    )
+  })
+
+  test('are kept apart by rules and media items of any text', async () => {
+    const { inbox, calls, begin, end } = await open()
+    const texts = ['a', '\ud800', '\udfff', 'nul \0', `quote ' " \\' \\`, '$1 $20', '{a,"b"}', 'x'.repeat(100_000)]
+    calls.finishAll()
+    for (const [index, text] of texts.entries()) {
+      await begin(`rule ${index}`, { rule: text })
+      await begin(`media ${text}`, { media: text })
+    }
+    const listed = await inbox.expected?.()
+    expect(listed?.map(({ rule }) => rule)).toEqual(texts.flatMap((text) => [text, 'rule']))
+    expect(listed?.map(({ mediaId }) => mediaId)).toEqual(texts.flatMap((text) => ['m', text]))
+    for (const [index, text] of texts.entries()) {
+      await end(`end of rule ${index}`, { rule: text })
+      await end(`end of media ${text}`, { media: text })
+      expect(await inbox.expected?.()).toHaveLength(2 * (texts.length - index - 1))
+    }
+  })
+
+  test('begin and end at any time of the sender', async () => {
+    const { inbox, begin, end } = await open(accepting)
+    const [first, last] = [-8_640_000_000_000_000, 8_640_000_000_000_000]
+    await begin('one', { at: first })
+    await begin('two', { at: last, media: 'other' })
+    expect((await inbox.expected?.())?.map(({ beganAt }) => beganAt.getTime())).toEqual([first, last])
+    await end('end of one', { at: first })
+    await end('too early an end of two', { at: last - 1, media: 'other' })
+    expect(await openOnes()).toEqual(['overdue:rule:two'])
+  })
+
+  test('remember an end for as long as keys', async () => {
+    const front = await open({ ...accepting, ttlMs: 1_000 })
+    await front.end('end')
+    await front.begin('two', { media: 'other' })
+    const rows = () => postgres.query('SELECT FROM $schema.expectation_end')
+    expect(await rows()).toHaveLength(2)
+    // A clean-up takes place when an inbox is opened, and every minute.
+    await open({ ...accepting, ttlMs: laterMs })
+    await front.begin('one')
+    expect(await openOnes()).toEqual(['overdue:rule:two'])
+    await sleep(1_000)
+    await open({ ...accepting, ttlMs: 1_000 })
+    await vi.waitFor(async () => expect(await rows()).toHaveLength(0))
+    await front.begin('again')
+    expect((await openOnes()).toSorted()).toEqual(['overdue:rule:again', 'overdue:rule:two'])
+  })
+
+  test('do not slow down what ends them, however many there are', async () => {
+    const { begin, end } = await open(accepting)
+    await begin('one', { media: 'media 1' })
+    await postgres.query(`
+      INSERT INTO $schema.expectation
+      SELECT gen_random_uuid(), gen_random_uuid(), 1, '"rule"', 0, now() + interval '1 day', '{}', NULL, '[]'
+      FROM generate_series(1, 100000)`)
+    const read = async () => {
+      const [row] = await postgres.query<{ rows: string; scans: string }>(
+        `SELECT seq_tup_read + idx_tup_fetch AS rows, idx_scan AS scans FROM pg_stat_user_tables
+         WHERE schemaname = $1 AND relname = 'expectation'`,
+        [postgres.schema],
+      )
+      return { rows: Number(row?.rows), scans: Number(row?.scans) }
+    }
+    const media = Array.from({ length: 500 }, (_, index) => `media ${index}`)
+    const before = await read()
+    await Promise.all(media.map((name) => end(`end ${name}`, { media: name })))
+    await vi.waitFor(async () => expect((await read()).scans).toBeGreaterThan(before.scans + 400))
+    expect((await read()).rows - before.rows).toBeLessThan(10_000)
+    expect(await postgres.query("SELECT FROM $schema.expectation WHERE event::text <> '{}'")).toEqual([])
+  })
+
+  test('can be inspected from outside', async () => {
+    const { inbox, begin } = await open(accepting)
+    await begin('one')
+    const database = await openInboxDatabase({ pool: postgres.pool, schema: postgres.schema })
+    expect(await database.expected(1)).toEqual(await inbox.expected?.())
+    expect(await database.stats()).toMatchObject({ expected: 1 })
+  })
+
+  test('begin and end with events that were unreadable at first', async () => {
+    const front = await open(accepting)
+    await front.begin('one')
+    const parsed = [eventOf('end', 'm'), eventOf('two', 'm')].map(({ event }) => event)
+    const effects = new Map<string, Expectations>([
+      ['end', { at: new Date(0), begins: [], ends: ['rule'] }],
+      ['two', { at: new Date(1), begins: [expectationOf('two')], ends: [] }],
+    ])
+    const inbox = postgresInbox({ pool: postgres.pool, schema: postgres.schema, ...accepting }).open({
+      handle: async () => ({ status: 'done' }),
+      handlersOf: () => [],
+      handlers: () => [],
+      parse: () => parsed.shift() as MediaEvent,
+      expectations: ({ event }) => effects.get(event.key),
+      logger: silent,
+      observe() {},
+    })
+    onTestFinished(async () => void (await inbox.close()))
+    await inbox.ready?.()
+    for (const opened of [['overdue:rule:one'], [], ['overdue:rule:two']]) {
+      expect(await openOnes()).toEqual(opened)
+      const body = new TextEncoder().encode(`{ ${opened}`)
+      await inbox.keepUnreadable?.({ reason: 'no', receivedAt: new Date(), eventId: undefined, body })
+      if (parsed.length > 0)
+        expect(await inbox.deadLetters.replay((await inbox.deadLetters.list())[0]?.key ?? '')).toBe(true)
+    }
+    expect(await postgres.query('SELECT FROM $schema.event')).toHaveLength(3)
+  })
+
+  test('report to the handler of the receiver, exactly once with a transaction', async () => {
+    await postgres.query('CREATE SCHEMA IF NOT EXISTS $schema; CREATE TABLE $schema.reported (media text)')
+    const reported: Overdue[] = []
+    const receiver = postgres.receiver()
+    receiver.expect('file.received', { then: 'encoding.finished', within: 300, name: 'encoded' }, (overdue, context) =>
+      context.transaction(async (client) => {
+        await client.query(`INSERT INTO ${postgres.schema}.reported VALUES ($1)`, [overdue.mediaId])
+        reported.push(overdue)
+      }),
+    )
+    await receiver.ready()
+    await deliver(receiver, samplePayload('file.received', { media_id: 'late' }))
+    await deliver(receiver, samplePayload('file.received', { media_id: 'in time' }))
+    await accept(receiver, 'in time')
+    await vi.waitFor(async () =>
+      expect(await postgres.query('SELECT * FROM $schema.reported')).toEqual([{ media: 'late' }]),
+    )
+    expect(reported).toMatchObject([{ rule: 'encoded', mediaId: 'late', event: { type: 'file.received' } }])
+    expect(await receiver.inbox.stats()).not.toHaveProperty('expected')
+  })
+})
