@@ -44,6 +44,7 @@ export class Deadlines {
 
   /** Stores some of what is overdue, and waits for the next deadline. */
   async check(): Promise<void> {
+    if (this.#isStopped) return
     this.#at = Number.POSITIVE_INFINITY
     try {
       await this.#storeDue()
