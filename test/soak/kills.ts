@@ -1,9 +1,12 @@
 import { expectingRun as expectOverRedis } from '../inbox/bullmq/kill/expecting-run.ts'
 import { killRun as killOverRedis } from '../inbox/bullmq/kill/run.ts'
+import { expectingRun as expectOverObjects } from '../inbox/durable-object/kill/expecting-run.ts'
 import { killRun as killOverObjects } from '../inbox/durable-object/kill/run.ts'
 import { type KillReport, reportText } from '../inbox/kill/judge.ts'
+import type { Lives } from '../inbox/kill/lives.ts'
 import { faultsOf, postgresText } from '../inbox/postgres/kill/report.ts'
 import { killRun as killOverPostgres } from '../inbox/postgres/kill/run.ts'
+import { expectingRun as expectOverFile } from '../inbox/sqlite/kill/expecting-run.ts'
 import { killRun as killOverFile } from '../inbox/sqlite/kill/run.ts'
 import { findRuntime } from '../support/find-runtime.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
@@ -14,13 +17,19 @@ import type { Part } from './part.ts'
 const maxFaults = 10
 
 /** Kills a receiver again and again, and starts the next one on its file. */
-export const sqlite: Part = async ({ kills, seed }) => tell('sqliteInbox', await killOverFile(kills, seed), seed)
+export const sqlite: Part = async ({ kills, seed }) => [
+  ...tell('sqliteInbox', await killOverFile(kills, seed), seed),
+  ...tellExpected('sqliteInbox', await expectOverFile(kills, seed), seed),
+]
 
 /** Kills workerd again and again, and starts it on the storage of the same Durable Objects. */
 export const durableObject: Part = async ({ kills, seed }) => {
   const binary = findRuntime('workerd')
   if (binary === undefined) return ['workerd does not run here; run npm ci']
-  return tell('durableObjectInbox, three isolates', await killOverObjects(binary, kills, seed), seed)
+  return [
+    ...tell('durableObjectInbox, three isolates', await killOverObjects(binary, kills, seed), seed),
+    ...tellExpected('durableObjectInbox, two isolates', await expectOverObjects(binary, kills, seed), seed),
+  ]
 }
 
 /** Kills receivers that share a queue, and a tenth as often some that expect events. */
@@ -40,8 +49,23 @@ export const bullmq: Part = async ({ kills, seed }) => {
 
 function tell(inbox: string, report: KillReport, seed: number): readonly string[] {
   console.log(`${inbox}, ${reportText(report)} (seed ${seed})`)
-  const more = report.faults.length - maxFaults
-  return [...report.faults.slice(0, maxFaults), ...(more > 0 ? [`and ${more} more`] : [])]
+  return firstOf(report.faults)
+}
+
+interface ExpectingReport {
+  readonly begun: number
+  readonly reported: readonly string[]
+  readonly lives: Lives
+}
+
+function tellExpected(inbox: string, { begun, reported, lives }: ExpectingReport, seed: number): readonly string[] {
+  console.log(`${inbox}, ${begun} lives began, ${reported.length} were reported as overdue (seed ${seed})`)
+  return firstOf(lives.faults(reported))
+}
+
+function firstOf(faults: readonly string[]): readonly string[] {
+  const more = faults.length - maxFaults
+  return [...faults.slice(0, maxFaults), ...(more > 0 ? [`and ${more} more`] : [])]
 }
 
 /** Kills and pauses receivers on one database, and kills Postgres. */
