@@ -19,6 +19,8 @@ export interface LookedUpEvent {
   readonly status?: string | null | undefined
   readonly mediaType?: string | null | undefined
   readonly userId?: string | null | undefined
+  /** The principal whose event it is, if your verifier names one. It is a part of the event key. */
+  readonly principal?: string | null | undefined
 }
 
 /**
@@ -38,12 +40,14 @@ export function parseLookup(found: LookedUpEvent, keySource: EventKeySource | un
     headers: { get: () => null },
     body: { parsed: toPayload(found) },
   }
-  return parseEvent(delivery.body as { parsed: unknown }, delivery, undefined, keySource, 'lookup')
+  const principal = textOf('principal', found.principal)
+  return parseEvent(delivery.body as { parsed: unknown }, delivery, { principal }, keySource, 'lookup')
 }
 
 /** Writes the payload that the service would have sent, in its order. Its own reader would be too tolerant of a typo. */
 function toPayload(found: LookedUpEvent): Readonly<Record<string, string>> {
-  const { type, emittedAt, mediaId, qualities, title, status, mediaType, userId, ...unknown } = found ?? ({} as never)
+  const { type, emittedAt, mediaId, qualities, title, status, ...rest } = found ?? ({} as never)
+  const { mediaType, userId, principal: _, ...unknown } = rest as Partial<LookedUpEvent>
   const [stranger] = Object.keys(unknown)
   if (stranger !== undefined) throw malformed(`there is no field ${stranger}`)
   if (!eventTypes.includes(type)) throw malformedField('type', `one of ${eventTypes.join(', ')}`)

@@ -37,7 +37,7 @@ export interface Overdue<Type extends EventType = EventType> {
    * Takes what a look-up says has happened to the media item, like `receiver.accept`. The event ends the other expectations
    * of the media item that wait for it, and its own handlers run after this one.
    */
-  accept(found: Omit<LookedUpEvent, 'mediaId'>): Promise<LookupOutcome>
+  accept(found: Omit<LookedUpEvent, 'mediaId' | 'principal'>): Promise<LookupOutcome>
 }
 
 /** Handles what is overdue. It succeeds, fails and is retried like a handler of an event. */
@@ -121,9 +121,9 @@ export type AcceptLookup = (found: LookedUpEvent) => Promise<LookupOutcome>
 export const handlerOfOverdue =
   (handler: OverdueHandler<never, never>, acceptLookup: AcceptLookup): Handler<never, never> =>
   (event: MediaEvent, context) => {
-    const { mediaId } = event
+    const { mediaId, principal } = event
     // The method is async, so that it also rejects for a look-up that is not an object.
-    const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId })
+    const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId, principal })
     return handler({ ...(overdueOf(event) as OverdueReport), accept } as Overdue<never>, context)
   }
 

@@ -1,6 +1,14 @@
-import { describe, expect, test } from 'vitest'
-import { createReceiver, type MediaEvent, type ReceiverOptions, standardWebhooks, urlToken } from '../../src/index.ts'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  createReceiver,
+  type LookedUpEvent,
+  type MediaEvent,
+  type ReceiverOptions,
+  standardWebhooks,
+  urlToken,
+} from '../../src/index.ts'
 import { deliver, type Payload, samplePayload, signWithStandardWebhooks } from '../../src/testing/index.ts'
+import { signalled } from '../support/signalled.ts'
 import { silent } from '../support/silent.ts'
 import { smallInbox } from './listening-receiver.ts'
 
@@ -39,6 +47,33 @@ describe('a principal', () => {
       [1, 'acme', 'acme'],
       [2, 'acme', 'acme'],
     ])
+  })
+
+  test('can be given to a look-up, which is then a duplicate of that tenant only', async () => {
+    const { receiver, seen, send } = receiverOfTenants()
+    const { media_id: mediaId, emitted_at: emittedAt, user_id: userId, status } = payload
+    const qualities = `${payload.qualities}`.split(',')
+    const found = { type: 'encoding.finished', mediaId, emittedAt, userId, status, qualities } as LookedUpEvent
+    expect(await receiver.accept({ ...found, principal: 'acme' })).toBe('accepted')
+    expect(await send(tokens.acme)).toBe('duplicate')
+    expect(await send(tokens.zoo)).toBe('accepted')
+    expect(seen.map(({ event, principal }) => [event.source, principal])).toEqual([
+      ['lookup', 'acme'],
+      ['delivery', 'zoo'],
+    ])
+  })
+
+  test('is that of the event that began an expectation, for what its handler looks up', async () => {
+    const { receiver, seen, send } = receiverOfTenants()
+    const { promise: reported, resolve } = signalled()
+    receiver.expect('encoding.finished', { then: 'encoding.failed', within: 20 }, async (overdue) => {
+      await overdue.accept({ type: 'encoding.failed' })
+      resolve()
+    })
+    await send(tokens.zoo)
+    await reported
+    await vi.waitFor(() => expect(seen).toHaveLength(2))
+    expect(seen[1]).toMatchObject({ principal: 'zoo', event: { type: 'encoding.failed', source: 'lookup' } })
   })
 
   test('is not read from the payload', async () => {
