@@ -136,6 +136,7 @@ export interface Receiver<out Additions = unknown> {
    * )
    * ```
    * @throws WebhookError `invalid_option` for an invalid rule, a name that is taken, or an inbox that keeps no expectations
+   * on this platform
    */
   expect<Type extends EventType>(
     type: Type | readonly Type[],

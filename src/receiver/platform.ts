@@ -50,6 +50,24 @@ export function checkPlatform(
   return losesLate ? stops : undefined
 }
 
+/**
+ * Returns the reason why a receiver cannot expect events, if it cannot: its inbox keeps no expectations, or keeps them in
+ * timers that a platform for functions stops after the answer.
+ */
+export function whyNotExpect(
+  { name, storage, expects, outlivesRequests }: InboxDefinition,
+  ack: 'accepted' | 'handled',
+  platform = currentPlatform(),
+): string | undefined {
+  if (ack === 'handled') return "it works with ack 'accepted' only"
+  if (!expects) return `${name} keeps no expectations`
+  if (platform === undefined || outlivesRequests === true || storage !== 'memory') return undefined
+  return (
+    `${platform} stops an instance after its answer, and with it the deadlines that ${name} keeps: run the receiver in a ` +
+    'process that stays alive'
+  )
+}
+
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)
 
 /** Returns the platform for functions that this process runs on, if any. */

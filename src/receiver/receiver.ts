@@ -16,7 +16,7 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
-import { checkPlatform } from './platform.ts'
+import { checkPlatform, whyNotExpect } from './platform.ts'
 import { createReporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
 import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
@@ -172,13 +172,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 
-  const whyNotExpect =
-    ack === 'handled'
-      ? "it works with ack 'accepted' only"
-      : definition.expects
-        ? undefined
-        : `${definition.name} keeps no expectations`
-  return withRegistration(registry, whyNotExpect, {
+  return withRegistration(registry, whyNotExpect(definition, ack), {
     inbox,
     setup: { ack, inbox: definition, logger },
     receive: receiveTraced,
@@ -196,11 +190,11 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
 /**
  * Adds the methods that register handlers.
- * @param whyNotExpect the reason why the receiver cannot expect events, if it cannot
+ * @param noExpecting the reason why the receiver cannot expect events, if it cannot
  */
 function withRegistration(
   registry: HandlerRegistry,
-  whyNotExpect: string | undefined,
+  noExpecting: string | undefined,
   path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'accept' | 'observe' | 'handle' | 'ready' | 'close'>,
 ): Receiver<never> {
   const receiver: Receiver<never> = {
@@ -214,7 +208,7 @@ function withRegistration(
       return receiver
     },
     expect(type, rule, handler) {
-      if (whyNotExpect !== undefined) throw new WebhookError('invalid_option', `expect: ${whyNotExpect}`)
+      if (noExpecting !== undefined) throw new WebhookError('invalid_option', `expect: ${noExpecting}`)
       registry.addExpectation([type].flat(), rule, handler, path.accept)
       return receiver
     },

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createReceiver, type InboxDefinition, memoryInbox, unverified } from '../../src/index.ts'
-import { checkPlatform, type Platform } from '../../src/receiver/platform.ts'
+import { checkPlatform, type Platform, whyNotExpect } from '../../src/receiver/platform.ts'
 import { bytes, freshBody, post, watchedReceiver } from '../adapters/receivers.ts'
 import { type AdapterName, mounts } from '../support/mounts.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
@@ -101,6 +101,25 @@ test('An inbox in a Durable Object fits Workers', () => {
   expect(check('Cloudflare Workers', inObject)).toEqual(fits)
 })
 
+describe('receiver.expect', () => {
+  const expecting = { ...memoryInbox(), ...memory }
+
+  test.each(['Cloudflare Workers', 'Vercel', 'Netlify'] as const)('has no deadlines in memory on %s', (platform) => {
+    expect(whyNotExpect(expecting, 'accepted', platform)).toBe(
+      `${platform} stops an instance after its answer, and with it the deadlines that memoryInbox keeps: ` +
+        'run the receiver in a process that stays alive',
+    )
+  })
+
+  test.each([
+    ['memory in a process that stays alive', expecting, undefined],
+    ['memory that outlives its requests', { ...expecting, outlivesRequests: true }, 'Cloudflare Workers'],
+    ['a database, which other processes read', { ...expecting, ...database }, 'Cloudflare Workers'],
+  ] as const)('has them in %s', (_, inbox, platform) => {
+    expect(whyNotExpect(inbox, 'accepted', platform)).toBeUndefined()
+  })
+})
+
 describe('a receiver on a platform for functions', () => {
   afterEach(() => vi.unstubAllEnvs())
 
@@ -110,6 +129,15 @@ describe('a receiver on a platform for functions', () => {
     const inbox = { ...memoryInbox(), open }
     expect(() => createReceiver({ verify: unverified(), inbox })).toThrow(/memoryInbox loses events/)
     expect(open).not.toHaveBeenCalled()
+  })
+
+  test('expects nothing in memory', () => {
+    vi.stubEnv('VERCEL', '1')
+    const { receiver } = watchedReceiver({ verify: unverified() })
+    const rule = { then: 'encoding.finished', within: '2 h' } as const
+    expect(() => receiver.expect('file.received', rule, () => {})).toThrow(
+      /^expect: Vercel stops an instance after its answer/,
+    )
   })
 
   test.each(['VERCEL', 'NETLIFY'])(
