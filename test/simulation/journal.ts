@@ -52,6 +52,12 @@ export class Journal {
   readonly storageFaults: { readonly name: string; readonly at: number }[] = []
   /** The jumps of clocks, in ms. */
   readonly jumps: number[] = []
+  /** `true` once a receiver expects events. */
+  expects = false
+  /** The time from which the processes only close. */
+  settledAt = Number.POSITIVE_INFINITY
+  /** The events whose expectations are open then. */
+  readonly expected = new Set<number>()
   /** The failure that ended the run early. */
   readonly violations: string[] = []
   readonly #lines: string[] = []

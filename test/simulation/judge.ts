@@ -1,7 +1,10 @@
 import { maxCrashes } from '../../src/inbox/engine/settling.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import type { Decision, Journal, Life, Run } from './journal.ts'
+import { judgeExpected } from './judge-expected.ts'
+import { isOverdue, overdueNumber, sentNumber } from './numbers.ts'
 import { isDurable, type Plan, type PlannedEvent, ttlMs } from './plan.ts'
+import { writers } from './receiver.ts'
 import type { Storage } from './storage.ts'
 
 /** How often each transaction has written, by what it wrote. */
@@ -11,7 +14,12 @@ type Written = ReadonlyMap<string, number>
 export async function judge(plan: Plan, journal: Journal, storage: Storage): Promise<void> {
   const written = await storage.written?.()
   const findings = [
-    ...plan.events.flatMap((event) => [...lost(event, plan, journal, written), ...handledTwice(event, plan, journal)]),
+    ...plan.events.flatMap((event) => [
+      ...lost(event, plan, journal, written),
+      ...handledTwice(event.number, plan, journal),
+      ...handledTwice(overdueNumber(event.number), plan, journal),
+    ]),
+    ...judgeExpected(plan, journal, written),
     ...writtenTwice(journal, written),
     ...outOfOrder(plan, journal),
     ...untrue(plan, journal),
@@ -49,7 +57,7 @@ function* lost(
 }
 
 /** The runs of a handler that succeeded although it had before, without a crash or a lost lease in between. */
-function* handledTwice({ number }: PlannedEvent, plan: Plan, journal: Journal): Iterable<string> {
+function* handledTwice(number: number, plan: Plan, journal: Journal): Iterable<string> {
   const succeeded = journal.runs.filter(({ event, outcome }) => event === number && outcome === 'done')
   for (const [index, run] of succeeded.entries()) {
     const before = succeeded.slice(0, index).findLast(({ handler }) => handler === run.handler)
@@ -91,7 +99,7 @@ function* writtenTwice(journal: Journal, written: Written | undefined): Iterable
   for (const [what, times] of written)
     if (times !== 1 && !hasForgotten(journal)) yield `${what} was written ${times} times`
   for (const { event, handler, outcome } of journal.runs)
-    if (handler === 'main' && outcome === 'done' && !written.has(`${event} ${handler}`))
+    if (writers.includes(handler) && outcome === 'done' && !written.has(`${event} ${handler}`))
       yield `event ${event} was handled, and its transaction is not in the database`
 }
 
@@ -106,13 +114,15 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
     const begun = new Map<string, Run>()
     const hasBegun = new Set<number>()
     for (const run of journal.runs) {
-      const { mediaId } = events[run.event] ?? {}
-      if (mediaId === undefined || run.by !== name || run.attempt !== 1 || !place.has(run.event)) continue
+      const { mediaId } = events[sentNumber(run.event)] ?? {}
+      if (mediaId === undefined || run.by !== name || run.attempt !== 1) continue
+      // What is overdue has no place among the accepted events, but waits for those that run.
+      if (!place.has(run.event) && !isOverdue(run.event)) continue
       const before = begun.get(mediaId)
       // An attempt that does not count has the same number as the next one, which is a retry.
       if (hasBegun.has(run.event) && before?.event !== run.event) continue
       hasBegun.add(run.event)
-      const isLater = before !== undefined && (place.get(before.event) as number) > (place.get(run.event) as number)
+      const isLater = before !== undefined && Number(place.get(before.event)) > Number(place.get(run.event))
       if (isLater && !(setup === 'postgres' && overlapped(before.event, run.event, name, journal)))
         yield `event ${run.event} began after event ${before.event}, which was accepted later`
       if (before !== undefined && isRunning(before, run.startedAt, handlerTimeoutMs))

@@ -67,9 +67,19 @@ export interface Plan {
   readonly leaseMs: number
   /** On Workers: `false` if the application does not pass on the context, so that nothing outlives an answer. */
   readonly hasContext: boolean
+  /** The time in which an event has to be followed by another one, and the handler of what is overdue. */
+  readonly expectation?: { readonly withinMs: number; readonly handler: PlannedHandler }
 }
 
-const faults = ['duplicate', 'concurrent-duplicate', 'delay', 'corrupt-body', 'cut-connection', 'lost-answer'] as const
+/** The faults of single deliveries. */
+export const faults = [
+  'duplicate',
+  'concurrent-duplicate',
+  'delay',
+  'corrupt-body',
+  'cut-connection',
+  'lost-answer',
+] as const
 
 /** The time for which SQLite remembers keys, in ms: longer than the sender tries. */
 export const ttlMs = 600_000

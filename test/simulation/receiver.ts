@@ -1,6 +1,8 @@
 import type { InboxDefinition, Transactional } from '../../src/inbox/inbox.ts'
-import { createReceiver, type HandlerContext, type MediaEvent, type Receiver, unverified } from '../../src/index.ts'
+import { createReceiver, type HandlerContext, type Receiver, unverified } from '../../src/index.ts'
+import { begin, ends } from './expected.ts'
 import type { Journal, Run } from './journal.ts'
+import { numberOf, overdueNumber } from './numbers.ts'
 import type { Plan, PlannedHandler } from './plan.ts'
 import type { Storage } from './storage.ts'
 import { currentScope, type Process, type Scope, type World } from './world.ts'
@@ -20,17 +22,22 @@ export function makeReceiver(
   handlers: readonly PlannedHandler[],
   inbox: InboxDefinition,
 ): Receiver {
-  const { ack, attempts, baseMs, handlerTimeoutMs } = scene.plan
+  const { ack, attempts, baseMs, handlerTimeoutMs, expectation } = scene.plan
   const log = (level: string) => (details: object, message: string) =>
     scene.journal.note(`${process.name} ${level}: ${message} ${JSON.stringify(details, errorText)}`)
   const logger = { debug() {}, info() {}, warn: log('warns'), error: log('errs') }
   const retry = ack === 'handled' ? {} : { retry: { attempts, baseMs, maxMs: 4_000 } }
   const receiver = createReceiver({ verify: unverified(), inbox, ack, handlerTimeoutMs, logger, ...retry })
   for (const handler of handlers)
-    receiver.on(handler.types, (event, context) => handle(scene, process, handler, event, context), {
+    receiver.on(handler.types, (event, context) => handle(scene, process, handler, numberOf(event), context), {
       name: handler.name,
     })
-  return receiver
+  if (expectation === undefined || !inbox.expects) return receiver
+  const { withinMs, handler } = expectation
+  scene.journal.expects = true
+  return receiver.expect(begin, { then: ends, within: withinMs, name: handler.name }, ({ event }, context) =>
+    handle(scene, process, handler, overdueNumber(numberOf(event)), context),
+  )
 }
 
 const errorText = (_: string, value: unknown) => (value instanceof Error ? `${value} ${value.cause ?? ''}` : value)
@@ -40,12 +47,12 @@ async function handle(
   scene: Scene,
   process: Process,
   planned: PlannedHandler,
-  event: MediaEvent,
+  event: number,
   context: HandlerContext,
 ): Promise<void> {
   const { world, journal } = scene
   const run: Run = {
-    event: numberOf(event),
+    event,
     handler: planned.name,
     attempt: context.attempt,
     by: process.name,
@@ -59,7 +66,7 @@ async function handle(
     journal.note(`${run.by} ends ${run.handler} of event ${run.event}: ${run.outcome}`)
   }
   try {
-    await work(scene, process, planned, run.event, context)
+    await work(scene, process, planned, event, context)
   } catch (error) {
     end('failed')
     throw error
@@ -84,12 +91,12 @@ async function work(
   }
   if (isFaulty && process.random.chance(failure)) throw new Error('the handler failed')
   const { writeDown } = storage
-  if (writeDown === undefined || name !== 'main') return
+  if (writeDown === undefined || !writers.includes(name)) return
   const { transaction } = context as unknown as Transactional<never>
   await transaction((client) => writeDown(client, `${event} ${name}`))
 }
 
-/** Returns the number of an event, which is in its title. */
-export const numberOf = (event: MediaEvent): number => Number(event.title?.split(' ')[1])
+/** The handlers that write in a transaction, if the inbox has them. */
+export const writers: readonly string[] = ['main', 'overdue']
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

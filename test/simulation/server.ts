@@ -1,9 +1,11 @@
+import type { OpenExpectation } from '../../src/inbox/reading.ts'
 import type { Receiver } from '../../src/index.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import { encodePayload, samplePayload } from '../../src/testing/samples.ts'
 import type { Life } from './journal.ts'
+import { emittedAt, numberAt, numberOf } from './numbers.ts'
 import { isDurable, type PlannedHandler } from './plan.ts'
-import { makeReceiver, numberOf, type Scene } from './receiver.ts'
+import { makeReceiver, type Scene } from './receiver.ts'
 import { Request } from './request.ts'
 import type { Deliver, Post } from './sender.ts'
 import { isOver, Process, type Scope, type World } from './world.ts'
@@ -15,6 +17,9 @@ export interface ServerOptions extends Scene {
 
 /** The pause before a supervisor starts a process again that has ended, in ms. */
 const restartMs = 300
+
+/** What is due later than this, in ms, was stored before a clock went back by a month. */
+const soonMs = 3_600_000
 
 /** How long an orderly stop waits for handlers, in ms. */
 const closeMs = 3_000
@@ -39,12 +44,29 @@ export class Server {
     this.#start()
   }
 
-  /** Counts the events that it has yet to handle; 1 while it has no process. */
+  /** Counts the events that it has yet to handle, and those that it expects soon; 1 while it has no process. */
   async openEvents(): Promise<number> {
     const [process, receiver] = [this.#process, this.#receiver]
     if (process === undefined || receiver === undefined) return 1
-    const { waiting, running, retrying } = await this.#options.world.enter(process, async () => receiver.inbox.stats())
-    return waiting + running + retrying
+    return this.#options.world.enter(process, async () => {
+      const { waiting, running, retrying } = await receiver.inbox.stats()
+      const expected = await this.#expectedBy(receiver)
+      const soon = expected.filter(({ dueAt }) => dueAt.getTime() < Date.now() + soonMs)
+      return waiting + running + retrying + soon.length
+    })
+  }
+
+  async #expectedBy({ inbox }: Receiver): Promise<readonly OpenExpectation[]> {
+    return (this.#options.journal.expects && (await inbox.expected?.(1_000))) || []
+  }
+
+  /** Writes down the expectations of the inbox that are open. */
+  async noteExpected(): Promise<void> {
+    const [process, receiver] = [this.#process, this.#receiver]
+    if (process === undefined || receiver === undefined) return
+    const { world, journal } = this.#options
+    const expected = await world.enter(process, () => this.#expectedBy(receiver))
+    for (const { beganAt } of expected) journal.expected.add(numberAt(beganAt))
   }
 
   /** Writes down the dead letters of the inbox. */
@@ -184,10 +206,8 @@ async function bodyOf(
   { event, isCorrupt, isCut }: Post,
 ): Promise<Uint8Array | 'incomplete'> {
   const { number, type, mediaId } = event
-  const emittedAt = new Date(Date.UTC(2026, 2, 1) + number).toISOString()
-  const body = encodePayload(
-    samplePayload(type, { media_id: mediaId, title: `event ${number}`, emitted_at: emittedAt }),
-  )
+  const emitted_at = emittedAt(number).toISOString()
+  const body = encodePayload(samplePayload(type, { media_id: mediaId, title: `event ${number}`, emitted_at }))
   await world.sleep(scope, scope.process.random.between(0, 20))
   if (isCut) return 'incomplete'
   return isCorrupt ? body.subarray(0, body.length - 3) : body

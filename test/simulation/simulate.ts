@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import { requestLifeMs, requestsEndWork } from '../../src/internal/requests.ts'
+import { withExpectation } from './expected.ts'
 import { Journal } from './journal.ts'
 import { judge } from './judge.ts'
 import { makePlan, type Plan, type Setup } from './plan.ts'
@@ -34,7 +35,7 @@ const longestPauseMs = 16_000
 /** Plays a run: what happens in it, and when, is decided by the seed alone. */
 export async function simulate(seed: number, setups: readonly Setup[]): Promise<Simulated> {
   const random = new Random(seed)
-  const plan = makePlan(random, setups)
+  const plan = withExpectation(makePlan(random, setups), new Random(~seed))
   const world = new World(random)
   const journal = new Journal(world)
   const storage = await storageFor(plan, world, journal)
@@ -111,8 +112,10 @@ async function isIdle(world: World, servers: readonly Server[]): Promise<boolean
 
 /** Closes the receivers, and looks for what they leave. */
 async function end(world: World, journal: Journal, servers: readonly Server[]): Promise<void> {
+  journal.settledAt = world.now
   for (const server of servers) {
     await world.settle(server.noteDeadLetters())
+    await world.settle(server.noteExpected())
     if ((await world.settle(server.close())) === undefined) journal.violations.push('a receiver does not close')
   }
   await world.run(world.now + 60_000)

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A fault that the receiver once had: the line that prevents it, and the line without the fix. */
+/** A fault that the receiver once had, or could have: the line that prevents it, and the line without the fix. */
 interface Fault {
   readonly file: string
   readonly fix: string
@@ -54,6 +54,36 @@ const faults: Readonly<Record<string, Fault>> = {
     fix: 'SET starts = starts + 1 WHERE id = ?',
     without: 'SET starts = starts + 1 WHERE id > 0 * ?',
     finding: /became a dead letter because of crashes that it did not cause/,
+  },
+  'an end that came first is forgotten': {
+    file: 'src/inbox/memory/expectations.ts',
+    fix: 'if (at.getTime() <= endedAt) return',
+    without: '',
+    finding: /was reported, and event \d+ had ended it in time/,
+  },
+  'an end leaves the deadline': {
+    file: 'src/inbox/memory/expectations.ts',
+    fix: 'if (open.rule === rule && open.beganAt <= at) this.#remove(open)',
+    without: '{}',
+    finding: /was reported, and event \d+ had ended it in time/,
+  },
+  'an end also removes what began after it': {
+    file: 'src/inbox/memory/expectations.ts',
+    fix: '&& open.beganAt <= at)',
+    without: ')',
+    finding: /its expectation was neither ended nor reported/,
+  },
+  'what is overdue while the inbox is full is never handed over': {
+    file: 'src/inbox/memory/expectations.ts',
+    fix: 'else this.#wait(open, fullMs)',
+    without: '',
+    finding: /the expectation of event \d+ stays open/,
+  },
+  'the deadline is lost between the claim of an event and its handling': {
+    file: 'src/inbox/memory.ts',
+    fix: 'if (effects !== undefined) this.#expectations.take(job.lane, effects)',
+    without: '',
+    finding: /its expectation was neither ended nor reported/,
   },
 }
 
