@@ -77,7 +77,9 @@ export class ExpectationRules {
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
     if (!(withinMs >= 1 && withinMs <= longestWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
-    this.#rules = [...this.#rules, { name, types: checkTypes(types), ends, withinMs }]
+    const own = checkTypes(types).find((type) => ends.includes(type))
+    if (own !== undefined) throw invalid(`an event of ${own} would end what it begins: leave it out of one of the two`)
+    this.#rules = [...this.#rules, { name, types, ends, withinMs }]
   }
 
   /** Returns `true` if events of the type begin or end an expectation. */

@@ -170,6 +170,11 @@ describe('receiver.expect rejects', () => {
     ['an unknown type', ['file.lost', rule, overdue], 'unknown event type file.lost'],
     ['an unknown type in then', ['file.received', { ...rule, then: 'done' }, overdue], 'unknown event type done'],
     ['no type in then', ['file.received', { ...rule, then: [] }, overdue], 'give at least one event type'],
+    [
+      'a type that would end itself',
+      ['file.received', { ...rule, then: 'file.received' }, overdue],
+      'would end what it begins',
+    ],
     ['no time', ['file.received', { then: 'encoding.finished' }, overdue], 'within has to be a time'],
     ['a time without a unit', ['file.received', { ...rule, within: '2' }, overdue], 'within has to be a time'],
     ['a time that no timer reaches', ['file.received', { ...rule, within: '25 d' }, overdue], 'of up to 24 days'],
