@@ -85,6 +85,36 @@ const faults: Readonly<Record<string, Fault>> = {
     without: '',
     finding: /its expectation was neither ended nor reported/,
   },
+  'a file forgets an end that came first': {
+    file: 'src/inbox/sqlite-tables/statements.ts',
+    fix: 'WHERE NOT EXISTS (SELECT 1 FROM inbox_end WHERE watch = ? AND at >= ?)',
+    without: "WHERE ? <> '' AND ? <> 0",
+    finding: /was reported, and event \d+ had ended it in time/,
+  },
+  'an end also removes from a file what began after it': {
+    file: 'src/inbox/sqlite-tables/statements.ts',
+    fix: 'WHERE watch = ? AND began_at <= ?',
+    without: 'WHERE watch = ? AND ? > 0',
+    finding: /its expectation was neither ended nor reported/,
+  },
+  'a file keeps a deadline that has ended': {
+    file: 'src/inbox/sqlite-tables/expectations.ts',
+    fix: 'this.#sql.end.run(watch, at)',
+    without: '',
+    finding: /was reported, and event \d+ had ended it in time/,
+  },
+  'a file stores an event without its deadline': {
+    file: 'src/inbox/sqlite/event-batch.ts',
+    fix: 'for (const { effects } of accepted) if (effects !== undefined) this.expectations.take(effects)',
+    without: '',
+    finding: /its expectation was neither ended nor reported/,
+  },
+  'deadlines that passed while no process ran are never checked': {
+    file: 'src/inbox/sqlite/inbox.ts',
+    fix: 'void Promise.resolve(this.#loader.listing).then(() => this.#deadlines.check())',
+    without: '',
+    finding: /the expectation of event \d+ stays open/,
+  },
 }
 
 const project = join(import.meta.dirname, '../..')
