@@ -98,6 +98,12 @@ describe('lifecycleKey', () => {
     expect(new Set(keys).size).toBe(5)
   })
 
+  test('keeps the events of two principals apart', async () => {
+    const found = { ...least, qualities: ['360p'] }
+    const keys = await Promise.all(['acme', 'zoo', undefined].map((principal) => lookedUp({ ...found, principal })))
+    expect(new Set(keys.map(lifecycleKey)).size).toBe(3)
+  })
+
   test('leaves their own keys to test deliveries and to events of unknown types', async () => {
     const nil = '00000000-0000-0000-0000-000000000000'
     for (const fields of [{ media_id: nil }, { type: 'view.counted' }]) {
