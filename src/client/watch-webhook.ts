@@ -18,7 +18,7 @@ export interface WebhookProblem {
    * - `moved`: its URL is not the one that it was registered with.
    * - `unsubscribed`: it does not get a type that the receiver handles.
    * - `silent`: the service has triggered it, and no delivery has arrived.
-   * - `unchecked`: the service did not answer, so that nothing is known.
+   * - `unchecked`: the check failed, at the service or at the inbox, so nothing new is known.
    */
   readonly kind: 'deleted' | 'moved' | 'unsubscribed' | 'silent' | 'unchecked'
   /** The problem in words, without the URL. */
@@ -54,8 +54,8 @@ export interface Watch {
 const toleranceMs = 60_000
 
 /**
- * Compares a webhook with its receiver, now and regularly: whether it exists, its URL, its event types, and whether what the
- * service says it has triggered has arrived. Each problem is reported once. The timer does not keep the process alive.
+ * Compares a webhook with its receiver, now and regularly: its existence, its URL, its event types, and whether what
+ * the service says it has sent has arrived. Each problem is reported once. The timer does not keep the process alive.
  *
  * ```ts
  * const { data } = await registerWebhook(client, receiver, { url })
@@ -163,7 +163,7 @@ class WebhookWatch implements Watch {
     const known = this.#known
     this.#known = found
     for (const [kind, message] of found) if (known.get(kind) !== message) this.#tell({ kind, message, solved: false })
-    // What else was wrong with a webhook that was deleted is not solved.
+    // The other problems of a deleted webhook are not solved.
     if (found.has('deleted')) return
     for (const [kind, message] of known) if (!found.has(kind)) this.#tell({ kind, message, solved: true })
   }

@@ -161,7 +161,7 @@ class Dispatch implements RunOwner {
   }
 }
 
-/** A deploy has removed the rule. Its expectations end, and nothing is left to do. */
+/** Warns of an overdue expectation whose rule a deploy has removed. It ends, and no handler runs. */
 function warnOfRule({ logger }: Shared, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
   logger.warn({ rule, key, mediaId }, `an expectation of ${rule} is overdue, and no process has that rule any more`)
 }

@@ -9,7 +9,7 @@ import type { Handler, HandlerContext } from './handler.ts'
 
 /** The rule of an expectation. */
 export interface ExpectationOptions {
-  /** The types of which one event has to follow. */
+  /** An event of one of these types has to follow. */
   readonly then: EventType | readonly EventType[]
   /** The time in which it has to follow, from the acceptance of the first event: `'2 h'`, or a number of ms. */
   readonly within: number | string
@@ -31,7 +31,7 @@ export interface Overdue<Type extends EventType = EventType> {
   readonly mediaId: string
   /** The event that began the expectation. */
   readonly event: EventOf<Type>
-  /** The time by which one should have come. */
+  /** The deadline. No event of `then` was accepted before it. */
   readonly dueAt: Date
   /**
    * Takes what a look-up says has happened to the media item, like `receiver.accept`. The event ends the other expectations

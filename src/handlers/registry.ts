@@ -32,7 +32,7 @@ export interface RegisteredHandler {
 export class HandlerRegistry {
   readonly expectations = new ExpectationRules()
   #handlers: readonly RegisteredHandler[] = []
-  /** Those of the expectations, which get no event of a sender. */
+  /** The handlers of expectations, which get no event of a sender. */
   #overdueHandlers: readonly RegisteredHandler[] = []
   #all: readonly RegisteredHandler[] = []
   #byType = new Map<string, readonly RegisteredHandler[]>()
@@ -50,7 +50,7 @@ export class HandlerRegistry {
     }
   }
 
-  /** Another array after each change. It has the handlers of the expectations as well. */
+  /** The handlers, those of expectations included. Each change makes a new array. */
   get handlers(): readonly RegisteredHandler[] {
     return this.#all
   }

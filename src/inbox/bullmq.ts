@@ -90,7 +90,7 @@ type Settings = Required<BullmqInboxOptions>
  * BullMQ adds an event in a step of its own, and the event's effects on expectations with it. They are applied in the next
  * step, before the delivery is acknowledged: what an acknowledged event has ended is never reported. A process that crashes
  * in between loses nothing: they are applied when the sender repeats the delivery, or before the event's first handler
- * runs. A deadline that passes until then is reported, as if the event had come after it. What is overdue becomes an event
+ * runs. A deadline that passes before that is reported, as if the event had come after it. What is overdue becomes an event
  * in one step, in a process with handlers, at its deadline or up to a second later.
  *
  * ```ts

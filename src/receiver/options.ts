@@ -125,14 +125,14 @@ export interface Receiver<out Additions = unknown> {
   /** Registers a handler for events of every type, unknown types included. */
   onAny(handler: Handler<MediaEvent, Additions>, options?: HandlerOptions): Receiver<Additions>
   /**
-   * Expects that an event of `type` is followed by another one of its media item: by one of `then`, within a time. The
+   * Expects that each event of `type` is followed by one of `then`, of the same media item, within a time. The
    * deadline is stored with the event. An event of `then` ends it, in whatever order the two arrive. Otherwise the
-   * handler runs once it is overdue, and is retried like any handler. A receiver that handles the events of others needs
+   * handler runs when it is overdue, and is retried like any handler. A receiver that handles the events of others needs
    * the same rules as they have.
    *
    * ```ts
    * receiver.expect('file.received', { then: ['encoding.finished', 'encoding.failed'], within: '2 h' }, (overdue) =>
-   *   alertOperators(`${overdue.mediaId} is not encoded since ${overdue.event.title}`),
+   *   alertOperators(`${overdue.mediaId} was not encoded by ${overdue.dueAt.toISOString()}`),
    * )
    * ```
    * @throws WebhookError `invalid_option` for an invalid rule, a name that is taken, or an inbox that keeps no expectations

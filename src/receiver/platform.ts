@@ -51,8 +51,8 @@ export function checkPlatform(
 }
 
 /**
- * Returns the reason why a receiver cannot expect events, if it cannot: its inbox keeps no expectations, or keeps them in
- * timers that a platform for functions stops after the answer.
+ * Returns the reason why a receiver cannot expect events, if it cannot: it acknowledges handled events only, its inbox
+ * keeps no expectations, or keeps them in timers that a platform for functions stops after the answer.
  */
 export function whyNotExpect(
   { name, storage, expects, outlivesRequests }: InboxDefinition,

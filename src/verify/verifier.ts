@@ -17,7 +17,7 @@ export type Verification =
       readonly verified: true
       /** An event id that the verification covers. It becomes the event key. */
       readonly eventId?: string
-      /** The name of the one that sent it, such as a tenant. Handlers get it as `context.principal`. */
+      /** The name of the sender, such as a tenant. Handlers get it as `context.principal`. */
       readonly principal?: string
     }
   | {

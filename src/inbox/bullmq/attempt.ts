@@ -130,7 +130,7 @@ async function readEvent(queue: EventQueue, host: InboxHost, job: EventJob): Pro
   const { data } = job
   if (isEvent(data)) return reviveAccepted(data)
   if (!isUnreadable(data)) {
-    host.logger.error({ job: job.id }, 'a job in the queue is no event; it stays among the failed jobs')
+    host.logger.error({ job: job.id }, 'a BullMQ job is not an event of this inbox; it stays among the failed jobs')
     throw new UnrecoverableError('no event of this inbox')
   }
   // Another program, such as Bull Board, has retried the dead letter.

@@ -15,7 +15,7 @@ import { applyEffectsScript, handOverScript, readExpectedScript } from './script
 // BullMQ adds an event in a script of its own, so its effects take more than one step. A process can crash after each:
 //
 // 1. The event is added, and its effects with it, in the data of its job. After a crash, nothing is acknowledged. The
-//    effects wait for step 2 of the sender's next try or for step 4, whichever is first. A deadline that passes until then
+//    effects wait for step 2 of the sender's next try or for step 4, whichever is first. A deadline that passes before that
 //    is reported, even if the event would have ended it: the event counts from the time at which its effects are applied.
 // 2. The effects are applied. The same step marks the job, so that this happens once. A duplicate applies the effects in
 //    the job, with the times of the first delivery.

@@ -52,7 +52,7 @@ function warnOf({ hasAppendLog, policy }: SettingsFound, before: SettingsFound, 
   if (policy !== undefined && policy !== 'noeviction' && policy !== before.policy)
     logger.warn(
       { policy },
-      'Redis evicts keys when it is full, acknowledged events too. Set maxmemory-policy to noeviction',
+      'Redis evicts keys when it is full, even acknowledged events. Set maxmemory-policy to noeviction',
     )
 }
 

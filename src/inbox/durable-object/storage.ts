@@ -67,7 +67,7 @@ function statementOf(sql: ObjectSql, query: string): SqliteStatement {
     get: (...parameters) => all(...parameters)[0],
     run(...parameters) {
       sql.exec(query, ...parameters)
-      // The cursor's own number counts what was written to indexes too.
+      // The cursor's own number also counts what was written to indexes.
       const [counts] = sql.exec('SELECT changes() AS changes, last_insert_rowid() AS lastInsertRowid').toArray()
       return counts as ReturnType<SqliteStatement['run']>
     },

@@ -61,7 +61,7 @@ export class MemoryExpectations {
   #end(mediaId: string, rule: string, at: Date): void {
     this.#ends ??= new LRUCache({ max: limits.ends })
     const key = JSON.stringify([rule, mediaId])
-    this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? 0))
+    this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? Number.NEGATIVE_INFINITY))
     for (const open of this.#byMedia.get(mediaId) ?? [])
       if (open.rule === rule && open.beganAt <= at) this.#remove(open)
   }

@@ -20,7 +20,7 @@ export class Overdue {
   readonly #database: Database
   readonly #sender: string
   readonly #stored: () => void
-  /** The deadline at which the next step begins: while there is more, dead rows before it are not read again. */
+  /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
   #from = '-infinity'
 
   /**

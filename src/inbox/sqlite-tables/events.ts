@@ -29,7 +29,7 @@ export interface WrittenEvent {
   row: number | undefined
 }
 
-/** The tables of the remembered keys and of the waiting events, and of what they make it expect. Call each method in a transaction. */
+/** The tables of the remembered keys, the waiting events and the expectations. Call each method in a transaction. */
 export class SqliteEvents {
   /** Makes the form in which the tables store a key. */
   readonly hashKey: (key: string) => string
@@ -88,7 +88,7 @@ export class SqliteEvents {
     return row
   }
 
-  /** Stores what is overdue, up to `limit` events, and returns the rows. It is no longer expected. */
+  /** Stores up to `limit` overdue events in place of their expectations, and returns their rows. */
   acceptDue(limit: number): readonly number[] {
     const due = this.expectations.takeDue(limit)
     const rows = due.map(({ hash: keyHash, due_at: receivedAt, media, event, trace }) =>
