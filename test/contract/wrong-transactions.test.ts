@@ -180,7 +180,10 @@ describe('the contract suite of inboxes with transactions', () => {
 
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
     expect(
-      await failuresOf((runner) => inboxContract(right, runner, { transactions: true, reads: true }), name),
+      await failuresOf(
+        (runner) => inboxContract(right, runner, { transactions: true, reads: true, expects: true }),
+        name,
+      ),
     ).toEqual({})
   })
 
@@ -190,7 +193,9 @@ describe('the contract suite of inboxes with transactions', () => {
       return rest
     }
     const caughtBy = 'has transactions if and only if its subject says so'
-    expect(await failuresOf((runner) => inboxContract(subject, runner, { reads: true }), caughtBy)).toEqual({
+    expect(
+      await failuresOf((runner) => inboxContract(subject, runner, { reads: true, expects: true }), caughtBy),
+    ).toEqual({
       [caughtBy]: expect.stringContaining('expected true to be false'),
     })
   })
@@ -198,7 +203,7 @@ describe('the contract suite of inboxes with transactions', () => {
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true }),
+        (runner) => inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true, expects: true }),
         caughtBy,
       ),
     ).toEqual({ [caughtBy]: expect.stringContaining(message) })
