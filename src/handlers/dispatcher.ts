@@ -71,7 +71,8 @@ class Dispatch implements RunOwner {
     const { type } = accepted.event
     this.#handlers = registry.handlersOf(accepted.event)
     this.#completed = attempt.completed
-    if (this.#handlers.length > 0 || attempt.isPartial || registry.expectations.mention(type)) return
+    if (this.#handlers.length > 0 || attempt.isPartial) return
+    if (attempt.owesNothing || registry.expectations.mention(type)) return
     const rule = ruleOf(accepted.event)
     if (rule !== undefined) {
       warnOfRule(shared, accepted, rule)

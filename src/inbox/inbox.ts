@@ -95,6 +95,11 @@ export interface Attempt {
    */
   readonly isPartial?: boolean | undefined
   /**
+   * `true` if the event was accepted without a handler, for an expectation. A process without that rule has nothing to
+   * do. Absent if the inbox does not know.
+   */
+  readonly owesNothing?: boolean | undefined
+  /**
    * Runs `run` in a transaction of the inbox's database. What it writes is committed together with the record that the
    * handler has completed, if this process still holds the event. Otherwise it is rolled back, and the promise rejects.
    * Called at most once for a run of a handler. Absent if the inbox has no database.

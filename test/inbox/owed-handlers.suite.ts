@@ -56,6 +56,16 @@ export function owedHandlers(open: OpenProcess): void {
   const hasLeft = ({ inbox }: Receiver) => until(async () => (await inbox.stats()).retrying > 0)
 
   describe('handlers that an event owes', () => {
+    test('are none if only an expectation is about it, and a process without its rule lets it be handled', async () => {
+      const old = await start([])
+      const front = await start([], { handles: false })
+      front.receiver.expect('encoding.finished', { then: 'encoding.failed', within: '1 h' }, () => {})
+      await accept(front.receiver, 3)
+      await until(isEmpty(old.receiver))
+      expect(old.outcomes).toEqual(['handled', 'handled', 'handled'])
+      expect(await old.receiver.inbox.stats()).toMatchObject({ deadLetters: 0, expected: 3 })
+    })
+
     test('run once each, while a process without one of them also runs', async () => {
       // There are more events than v2 takes while its handlers wait, so that v1 gets some.
       const count = 200

@@ -51,6 +51,10 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     })
   }
 
+  get owesNothing(): boolean {
+    return this.owed?.length === 0
+  }
+
   get failures(): Attempt['failures'] {
     return progressOf(this.job.progress).failedAttempts?.at(-1)?.failures
   }

@@ -127,8 +127,10 @@ export const handOverScript = `${removeExpectation}
 local prefix, deadlines = ARGV[1], ARGV[1] .. 'expected'
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', deadlines, '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
   local known = redis.call('GET', prefix .. 'de:' .. id)
-  if not known or known ~= '${handledMark}' and redis.call('EXISTS', prefix .. known) == 0 then
-    local jobId, stored = 'overdue-' .. id, redis.call('HMGET', prefix .. 'expected:' .. id, 'name', 'data')
+  local isNew = not known or known ~= '${handledMark}' and redis.call('EXISTS', prefix .. known) == 0
+  local jobId, stored = 'overdue-' .. id, redis.call('HMGET', prefix .. 'expected:' .. id, 'name', 'data')
+  -- Its data may have been evicted or deleted. That must not keep the others from being handed over.
+  if isNew and stored[2] then
     redis.call('SET', prefix .. 'de:' .. id, jobId)
     redis.call('HSET', prefix .. jobId, 'name', stored[1], 'data', stored[2], 'opts', ARGV[4], 'deid', id,
       'timestamp', ARGV[2], 'delay', 0, 'priority', 0)

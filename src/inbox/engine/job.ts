@@ -71,6 +71,11 @@ export class Job implements LaneJob {
     return undefined
   }
 
+  /** `true` if the event was accepted without a handler. */
+  get owesNothing(): boolean {
+    return false
+  }
+
   /** Begins the next attempt. If it replaces an aborted attempt, it has the same number. */
   begin(): JobAttempt<this> {
     const attempt = new JobAttempt(this)
@@ -160,6 +165,10 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
 
   get failures(): Attempt['failures'] {
     return this.job.failedAttempts.at(-1)?.failures
+  }
+
+  get owesNothing(): boolean {
+    return this.job.owesNothing
   }
 
   get transaction(): Attempt['transaction'] {

@@ -6,8 +6,8 @@ export type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
 
 /** The event that was parsed from an unreadable delivery. */
 export interface ParsedEvent extends AcceptedEvent {
-  /** The names of the handlers that it owes. */
-  readonly owed: readonly string[]
+  /** The names of the handlers that it owes. `undefined` if there is none, which ends in a dead letter that says so. */
+  readonly owed: readonly string[] | undefined
 }
 
 /** Parses an unreadable delivery again. Rejects, with a WebhookError `malformed`, if it still cannot be parsed. */
@@ -16,7 +16,8 @@ export async function parseAgain(
   unreadable: UnreadableDelivery,
 ): Promise<ParsedEvent> {
   const event = await parse(unreadable)
-  return { event, receivedAt: unreadable.receivedAt, owed: handlersOf(event) }
+  const owed = handlersOf(event)
+  return { event, receivedAt: unreadable.receivedAt, owed: owed.length > 0 ? owed : undefined }
 }
 
 /** Shows a dead letter as an event of its inbox. */

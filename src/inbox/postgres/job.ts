@@ -47,6 +47,10 @@ export class PostgresJob extends Job implements OwingEvent {
     this.#transact = transact
   }
 
+  override get owesNothing(): boolean {
+    return this.owed?.length === 0
+  }
+
   override transactionOf(): Attempt['transaction'] {
     return this.#transact(this)
   }
