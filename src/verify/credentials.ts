@@ -7,7 +7,7 @@ import { notVerified, type SignedDelivery, type Verification } from './verifier.
 export const maxCredentialLength = 4096
 
 /** What a delivery may carry, and how it follows from a secret. */
-export interface CredentialOptions {
+interface CredentialOptions {
   /** The verifier's name. */
   readonly verifier: string
   /** Names the credential in the reason. */
@@ -18,7 +18,7 @@ export interface CredentialOptions {
 }
 
 /** Decides whether a candidate is one of the credentials. `undefined` and the empty string count as missing. */
-export type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery) => MaybePromise<Verification>
+type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery) => MaybePromise<Verification>
 
 /** Makes the function that compares a credential with those of the secrets. */
 export function credentialMatcher(options: CredentialOptions): MatchCredential {

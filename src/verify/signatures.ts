@@ -8,7 +8,7 @@ import { notVerified, type Verification } from './verifier.ts'
 export const maxSignatures = 16
 
 /** The signatures of a delivery, and what they have to sign. */
-export interface Signed {
+interface Signed {
   readonly signatures: readonly string[]
   /** The text that comes before the body in the signed content. */
   readonly prefix: string

@@ -20,7 +20,7 @@ import { eventsPerTurn, Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
-import type { InboxLimits } from '../sqlite-tables/storage.ts'
+import { type InboxLimits, roomForOverdue } from '../sqlite-tables/storage.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectCleanUp } from './clean-up.ts'
 import { commitsOf, type ObjectCommits, openStorage } from './storage.ts'
@@ -126,8 +126,7 @@ export class ObjectInbox implements Inbox {
   /** Makes events of some of what is overdue, and returns the time at which to continue. */
   #storeDue(): number {
     const { events } = this.#file
-    // Deliveries have the rest of the room, also after a time in which the object could not run.
-    const limit = Math.min(eventsPerTurn, Math.ceil(this.#limits.maxWaiting / 2) - this.#waiting)
+    const limit = Math.min(eventsPerTurn, roomForOverdue(this.#limits, this.#waiting))
     try {
       if (limit <= 0) return Date.now() + pauseMs
       for (const row of this.#commits.now(() => events.acceptDue(limit))) this.#loader.replayed(row)

@@ -1,6 +1,7 @@
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
 import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
+import { turnOff } from './schema.ts'
 
 /**
  * The number of events that a claim examines, and of due retries. It is larger than the number of events that may still
@@ -36,9 +37,7 @@ export function claimStatements(options: StatementOptions): string {
   // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
   // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
   // index.
-  const settings = ['synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan']
-    .map((name) => `SET LOCAL ${name} = off`)
-    .join('; ')
+  const settings = turnOff('synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan')
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
     ${settings};

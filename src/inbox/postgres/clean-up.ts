@@ -1,5 +1,6 @@
 import { activityKeptMs } from '../operations/activity.ts'
 import type { Database } from './database.ts'
+import { turnOff } from './schema.ts'
 
 /** The number of expired keys in a step, and the maximum number of records of handled events that a step removes. */
 const sliceSize = 2_000
@@ -57,7 +58,7 @@ export class CleanUp {
     // subquery.
     return `
       BEGIN;
-      SET LOCAL jit = off;
+      ${turnOff('jit')};
       WITH examined AS MATERIALIZED (
         SELECT hash, id, accepted_at FROM ${schema}.key
         WHERE accepted_at > '${this.#after.key}' AND accepted_at < ${expired}

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { turnOff } from './schema.ts'
 
 /** The effects of an event on expectations, with the handlers that each overdue event owes. */
 export interface Effects extends Expectations {
@@ -13,7 +14,7 @@ export function withOwed(effects: Expectations, handlersOf: InboxHost['handlersO
 }
 
 /** An event that is stored with its effects. */
-export interface EffectiveEvent {
+interface EffectiveEvent {
   readonly accepted: AcceptedEvent
   /** The hash of its key. */
   readonly hash: string
@@ -66,11 +67,11 @@ export function withEffects(
   const literals = values.map(literalOf)
   const text = statement((number) => literals[number - 1] as string, effectParts(schema, marks, begins))
   // Without statistics, Postgres could read all expectations instead of searching those of each subject.
-  const settings = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  const settings = turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
     ${text};
-    ${settings.map((name) => `SET LOCAL ${name} = off`).join('; ')};
+    ${settings};
     DELETE FROM ${schema}.expectation USING ${schema}.expectation_end AS remembered
     WHERE remembered.subject = ANY ('{${marks.map(({ subject }) => subject)}}'::uuid[])
       AND expectation.subject = remembered.subject AND began_at <= ended_at;

@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { Database, Tables } from './database.ts'
-import { literal } from './schema.ts'
+import { literal, turnOff } from './schema.ts'
 
 /** Maximum number of expectations that are handed over in a commit. */
 const largestCommit = 500
@@ -61,7 +61,7 @@ export class Overdue {
     return `
       BEGIN ISOLATION LEVEL READ COMMITTED;
       SET LOCAL statement_timeout = ${searchMs};
-      ${['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')};
+      ${turnOff('enable_seqscan', 'enable_bitmapscan', 'jit')};
       WITH overdue AS (
         DELETE FROM ${schema}.expectation WHERE hash = ANY (ARRAY(
           SELECT hash FROM ${schema}.expectation WHERE due_at <= now() AND due_at >= '${this.#from}'

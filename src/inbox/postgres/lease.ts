@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { handlersJson } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
 import type { Database } from './database.ts'
-import { literal, lockClass } from './schema.ts'
+import { literal, lockClass, turnOff } from './schema.ts'
 
 /** Maximum time for reading all the events, in ms. */
 const lookMs = 30_000
@@ -108,7 +108,7 @@ export class Lease {
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        SET LOCAL statement_timeout = ${lookMs};
-       SET LOCAL jit = off;
+       ${turnOff('jit')};
        ${claimLock(schema)};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
        WITH held AS (

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { literal } from './schema.ts'
+import { literal, turnOff } from './schema.ts'
 
 /** Minimum time between two searches, in ms, and the part of the time that they may take. */
 const leastPauseMs = 1_000
@@ -73,8 +73,7 @@ export class LowMarksOf {
     const results = await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        SET LOCAL statement_timeout = ${searchMs};
-       SET LOCAL jit = off;
-       SET LOCAL enable_seqscan = off;
+       ${turnOff('jit', 'enable_seqscan')};
        SELECT ${marksJson(schema, {
          event: `(${first})`,
          due: `(${firstDue})`,

@@ -15,6 +15,10 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 /** Quotes a text for SQL. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
+/** Turns settings of Postgres off until the end of the transaction. */
+export const turnOff = (...settings: readonly string[]): string =>
+  settings.map((name) => `SET LOCAL ${name} = off`).join('; ')
+
 /** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 

@@ -23,6 +23,10 @@ export function limitsOf(owner: string, options: Partial<InboxLimits>): InboxLim
   return limits
 }
 
+/** The number of overdue events that may join those that wait. Deliveries have the rest of the room. */
+export const roomForOverdue = ({ maxWaiting }: InboxLimits, waiting: number): number =>
+  Math.ceil(maxWaiting / 2) - waiting
+
 /** The tables of an inbox. */
 export interface SqliteTables {
   readonly database: SqliteDatabase

@@ -10,7 +10,7 @@ const longestMs = 60_000
 /** The pause while the inbox is full, and after a failure, in ms. */
 const pauseMs = 1_000
 
-export interface DeadlinesOptions {
+interface DeadlinesOptions {
   readonly events: SqliteEvents
   readonly commits: GroupCommit
   readonly logger: Logger

@@ -21,7 +21,7 @@ import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'
-import type { InboxLimits } from '../sqlite-tables/storage.ts'
+import { type InboxLimits, roomForOverdue } from '../sqlite-tables/storage.ts'
 import { activityTable } from './activity.ts'
 import { GroupCommit } from './commits.ts'
 import { Deadlines } from './deadlines.ts'
@@ -80,8 +80,7 @@ export class SqliteInbox implements Inbox {
       events: file.events,
       commits: this.#commits,
       logger,
-      // Deliveries have the rest of the room, also after a time in which no process handled the file.
-      room: () => Math.ceil(limits.maxWaiting / 2) - this.#waiting,
+      room: () => roomForOverdue(limits, this.#waiting),
       onOverdue: (row) => this.#loader.replayed(row),
     })
     this.events = new OpenEvents(file, {
