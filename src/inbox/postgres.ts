@@ -87,7 +87,7 @@ export interface PostgresInboxOptions {
   readonly timeoutMs?: number
   /**
    * `false` behind a PgBouncer in transaction mode, which passes no notifications on: the inbox looks for events every
-   * 250 ms then.
+   * 250 ms then, and prepares no statement by name.
    * @defaultValue true
    */
   readonly listen?: boolean

@@ -131,9 +131,14 @@ export class Database implements Tables {
     return this.reach(() => this.batch(statements))
   }
 
-  /** Runs one statement, which is not repeated. Returns its rows. */
-  async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-    const { rows } = await this.#pool.query(text, values)
+  /**
+   * Runs one statement, which is not repeated. Returns its rows.
+   * @param name prepares the statement under this name, so that Postgres parses and plans it once a connection. Postgres
+   * keeps the plan while the tables grow. A PgBouncer in transaction mode has no place for it
+   */
+  async query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
+    const isPrepared = name !== undefined && this.#options.listen
+    const { rows } = await this.#pool.query({ text, ...(values && { values }), ...(isPrepared && { name }) })
     return rows as Row[]
   }
 

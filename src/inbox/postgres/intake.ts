@@ -154,7 +154,8 @@ export class Intake {
     const { schema, channel } = this.#database
     const values = [...columns(entries, events), channel, this.#sender]
     const effective = entries.filter(hasEffects)
-    if (effective.length === 0) return this.#database.query<StoredRow>(this.#statement, values)
+    // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
+    if (effective.length === 0) return this.#database.query<StoredRow>(this.#statement, values, 'accept')
     const transaction = withEffects(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
     const [, rows] = await this.#database.batch(transaction)
     return rows as unknown as StoredRow[]

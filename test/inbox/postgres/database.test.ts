@@ -28,4 +28,19 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
   test('sets nothing behind a PgBouncer in transaction mode', async () => {
     expect(await database(false).query(readTimeout)).toEqual([{ setting: '0', source: 'default' }])
   })
+
+  const preparedNames = 'SELECT name FROM pg_prepared_statements'
+
+  test('keeps a statement with a name, so that it is planned once', async () => {
+    const opened = database(true)
+    expect(await opened.query('SELECT $1::text AS word', ['one'], 'say')).toEqual([{ word: 'one' }])
+    expect(await opened.query('SELECT $1::text AS word', ['two'], 'say')).toEqual([{ word: 'two' }])
+    expect(await opened.query(preparedNames)).toEqual([{ name: 'say' }])
+  })
+
+  test('keeps no statement behind a PgBouncer in transaction mode', async () => {
+    const opened = database(false)
+    expect(await opened.query('SELECT $1::text AS word', ['one'], 'say')).toEqual([{ word: 'one' }])
+    expect(await opened.query(preparedNames)).toEqual([])
+  })
 })
