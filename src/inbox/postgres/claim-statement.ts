@@ -1,3 +1,4 @@
+import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
 import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
@@ -12,9 +13,9 @@ const windowSize = 5_000
 /** The number of a media item's first events that a claim searches for events of an earlier version's processes. */
 const depth = 100
 
-export interface StatementOptions {
-  readonly schema: string
-  readonly owner: Pick<Lease, 'id' | 'mayClaim'>
+/** What a claim is asked for. */
+export interface ClaimValues {
+  readonly owner: Pick<Lease, 'id' | 'generation'>
   /** The maximum number of events. A claim can return the same number of due retries in addition. */
   readonly limit: number
   /** `true` to claim also a suspect. */
@@ -31,75 +32,130 @@ export interface StatementOptions {
 /** A place among the events by their id, and among the retries by their due time. */
 export type Place = Pick<LowMarks, 'event' | 'due'>
 
-/** Makes the statements of a claim. The third from the end returns the claimed events in order, and the findings. */
-export function claimStatements(options: StatementOptions): string {
-  const { schema, owner, held, low } = options
-  // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
-  // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
-  // index.
-  const settings = turnOff('synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan')
+/** The parameters of a claim, in their order, with their types. */
+const parameterTypes = {
+  owner: 'uuid',
+  generation: 'integer',
+  limit: 'bigint',
+  suspects: 'bigint',
+  without: 'bigint[]',
+  held: 'bigint[]',
+  owners: 'text',
+  lowClaim: 'bigint',
+  lowEvent: 'bigint',
+  fromEvent: 'bigint',
+  fromDue: 'timestamptz',
+}
+
+type ParameterName = keyof typeof parameterTypes
+
+/** The values of the parameters, in their order. */
+export function claimValues({ owner, low, from, ...request }: ClaimValues): readonly string[] {
+  const values: Record<ParameterName, unknown> = {
+    owner: owner.id,
+    generation: owner.generation,
+    limit: request.limit,
+    suspects: request.withSuspect ? 1 : 0,
+    without: `{${request.without}}`,
+    held: `{${request.held}}`,
+    owners: low.owners,
+    lowClaim: low.claim,
+    lowEvent: low.event,
+    fromEvent: from.event,
+    fromDue: from.due,
+  }
+  return (Object.keys(parameterTypes) as ParameterName[]).map((name) => `${values[name]}`)
+}
+
+/** What the parts of the statement are made of: the schema, and each parameter. */
+interface Parts extends Readonly<Record<ParameterName, string>> {
+  readonly schema: string
+  readonly hasEarlier: boolean
+}
+
+/**
+ * Makes the statement of a claim. It returns the claimed events in order, and then what it found.
+ * @param hasEarlier `true` if processes of an earlier version may have events
+ */
+export function claimStatement(schema: string, hasEarlier: boolean, parameter: Parameter): string {
+  const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
+  const parts: Parts = { schema, hasEarlier, ...Object.fromEntries(names) }
   return `
-    BEGIN ISOLATION LEVEL READ COMMITTED;
-    ${settings};
-    ${claimLock(schema)};
-    WITH ${elsewhere(options)},
-    ${choose(options)},
+    WITH ${elsewhere(parts)},
+    ${choose(parts)},
     locked AS (
       SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM chosen)) AND owner IS NULL
       FOR UPDATE SKIP LOCKED
     ),
     skipped AS (SELECT id, media FROM chosen WHERE id NOT IN (SELECT id FROM locked)),
     claimed AS (
-      UPDATE ${schema}.event SET owner = '${owner.id}', since = coalesce(due_at, since), due_at = NULL
-      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${owner.mayClaim}
+      UPDATE ${schema}.event SET owner = ${parts.owner}, since = coalesce(due_at, since), due_at = NULL
+      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(parts)}
         AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
       RETURNING *
     ),
     published AS (
       INSERT INTO ${schema}.claim (owner, events)
-      SELECT '${owner.id}', '{${held}}'::bigint[] || array_agg(id) FROM claimed HAVING count(*) > 0 RETURNING 1
+      SELECT ${parts.owner}, ${parts.held} || array_agg(id) FROM claimed HAVING count(*) > 0 RETURNING 1
     ),
     replaced AS (
       DELETE FROM ${schema}.claim
-      WHERE id >= ${low.claim} AND owner = '${owner.id}' AND EXISTS (SELECT FROM published)
+      WHERE id >= ${parts.lowClaim} AND owner = ${parts.owner} AND EXISTS (SELECT FROM published)
     )
     SELECT id, ${claimedColumns} FROM claimed
-    UNION ALL SELECT NULL, ${found(options)}
-    ORDER BY id NULLS LAST;
+    UNION ALL SELECT NULL, ${found(parts)}
+    ORDER BY id NULLS LAST`
+}
+
+/** Makes the message of a claim. The third result from the end is that of the statement. */
+export function claimMessage(schema: string, statement: string): string {
+  // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
+  // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
+  // index. So the best plan does not depend on the values either.
+  return `
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    ${turnOff('synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan')};
+    SET LOCAL plan_cache_mode = force_generic_plan;
+    ${claimLock(schema)};
+    ${statement};
     SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
     FROM ${schema}.event WHERE due_at > now() ORDER BY due_at LIMIT 1;
     COMMIT`
 }
+
+/** The condition that the process has its lease, and has not given up the claim. */
+const mayClaim = ({ schema, owner, generation }: Parts): string => `EXISTS (SELECT FROM ${schema}.owner
+  WHERE owner.id = ${owner} AND NOT is_dead AND generation = ${generation})`
 
 /**
  * Selects the media items whose events another process has. The number of unclaimed events before them does not matter.
  * Each process publishes the ids of its events with each claim, in the same commit and under the lock of all claims, so
  * that none is missing. The rows of the events show which of them the process still has.
  */
-const elsewhere = ({ schema, owner: { id: owner }, low }: StatementOptions): string => `
+const elsewhere = ({ schema, owner, owners, lowClaim }: Parts): string => `
   elsewhere AS MATERIALIZED (
     SELECT media FROM (
       SELECT (SELECT media FROM ${schema}.event WHERE event.id = published.id AND event.owner = claim.owner LIMIT 1)
       FROM ${schema}.claim CROSS JOIN unnest(claim.events) AS published (id)
-      WHERE claim.id >= ${low.claim} AND claim.owner <> '${owner}'
+      WHERE claim.id >= ${lowClaim} AND claim.owner <> ${owner}
     ) held WHERE media IS NOT NULL
   ),
-  current AS MATERIALIZED (SELECT ${ownersText(schema)} = '${low.owners}' AS is_current)`
+  current AS MATERIALIZED (SELECT ${ownersText(schema)} = ${owners} AS is_current)`
 
 const isCurrent = '(SELECT is_current FROM current)'
 
 /** The condition that this process may have an event of a media item. */
-const isFree = (options: StatementOptions, media: string): string => `(
-  ${media} <> ALL ('{${options.without}}') AND ${media} NOT IN (SELECT media FROM elsewhere)
-  ${options.low.hasEarlier ? `AND NOT ${isWithEarlier(options, media)}` : ''}
+const isFree = (parts: Parts, media: string): string => `(
+  ${media} NOT IN (SELECT unnest(${parts.without})) AND ${media} NOT IN (SELECT media FROM elsewhere)
+  ${parts.hasEarlier ? `AND NOT ${isWithEarlier(parts, media)}` : ''}
 )`
 
 /** The condition that a process of an earlier version has an event of a media item. */
-const isWithEarlier = ({ schema, owner }: StatementOptions, media: string): string => `EXISTS (
+const isWithEarlier = ({ schema, owner }: Parts, media: string): string => `EXISTS (
   SELECT FROM (
     SELECT other.owner FROM ${schema}.event other WHERE other.media = ${media} AND other.due_at IS NULL
     ORDER BY other.id LIMIT ${depth}
-  ) first WHERE first.owner <> '${owner.id}'
+  ) first WHERE first.owner <> ${owner}
 )`
 
 const isAfter = (schema: string, row: string, condition: string): string => `(
@@ -111,38 +167,38 @@ const isWaiting = (schema: string, row: string): string =>
   `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
 
 /** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
-const earliest = ({ schema, from }: StatementOptions): string => `(
+const earliest = ({ schema, fromEvent }: Parts): string => `(
   SELECT id, media, owner, due_at, crashes FROM ${schema}.event
-  WHERE id >= ${from.event} AND ${isCurrent} ORDER BY id LIMIT ${windowSize}
+  WHERE id >= ${fromEvent} AND ${isCurrent} ORDER BY id LIMIT ${windowSize}
 ) earliest`
 
 /** The retries that a claim examines. */
-const due = ({ schema, from }: StatementOptions): string => `(
+const due = ({ schema, fromDue }: Parts): string => `(
   SELECT id, media, due_at FROM ${schema}.event
-  WHERE due_at <= now() AND due_at >= '${from.due}' AND ${isCurrent} ORDER BY due_at LIMIT ${windowSize}
+  WHERE due_at <= now() AND due_at >= ${fromDue} AND ${isCurrent} ORDER BY due_at LIMIT ${windowSize}
 ) due`
 
 /**
  * Chooses the first events, and the first due retries. It never chooses an event after an unclaimed one of its media
  * item.
  */
-const choose = (options: StatementOptions): string => {
-  const { schema, limit, withSuspect, low } = options
+const choose = (parts: Parts): string => {
+  const { schema, limit, suspects, lowEvent } = parts
   return `
     retries AS MATERIALIZED (
-      SELECT id, media FROM ${due(options)} WHERE ${isFree(options, 'due.media')} ORDER BY due_at LIMIT ${limit}
+      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} ORDER BY due_at LIMIT ${limit}
     ),
     others AS MATERIALIZED (
-      SELECT id, media FROM ${earliest(options)}
-      WHERE ${isWaiting(schema, 'earliest')} AND ${isFree(options, 'earliest.media')} ORDER BY id LIMIT ${limit}
+      SELECT id, media FROM ${earliest(parts)}
+      WHERE ${isWaiting(schema, 'earliest')} AND ${isFree(parts, 'earliest.media')} ORDER BY id LIMIT ${limit}
     ),
     suspects AS MATERIALIZED (
       SELECT id, media FROM ${schema}.event suspect
       WHERE owner IS NULL AND due_at IS NULL AND crashes > 0 AND ${isCurrent}
-        AND ${isFree(options, 'suspect.media')}
+        AND ${isFree(parts, 'suspect.media')}
         AND NOT ${isAfter(schema, 'suspect', 'other.crashes > 0')}
-        AND NOT ${isAfter(schema, 'suspect', `other.id >= ${low.event} AND other.id NOT IN (SELECT id FROM others)`)}
-      ORDER BY crashes, id LIMIT ${withSuspect ? 1 : 0}
+        AND NOT ${isAfter(schema, 'suspect', `other.id >= ${lowEvent} AND other.id NOT IN (SELECT id FROM others)`)}
+      ORDER BY crashes, id LIMIT ${suspects}
     ),
     chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
 }
@@ -161,31 +217,31 @@ export interface Found {
   readonly left: readonly string[]
 }
 
-const found = (options: StatementOptions): string => {
-  const { schema, limit, low, from } = options
+const found = (parts: Parts): string => {
+  const { schema, limit, lowClaim, fromEvent, fromDue } = parts
   const lastOf = (column: string, where: string) =>
     `(SELECT ${column} FROM ${schema}.event WHERE ${where} ORDER BY ${column} OFFSET ${windowSize - 1} LIMIT 1)`
   const isLeft = 'id NOT IN (SELECT id FROM claimed)'
-  const firstLeft = `SELECT id FROM ${earliest(options)} WHERE owner IS NULL AND due_at IS NULL AND ${isLeft} ORDER BY id LIMIT 1`
+  const firstLeft = `SELECT id FROM ${earliest(parts)} WHERE owner IS NULL AND due_at IS NULL AND ${isLeft} ORDER BY id LIMIT 1`
   return `(
     SELECT json_build_object(
       'low', CASE WHEN ${isCurrent} THEN ${marksJson(schema, {
         event: `coalesce((${firstLeft}), last_id)`,
-        due: `(SELECT due_at FROM ${due(options)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
-        claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${low.claim}), ${low.claim})`,
+        due: `(SELECT due_at FROM ${due(parts)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
+        claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${lowClaim}), ${lowClaim})`,
       })} END,
       'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due' })}),
       'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
       'left', coalesce((
         SELECT json_agg(DISTINCT media::text) FROM ${schema}.event
-        WHERE id >= ${from.event} AND id <= last_id AND owner IS NULL AND due_at IS NULL AND ${isLeft}
+        WHERE id >= ${fromEvent} AND id <= last_id AND owner IS NULL AND due_at IS NULL AND ${isLeft}
       ), '[]')
     )::text FROM (SELECT
       CASE WHEN (SELECT count(*) FROM others) = ${limit} THEN (SELECT max(id) FROM others)
-        ELSE ${lastOf('id', `id >= ${from.event}`)} END AS last_id,
+        ELSE ${lastOf('id', `id >= ${fromEvent}`)} END AS last_id,
       CASE WHEN (SELECT count(*) FROM retries) = ${limit} THEN (
-        SELECT max(due_at) FROM ${due(options)} WHERE id IN (SELECT id FROM retries)
-      ) ELSE ${lastOf('due_at', `due_at <= now() AND due_at >= '${from.due}'`)} END AS last_due
+        SELECT max(due_at) FROM ${due(parts)} WHERE id IN (SELECT id FROM retries)
+      ) ELSE ${lastOf('due_at', `due_at <= now() AND due_at >= ${fromDue}`)} END AS last_due
       OFFSET 0
     ) examined
   )`

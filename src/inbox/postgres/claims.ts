@@ -1,4 +1,11 @@
-import { claimStatements, type Found, type Place, type StatementOptions } from './claim-statement.ts'
+import {
+  type ClaimValues,
+  claimMessage,
+  claimStatement,
+  claimValues,
+  type Found,
+  type Place,
+} from './claim-statement.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
@@ -30,7 +37,7 @@ export interface Claimed {
 }
 
 /** A request of a process for events. */
-export interface ClaimRequest extends Pick<StatementOptions, 'limit' | 'withSuspect' | 'held'> {
+export interface ClaimRequest extends Pick<ClaimValues, 'limit' | 'withSuspect' | 'held'> {
   /** The hashes of media items that the process already has enough events of. */
   readonly crowded: readonly string[]
 }
@@ -86,8 +93,15 @@ export class Claims {
     const without = [...crowded, ...(round?.left ?? [])]
     // It is read now, because the process may have begun a new lease in the meantime.
     const { id: owner } = this.#lease
-    const statements = claimStatements({ ...request, schema, owner: this.#lease, low, from: round ?? low, without })
-    const results = await this.#database.measure('claim', () => this.#database.batch(statements))
+    const values = claimValues({ ...request, owner: this.#lease, low, from: round ?? low, without })
+    const results = await this.#database.measure('claim', () =>
+      this.#database.batchPrepared({
+        name: low.hasEarlier ? 'claim_beside_earlier' : 'claim',
+        statement: (parameter) => claimStatement(schema, low.hasEarlier, parameter),
+        values,
+        message: (statement) => claimMessage(schema, statement),
+      }),
+    )
     const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string }[]]
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => event)

@@ -41,6 +41,21 @@ export interface Tables {
   askAll(statements: string): Promise<Record<string, unknown>[][]>
 }
 
+/** Returns a parameter of a statement, from 1 on, or its value as SQL. */
+export type Parameter = (number: number) => string
+
+/** The parameters of a statement that is sent with its values. */
+export const parameter: Parameter = (number) => `$${number}`
+
+/** A prepared statement that is sent among others. */
+export interface PreparedBatch {
+  readonly name: string
+  readonly statement: (parameter: Parameter) => string
+  readonly values: readonly unknown[]
+  /** Makes the message of the statement, or of the EXECUTE that runs it. */
+  readonly message: (statement: string) => string
+}
+
 const withTables = (statement: string, schema: string): string =>
   statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${schema}.${table}`)
 
@@ -57,6 +72,12 @@ export function tablesOf(pool: pg.Pool, name: string): Tables {
   }
 }
 
+/** A message with several statements has no parameters. */
+export function literalOf(value: unknown): string {
+  if (Array.isArray(value)) return `ARRAY[${value.map(literalOf)}]`
+  return value === null || value === undefined ? 'NULL' : pg.Client.prototype.escapeLiteral(`${value}`)
+}
+
 const rowsOfEach = (results: unknown): Record<string, unknown>[][] =>
   [results as pg.QueryResult | pg.QueryResult[]].flat().map(({ rows }) => rows)
 
@@ -68,6 +89,8 @@ export class Database implements Tables {
   readonly #pool: pg.Pool
   readonly #config: pg.PoolConfig
   readonly #Client: typeof pg.Client = pg.Client
+  /** The statements that a connection has prepared. */
+  readonly #prepared = new WeakMap<pg.PoolClient, Set<string>>()
   #opening: Promise<void> | undefined
   #problem: unknown
   #isOpen = false
@@ -152,6 +175,29 @@ export class Database implements Tables {
     if (timeoutMs > this.#options.timeoutMs) await this.query('SELECT 1')
     const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
     return rowsOfEach(await this.#pool.query(query))
+  }
+
+  /**
+   * Runs statements in one message. Postgres parses and plans the prepared one once a connection. Returns the rows of
+   * each.
+   */
+  async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
+    const literals = values.map(literalOf)
+    if (!this.#options.listen) return this.batch(message(statement((number) => literals[number - 1] as string)))
+    const client = await take(this.#pool)
+    let problem: Error | undefined
+    try {
+      const names = this.#prepared.get(client) ?? new Set()
+      if (!names.has(name)) await client.query(`PREPARE ${name} AS ${statement(parameter)}`)
+      this.#prepared.set(client, names.add(name))
+      return rowsOfEach(await client.query(message(`EXECUTE ${name} (${literals})`)))
+    } catch (error) {
+      problem = error as Error
+      throw error
+    } finally {
+      // After an error the connection may be in a transaction that has failed.
+      releaseClient(client, problem)
+    }
   }
 
   /**

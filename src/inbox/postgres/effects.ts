@@ -1,5 +1,5 @@
-import pg from 'pg'
 import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
+import { literalOf, type Parameter } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { turnOff } from './schema.ts'
 
@@ -35,12 +35,6 @@ const beginColumns = {
   trace: 'json',
   owed: 'json',
 }
-
-/** Returns a parameter of a statement, from 1 on, or its value as SQL. */
-export type Parameter = (number: number) => string
-
-/** The parameters of a statement that is sent with its values. */
-export const parameter: Parameter = (number) => `$${number}`
 
 type Row<Columns> = Readonly<Record<keyof Columns, unknown>>
 
@@ -127,9 +121,4 @@ function unnested<Columns extends object>(name: string, columns: Columns, rows: 
     ([column, type]) => `${literalOf(rows.map((row) => row[column as keyof Columns]))}::${type}[]`,
   )
   return `unnest(${arrays}) AS ${name} (${Object.keys(columns)})`
-}
-
-function literalOf(value: unknown): string {
-  if (Array.isArray(value)) return `ARRAY[${value.map(literalOf)}]`
-  return value === null || value === undefined ? 'NULL' : pg.Client.prototype.escapeLiteral(`${value}`)
 }

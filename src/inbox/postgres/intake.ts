@@ -1,8 +1,8 @@
 import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import { type Database, isUnreachable, unreachable } from './database.ts'
-import { type Effects, type Parameter, parameter, withEffects } from './effects.ts'
+import { type Database, isUnreachable, type Parameter, parameter, unreachable } from './database.ts'
+import { type Effects, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literal } from './schema.ts'
 

@@ -36,11 +36,9 @@ export class Lease {
     return this.#id
   }
 
-  /** The condition of a claim: this process has its lease, and has not given up the claim. */
-  get mayClaim(): string {
-    const { schema } = this.#database
-    return `EXISTS (SELECT FROM ${schema}.owner
-      WHERE owner.id = '${this.#id}' AND NOT is_dead AND generation = ${this.#generation})`
+  /** It changes when this process gives up claims. A claim of an earlier generation claims nothing. */
+  get generation(): number {
+    return this.#generation
   }
 
   /** Begins a lease of its own, with a new id. */

@@ -1,8 +1,8 @@
 import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
 import type { DeadEvent } from '../reading.ts'
-import type { Tables } from './database.ts'
+import type { Parameter, Tables } from './database.ts'
 import { type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
-import { type Effects, type Parameter, withEffects } from './effects.ts'
+import { type Effects, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 // The statements that replay dead letters.

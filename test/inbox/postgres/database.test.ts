@@ -43,4 +43,38 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
     expect(await opened.query('SELECT $1::text AS word', ['one'], 'say')).toEqual([{ word: 'one' }])
     expect(await opened.query(preparedNames)).toEqual([])
   })
+
+  const saying = (database: Database, word: string) =>
+    database.batchPrepared({
+      name: 'say',
+      statement: (parameter) => `SELECT ${parameter(1)}::text AS word`,
+      values: [word],
+      message: (statement) => `BEGIN; ${statement}; COMMIT`,
+    })
+
+  test('keeps a statement that is sent among others', async () => {
+    const opened = database(true)
+    expect(await saying(opened, 'one')).toEqual([[], [{ word: 'one' }], []])
+    expect(await saying(opened, "it's two")).toEqual([[], [{ word: "it's two" }], []])
+    expect(await opened.query(preparedNames)).toEqual([{ name: 'say' }])
+  })
+
+  test('sends a statement among others as a text behind a PgBouncer in transaction mode', async () => {
+    const opened = database(false)
+    expect(await saying(opened, "it's one")).toEqual([[], [{ word: "it's one" }], []])
+    expect(await opened.query(preparedNames)).toEqual([])
+  })
+
+  test('prepares the statement again after an error has ended its transaction', async () => {
+    const opened = database(true)
+    const dividing = (by: number) =>
+      opened.batchPrepared({
+        name: 'divide',
+        statement: (parameter) => `SELECT 6 / ${parameter(1)}::integer AS result`,
+        values: [by],
+        message: (statement) => `BEGIN; ${statement}; COMMIT`,
+      })
+    await expect(dividing(0)).rejects.toThrow('division by zero')
+    expect(await dividing(2)).toEqual([[], [{ result: 3 }], []])
+  })
 })
