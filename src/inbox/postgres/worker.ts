@@ -27,9 +27,6 @@ export interface PostgresWorkerOptions {
   readonly pollMs: number
 }
 
-/** The number of events that are claimed at a time. The next claim follows when half of them have begun. */
-const batch = 64
-
 /** The number of events of one media item at which no more of them are claimed. */
 const maxOfMedia = 16
 
@@ -170,13 +167,13 @@ export class PostgresWorker {
   }
 
   /**
-   * Returns `true` if there is room for more events. If a slot is free, the waiting events belong to the media items of
-   * running ones.
+   * Returns `true` if there is room for more events, because about half of the claimed ones have begun. If a slot is
+   * free, the waiting events belong to the media items of running ones.
    */
   #hasRoom(): boolean {
     const { waiting } = this.#jobs.counts()
     const hasFreeSlot = this.#engine.running < this.#options.concurrency
-    return waiting < (hasFreeSlot ? maxWaiting : batch / 2)
+    return waiting < (hasFreeSlot ? maxWaiting : this.#claims.size / 2)
   }
 
   /** Returns the time until the next check, in ms. */
@@ -192,8 +189,8 @@ export class PostgresWorker {
       events,
       nextRetryInMs = pollMs,
       hasMore,
+      isFull,
     } = await this.#claims.next({
-      limit: batch,
       withSuspect: !hasSuspect,
       crowded: this.#crowded.map(hashMedia),
       held,
@@ -201,9 +198,8 @@ export class PostgresWorker {
     const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed earlier than the suspect.
-    if (jobs.some(isSuspect) || hasMore) this.#isAwake = true
-    this.#mayHaveMore = this.#isAwake || events.length >= batch
-    if (events.length >= batch) this.#isAwake = true
+    this.#isAwake ||= jobs.some(isSuspect) || hasMore || isFull
+    this.#mayHaveMore = this.#isAwake
     const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
     return Math.min(nextRetryInMs + headStartMs, pollMs)
   }

@@ -10,12 +10,12 @@ describe.skipIf(!findPostgres())('a claim', () => {
   beforeEach(() => postgres.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'))
 
   /** Inserts events whose columns are expressions of `n`, from 1 on. Postgres has statistics of them. */
-  async function insertMany(media: string, dueAt = 'NULL') {
+  async function insertMany(media: string, dueAt = 'NULL', count = many) {
     await postgres.query(`
       INSERT INTO $schema.event (id, media, event, received_at, due_at)
       SELECT nextval('$schema.event_id'), ${media}, json_build_object('type', 'encoding.finished', 'key', 'many ' || n,
         'mediaId', 'many', 'qualities', '[]'::json, 'payload', '{}'::json), now(), ${dueAt}
-      FROM generate_series(1, ${many}) AS n`)
+      FROM generate_series(1, ${count}) AS n`)
     await postgres.query('ANALYZE $schema.event')
   }
 
@@ -56,6 +56,30 @@ describe.skipIf(!findPostgres())('a claim', () => {
       await vi.waitFor(() => expect(handled).toContain(`other ${index}`), { interval: 5 })
     }
   }
+
+  /** The claims that a process makes for 4,000 events, if its clock advances by `stepMs` each time it is read. */
+  async function claimsFor4000(stepMs: number): Promise<number> {
+    await accepting()
+    await insertMany('n', 'NULL', 4_000)
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    let now = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += stepMs))
+    onTestFinished(() => clock.mockRestore())
+    const handled = await handling(1)
+    await vi.waitFor(() => expect(handled).toHaveLength(4_000))
+    const [row] = await postgres.query<{ calls: string }>(
+      `SELECT sum(calls) AS calls FROM pg_stat_statements WHERE query LIKE '% claimed%'`,
+    )
+    return Number(row?.calls)
+  }
+
+  test('takes more events at a time while they are handled fast', async () => {
+    expect(await claimsFor4000(0)).toBeLessThan(30)
+  })
+
+  test('takes 64 events at a time while they are handled slowly, so that other processes get the rest', async () => {
+    expect(await claimsFor4000(60)).toBeGreaterThanOrEqual(4_000 / 64)
+  })
 
   const untilClosed: Handler = ({ mediaId }, { signal }) =>
     new Promise<void>((resolve, reject) => {
