@@ -29,7 +29,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   const server = await listen(options.port ?? 0)
   server.serve(createApp(service, { port: server.port, closing: closing.signal }).fetch)
 
-  const { credentials, outbox, addMedia, behave, repeat, settled } = service
+  const { credentials, outbox, addMedia, behave, onDelivery, repeat, settled } = service
   let closed: Promise<void> | undefined
   const close = () => {
     closing.abort(new WebhookError('closing', 'the emulator is closing'))
@@ -42,6 +42,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
     addMedia,
     behave,
     sendings: () => outbox.list(),
+    onDelivery,
     repeat,
     settled,
     close,

@@ -74,3 +74,65 @@ function collecting(bodies: string[]): RequestListener {
     response.end()
   }
 }
+
+describe('onDelivery', () => {
+  test('calls its listener with each delivery in turn, copies and test deliveries included', async () => {
+    const emulator = await emulate()
+    const webhook = await subscribe(emulator, await serveWebhook(answering(503, 200)), ['file_received'])
+    emulator.behave(webhook.id, { fault: 'duplicate' })
+    const seen: [type: string, attempt: number, status?: number, copy?: boolean][] = []
+    emulator.onDelivery(({ attempt, answer, copy }, { payload }) => {
+      seen.push([payload.type, attempt, answer?.status, copy])
+    })
+    emulator.addMedia()
+    await emulator.settled()
+    expect(seen).toEqual([
+      ['file.received', 1, 503, undefined],
+      ['file.received', 2, 200, undefined],
+      ['file.received', 2, 200, true],
+    ])
+    await api(emulator, 'POST', `/webhooks/check/${webhook.id}`)
+    expect(seen.at(-1)).toEqual(['encoding.started', 1, 200, undefined])
+  })
+
+  test('calls it for both deliveries of a concurrent duplicate', async () => {
+    const emulator = await emulate()
+    const { id } = await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
+    emulator.behave(id, { fault: 'concurrent-duplicate' })
+    const copies: (true | undefined)[] = []
+    emulator.onDelivery(({ copy }) => copies.push(copy))
+    emulator.addMedia()
+    await emulator.settled()
+    expect(copies).toEqual([undefined, true])
+  })
+
+  test('calls it no more once its function was called', async () => {
+    const emulator = await emulate()
+    await subscribe(emulator, await serveWebhook(answering(200)), ['file_received'])
+    let calls = 0
+    const stop = emulator.onDelivery(() => calls++)
+    emulator.addMedia()
+    await emulator.settled()
+    stop()
+    emulator.addMedia()
+    await emulator.settled()
+    expect(calls).toBe(1)
+  })
+
+  test('reports an error of its listener as uncaught, and goes on sending', async () => {
+    const emulator = await emulate()
+    await subscribe(emulator, await serveWebhook(answering(503, 200)), ['file_received'])
+    const uncaught: unknown[] = []
+    const others = process.listeners('uncaughtException')
+    process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => uncaught.push(error))
+    emulator.onDelivery(({ attempt }) => {
+      throw `error ${attempt}`
+    })
+    emulator.addMedia()
+    await emulator.settled()
+    process.removeAllListeners('uncaughtException')
+    for (const listener of others) process.on('uncaughtException', listener)
+    expect(uncaught).toEqual(['error 1', 'error 2'])
+    expect(emulator.sendings()).toMatchObject([{ state: 'acknowledged' }])
+  })
+})

@@ -73,6 +73,8 @@ describe('an emulator', () => {
     expectTypeOf<DeliveryRecord['request']>().toEqualTypeOf<SentRequest>()
     expectTypeOf<DeliveryRecord['answer']>().toEqualTypeOf<Answer | undefined>()
     expectTypeOf<DeliveryRecord['failure']>().toEqualTypeOf<DeliveryFailure | undefined>()
+    expectTypeOf(emulator.onDelivery).parameter(0).toEqualTypeOf<(delivery: DeliveryRecord, sending: Sending) => void>()
+    expectTypeOf(emulator.onDelivery(() => {})).toEqualTypeOf<() => void>()
     expectTypeOf(emulator.settled({ timeoutMs: 5 })).toEqualTypeOf<Promise<void>>()
   })
 })

@@ -2,6 +2,7 @@ import { profiles } from '../../emulator/sending/profile.ts'
 import { WebhookError } from '../../index.ts'
 import { defineCommand } from '../shared/command.ts'
 import { choice, port, text, timeScale } from '../shared/flags.ts'
+import { printDelivery } from '../shared/print-delivery.ts'
 import { explainPort, interrupted, servingExitCodes } from '../shared/serving.ts'
 import { table } from '../shared/text.ts'
 
@@ -11,8 +12,8 @@ export const emulate = defineCommand({
   name: 'emulate',
   summary: 'runs an emulator of the service: its API, its sender, and a page to watch them',
   details:
-    'It generates and prints the credentials that you do not give. Neither the output nor the page shows a secret that you\n' +
-    'give. The documentation explains the two profiles.',
+    'It generates and prints the credentials that you do not give, and then each delivery that it makes, unless --json is\n' +
+    'given. Neither the output nor the page shows a secret that you give. The documentation explains the two profiles.',
   flags: {
     port: port(standardPort),
     profile: choice(profiles, 'how it behaves: as the service documents it (default), or as the service was observed'),
@@ -50,9 +51,13 @@ export const emulate = defineCommand({
         ['access token', generated.accessToken ?? asGiven],
       ]
       screen.print(`Emulating the service with the profile ${profile}. Press Ctrl-C to stop.\n`)
-      screen.print(table(rows, '  '))
+      screen.print(`${table(rows, '  ')}\n`)
     }
+    const stopPrinting = json
+      ? () => {}
+      : emulator.onDelivery((delivery, sending) => printDelivery(delivery, sending, screen, { host: true }))
     await interrupted(screen.signal)
+    stopPrinting()
     await emulator.close()
     return 0
   },

@@ -12,7 +12,7 @@ import { choice, list, required, text, timeScale, toggle, UsageError } from '../
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import { receiverUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { suggestion } from '../shared/suggestion.ts'
-import { createDeliveryPrinter } from './trigger/print.ts'
+import { countAcknowledged, deliveryPrinter, printSummary } from './trigger/print.ts'
 
 const flags = {
   to: required(receiverUrl('the receiver')),
@@ -52,11 +52,9 @@ export const trigger = defineCommand({
     const { media, events } = eventsFrom(input)
     if (fault === 'reorder' && events.length === 1) throw new UsageError('--fault reorder goes with lifecycle')
 
-    const changes = new Changes()
     const options = { profile, timeScale, maxWaiting: outboxLimit, maxRecords: outboxLimit, clock: systemClock }
-    const outbox = new Outbox({ ...options, changes, triggered() {} })
-    const printer = createDeliveryPrinter(outbox, input.values, screen)
-    changes.subscribe(({ id }) => printer.printNew(id))
+    const delivered = deliveryPrinter(values, screen)
+    const outbox = new Outbox({ ...options, changes: new Changes(), triggered() {}, delivered })
     try {
       const behaviour = { format, ...(sign && { sign }), ...(fault && { fault }) }
       for (const [index, event] of events.entries()) {
@@ -66,12 +64,12 @@ export const trigger = defineCommand({
       await untilIdle(outbox, screen.signal)
     } catch (error) {
       if (screen.signal.aborted)
-        screen.note(`interrupted: ${printer.acknowledged()} of ${events.length} acknowledged so far`)
+        screen.note(`interrupted: ${countAcknowledged(outbox)} of ${events.length} acknowledged so far`)
       throw error
     } finally {
       await outbox.close()
     }
-    return printer.summarize() ? 0 : 1
+    return printSummary(outbox, values, screen) ? 0 : 1
   },
 })
 

@@ -27,6 +27,8 @@ export interface OutboxOptions {
    * (`documented`), or when it was acknowledged (`observed`).
    */
   readonly triggered: (sending: Sending) => void
+  /** Called with each delivery once it is recorded, test deliveries included. */
+  readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
 /** The webhook that an event is sent to. */
@@ -52,7 +54,7 @@ export class Outbox {
   readonly #runs: SendingRuns
   #closed = false
 
-  constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered }: OutboxOptions) {
+  constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered, delivered }: OutboxOptions) {
     this.#profile = profile
     this.#sender = createSender({ profile, timeScale, clock })
     this.#tester = createSender({ timeoutMs: testTimeoutMs, clock })
@@ -64,7 +66,7 @@ export class Outbox {
       maxEnded: maxRecords,
       onChange: (id) => changes.notify({ kind: 'sendings', id }),
     })
-    this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered })
+    this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered, delivered })
   }
 
   /** Sends an event to a webhook. */

@@ -32,6 +32,8 @@ export interface SendingRunsOptions {
   readonly profile: Profile
   /** Called with a sending, test deliveries included, when the webhook counts as triggered. */
   readonly triggered: (sending: Sending) => void
+  /** Called with each delivery once it is recorded, test deliveries included. */
+  readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
 /** Maximum number of concurrent deliveries. A sending that waits for a retry does not count. */
@@ -42,15 +44,17 @@ export class SendingRuns {
   readonly #records: Records<Sending>
   readonly #clock: Clock
   readonly #profile: Profile
-  readonly #triggered: (sending: Sending) => void
+  readonly #triggered: SendingRunsOptions['triggered']
+  readonly #delivered: SendingRunsOptions['delivered']
   readonly #turns = new Turns(deliveriesAtOnce)
   readonly #unfinished = new Set<UnfinishedRun>()
 
-  constructor({ records, clock, profile, triggered }: SendingRunsOptions) {
+  constructor({ records, clock, profile, triggered, delivered }: SendingRunsOptions) {
     this.#records = records
     this.#clock = clock
     this.#profile = profile
     this.#triggered = triggered
+    this.#delivered = delivered
   }
 
   /** Creates the record of a sending that has yet to run, or is dropped. */
@@ -121,8 +125,10 @@ export class SendingRuns {
   }
 
   #change(id: string, fields: Partial<Pick<Sending, 'state' | 'deliveries'>>): Sending {
-    const sending = { ...(this.#records.get(id) as Sending), ...fields }
+    const before = this.#records.get(id) as Sending
+    const sending = { ...before, ...fields }
     this.#records.put(sending)
+    for (const delivery of sending.deliveries.slice(before.deliveries.length)) this.#delivered(delivery, sending)
     return sending
   }
 }

@@ -1,6 +1,6 @@
 import type { Media, MediaInput } from '../media/media.ts'
 import type { Profile } from '../sending/profile.ts'
-import type { Behaviour, Sending } from '../sending/sending.ts'
+import type { Behaviour, DeliveryRecord, Sending } from '../sending/sending.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Credentials } from '../workspace/workspace.ts'
 
@@ -74,6 +74,12 @@ export interface Emulator extends AsyncDisposable {
   behave(webhookId: string, behaviour: Behaviour): void
   /** Lists the sendings that are kept, newest first. */
   sendings(): readonly Sending[]
+  /**
+   * Calls a function with each delivery from now on, once it was answered or has failed. An error that it throws is
+   * uncaught.
+   * @returns a function that ends the calls
+   */
+  onDelivery(listener: (delivery: DeliveryRecord, sending: Sending) => void): () => void
   /**
    * Sends the event of a sending again, to the webhook's current URL.
    * @param behaviour the behaviour for this time only; by default that of the webhook

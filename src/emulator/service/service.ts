@@ -3,7 +3,7 @@ import { type EventType, flagName } from '../../events/catalogue.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
 import { Studio } from '../media/studio.ts'
-import { Outbox } from '../sending/outbox.ts'
+import { Outbox, type OutboxOptions } from '../sending/outbox.ts'
 import type { Profile } from '../sending/profile.ts'
 import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
@@ -20,7 +20,8 @@ import { settled } from './settled.ts'
  * The emulated service without HTTP, as the API, the control interface and the page use it. The methods of
  * {@link Emulator} validate their arguments, so these may come from outside.
  */
-export interface EmulatedService extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'repeat' | 'settled'> {
+export interface EmulatedService
+  extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'onDelivery' | 'repeat' | 'settled'> {
   readonly profile: Profile
   readonly timeScale: number
   /** The names of the secret credentials that the options give. They may be real ones, so the page does not show them. */
@@ -50,7 +51,8 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
   const { webhooks, userId } = workspace
   const { behave, behaviourOf } = createBehaviours(workspace, changes)
   const triggered = ({ webhookId }: { readonly webhookId: string }) => webhooks.triggered(webhookId)
-  const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered })
+  const { onDelivery, delivered } = createDeliveryListeners()
+  const outbox = new Outbox({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered, delivered })
   changes.subscribe(({ kind, id }) => {
     if (kind === 'webhooks' && webhooks.get(id) === undefined) outbox.stop(id)
   })
@@ -88,6 +90,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     behaviourOf,
     behave,
     check,
+    onDelivery,
     repeat,
     addMedia: (input) => studio.add(input),
     settled: ({ timeoutMs = 30_000 } = {}) => settled({ outbox, studio, closing, timeoutMs }),
@@ -106,6 +109,20 @@ function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Emula
       changes.notify({ kind: 'webhooks', id: webhookId })
     },
     behaviourOf: (webhookId) => behaviours.get(webhookId) ?? {},
+  }
+}
+
+function createDeliveryListeners(): Pick<Emulator, 'onDelivery'> & Pick<OutboxOptions, 'delivered'> {
+  const listeners = new Set<Parameters<Emulator['onDelivery']>[0]>()
+  return {
+    onDelivery(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    delivered(delivery, sending) {
+      // An error of a listener must not end the sending.
+      for (const listener of listeners) queueMicrotask(() => listener(delivery, sending))
+    },
   }
 }
 

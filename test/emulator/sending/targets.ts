@@ -63,6 +63,7 @@ export function outboxWith(options: Partial<OutboxOptions> = {}) {
     clock: systemClock,
     changes: new Changes(),
     triggered: () => {},
+    delivered: () => {},
     ...options,
   })
   onTestFinished(() => outbox.close())

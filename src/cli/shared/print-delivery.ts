@@ -1,0 +1,44 @@
+import type { DeliveryRecord, Sending } from '../../emulator/sending/sending.ts'
+import { secretsIn, withoutSecret } from './mask.ts'
+import { withRefusedHint } from './refused.ts'
+import { secretOf } from './schemes.ts'
+import type { Screen } from './screen.ts'
+import { align, plain } from './text.ts'
+
+type Secrets = readonly (string | undefined)[]
+
+/** Returns the body of a delivery's answer without the secrets of the delivery, which the receiver can repeat. */
+export function maskedAnswer({ answer }: DeliveryRecord, { url, behaviour }: Sending, secrets: Secrets = []) {
+  const { sign } = behaviour
+  return answer && withoutSecret(answer.body, ...secrets, ...secretsIn(url), sign && secretOf(sign))
+}
+
+const widths = [12, 17, 9, 4, -8]
+
+/** Prints a delivery on a line. If it was not acknowledged, a second line says why, and when it is sent again. */
+export function printDelivery(
+  delivery: DeliveryRecord,
+  sending: Sending,
+  { print, paint }: Screen,
+  { secrets, host }: { readonly secrets?: Secrets; readonly host?: boolean } = {},
+): void {
+  const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
+  const cells = align(
+    [
+      startedAt.toISOString().slice(11, 23),
+      sending.payload.type,
+      copy ? 'copy' : `attempt ${attempt}`,
+      `${answer?.status ?? '-'}`,
+      `${durationMs.toFixed(1)} ms`,
+    ],
+    widths,
+  )
+  const status = paint(failure === undefined ? 'green' : 'red', cells[3] ?? '')
+  // The rest of the URL can contain a secret.
+  const to = host ? [new URL(sending.url).host] : []
+  const body = plain((maskedAnswer(delivery, sending, secrets) ?? '').slice(0, 200))
+  print([...cells.with(3, status), ...to, body].join('  ').trimEnd())
+  if (failure === undefined) return
+  const retry = retryInMs === undefined ? '' : `; retry in ${Math.round(retryInMs) / 1_000} s`
+  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${withRefusedHint(failure.message)}${retry}`)
+}
