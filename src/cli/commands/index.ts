@@ -4,8 +4,18 @@ import { emulate } from './emulate.ts'
 import { inbox } from './inbox.ts'
 import { keys } from './keys.ts'
 import { listen } from './listen.ts'
+import { resend } from './resend.ts'
 import { trigger } from './trigger.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Every command, in the order of the help. */
-export const commands: readonly (Command | CommandGroup)[] = [emulate, trigger, listen, doctor, inbox, keys, webhooks]
+export const commands: readonly (Command | CommandGroup)[] = [
+  emulate,
+  trigger,
+  listen,
+  resend,
+  doctor,
+  inbox,
+  keys,
+  webhooks,
+]

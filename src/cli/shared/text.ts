@@ -38,6 +38,20 @@ export function plain(text: string): string {
   })
 }
 
+/** Quotes a text as an argument to paste: a shell passes it on unchanged, and it cannot control the terminal. */
+export function shellQuoted(text: string): string {
+  if (/^[\w.:@/+,-]+$/.test(text)) return text
+  if (plain(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
+  return `$'${Array.from(text, escaped).join('')}'`
+}
+
+function escaped(character: string): string {
+  if (character === "'" || character === '\\') return `\\${character}`
+  if (plain(character) === character) return character
+  // In octal, because shells read exactly three digits of it.
+  return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+}
+
 /**
  * Writes JSON in which every character that could control a terminal is escaped. JSON.stringify escapes only some of them.
  * @param indent the number of spaces by which each level is indented, or nothing for one line

@@ -1,6 +1,6 @@
 import { program } from '../../help.ts'
 import { maskedUrl } from '../../shared/mask.ts'
-import { shellQuoted } from './print.ts'
+import { shellQuoted } from '../../shared/text.ts'
 import type { Target } from './target.ts'
 
 /** Writes a command line for the same inbox, to paste. A password in the URL of the inbox has to be filled in again. */

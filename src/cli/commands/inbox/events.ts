@@ -2,9 +2,10 @@ import type { EventPage, EventQuery, EventState } from '../../../inbox/reading.t
 import { WebhookError } from '../../../index.ts'
 import { UsageError } from '../../shared/flags.ts'
 import type { Screen } from '../../shared/screen.ts'
+import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { counted, eventsText, shellQuoted } from './print.ts'
+import { counted, eventsText } from './print.ts'
 import type { OpenedInbox } from './target.ts'
 
 /** Checks that the inbox can tell which events are in the state. */

@@ -1,8 +1,9 @@
 import type { DeadLetter, EventRecord, EventState } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
+import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, shellQuoted } from './print.ts'
+import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText } from './print.ts'
 import { whyUnknown } from './show.ts'
 import type { OpenedInbox, Target } from './target.ts'
 

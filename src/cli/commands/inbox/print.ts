@@ -1,6 +1,6 @@
 import type { EventRecord, EventState, HandlerFailure, OpenExpectation } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
-import { type Paint, plain, table } from '../../shared/text.ts'
+import { type Paint, plain, shellQuoted, table } from '../../shared/text.ts'
 import { time } from './times.ts'
 
 /** The words for the states of an event. */
@@ -87,20 +87,6 @@ export function bodyJson(bytes: Uint8Array): { readonly body: string } | { reado
   const buffer = Buffer.from(bytes)
   const body = buffer.toString()
   return Buffer.from(body).equals(buffer) ? { body } : { bodyBase64: buffer.toString('base64') }
-}
-
-/** Quotes a text as an argument to paste: a shell passes it on unchanged, and it cannot control the terminal. */
-export function shellQuoted(text: string): string {
-  if (/^[\w.:@/+,-]+$/.test(text)) return text
-  if (plain(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
-  return `$'${Array.from(text, escaped).join('')}'`
-}
-
-function escaped(character: string): string {
-  if (character === "'" || character === '\\') return `\\${character}`
-  if (plain(character) === character) return character
-  // In octal, because shells read exactly three digits of it.
-  return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }
 
 /** Writes a number of things, such as `1 dead letter` or `3 dead letters`. */

@@ -1,7 +1,7 @@
 import type { EventState } from '../../../inbox/reading.ts'
+import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { shellQuoted } from './print.ts'
 import { whyUnknown } from './show.ts'
 
 const because: Readonly<Record<EventState, string>> = {

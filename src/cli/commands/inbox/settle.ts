@@ -1,9 +1,10 @@
 import type { DeadLetter } from '../../../inbox/reading.ts'
 import { UsageError } from '../../shared/flags.ts'
+import { shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
-import { counted, shellQuoted } from './print.ts'
+import { counted } from './print.ts'
 import type { OpenedInbox } from './target.ts'
 
 /** The number of dead letters that are read at a time. */

@@ -1,9 +1,9 @@
 import { overdueOf, overdueType } from '../../../handlers/expectations.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
-import { plain, plainJson, table } from '../../shared/text.ts'
+import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { bodyJson, deadLetterJson, errorLines, inOneLine, shellQuoted, stateWords } from './print.ts'
+import { bodyJson, deadLetterJson, errorLines, inOneLine, stateWords } from './print.ts'
 import type { Target } from './target.ts'
 import { time } from './times.ts'
 

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DeadLetter } from '../../../inbox/reading.ts'
-import { plain } from '../../shared/text.ts'
+import { plain, shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { explained } from './explain.ts'
 import { type Failure, type News, NewsReader } from './news.ts'
-import { deadLetterJson, errorLines, inOneLine, shellQuoted } from './print.ts'
+import { deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 import { duration } from './times.ts'
 

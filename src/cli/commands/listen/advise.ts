@@ -1,6 +1,6 @@
+import { credentialHeaders, urlTokens } from '../../shared/credentials.ts'
 import { lineFor } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
-import { credentialHeaders, urlTokens } from './credentials.ts'
 import { codeFor, describeDigest, type FoundDigest, findDigest } from './find-digest.ts'
 import { findVerifiers, type ReceivedDelivery, timesIn } from './find-verifiers.ts'
 

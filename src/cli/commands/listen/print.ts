@@ -1,7 +1,7 @@
+import { isCredential, masked } from '../../shared/credentials.ts'
 import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { plain, table } from '../../shared/text.ts'
-import { isCredential, masked } from './credentials.ts'
 import type { ReportedDelivery } from './received.ts'
 
 /** A delivery for printing, with its credentials masked. */

@@ -1,6 +1,6 @@
-import type { SigningOptions } from '../../../emulator/sending/signing.ts'
-import { looksSecret, queryEntries } from '../../shared/mask.ts'
-import type { ReceivedDelivery } from './find-verifiers.ts'
+import type { SigningOptions } from '../../emulator/sending/signing.ts'
+import type { KeptDelivery } from './kept-delivery.ts'
+import { looksSecret, queryEntries } from './mask.ts'
 
 // Headers that any client sends. None of them is a credential.
 const harmless =
@@ -38,13 +38,20 @@ function maskedPart(value: string): string {
 }
 
 /** Lists the names of the headers that may contain a credential of the sender. */
-export const credentialHeaders = ({ fields }: Pick<ReceivedDelivery, 'fields'>): string[] =>
+export const credentialHeaders = ({ fields }: Pick<KeptDelivery, 'fields'>): string[] =>
   fields.filter(([name, value]) => isCredential(name, value)).map(([name]) => name)
+
+/** Lists the texts in the headers that may be credentials, as a receiver could repeat them. */
+export const credentialsIn = ({ fields }: Pick<KeptDelivery, 'fields'>): string[] =>
+  fields
+    .filter(([name, value]) => isCredential(name, value))
+    .flatMap(([, value]) => [value, ...value.split(between).flatMap((part) => prefixed.exec(part)?.[2] ?? [])])
+    .filter((text) => text.length >= 4)
 
 type UrlToken = Extract<SigningOptions, { scheme: 'url-token' }>
 
 /** Lists the places in a delivery's URL that may contain a token, each with its scheme. */
-export function urlTokens({ url }: Pick<ReceivedDelivery, 'url'>) {
+export function urlTokens({ url }: Pick<KeptDelivery, 'url'>) {
   const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url) ?? []
   const places = new Map<string, UrlToken>()
   for (const { name, value } of queryEntries(query)) {
