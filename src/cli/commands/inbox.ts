@@ -1,6 +1,6 @@
 import { defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
-import { actionOf, actionsHelp, findAction } from './inbox/actions.ts'
+import { actionNames, actionOf, actionsHelp, findAction } from './inbox/actions.ts'
 import { explained } from './inbox/explain.ts'
 import { flags } from './inbox/flags.ts'
 import { migrateTables } from './inbox/migrate.ts'
@@ -18,6 +18,7 @@ export const inbox = defineCommand({
     'and write the URL to standard input. For Postgres you can also leave the password out, and set PGPASSWORD.',
   positionalFlag: 'target',
   morePositionals: '<action> [key…]',
+  argumentWords: [[], actionNames],
   flags,
   json:
     'print one JSON object: the counts, complete events or dead letters, the keys done and missing, or what was ' +

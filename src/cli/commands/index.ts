@@ -1,4 +1,5 @@
 import type { Command, CommandGroup } from '../shared/command.ts'
+import { completionOf } from './completion.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
 import { inbox } from './inbox.ts'
@@ -8,14 +9,7 @@ import { resend } from './resend.ts'
 import { trigger } from './trigger.ts'
 import { webhooks } from './webhooks.ts'
 
+const others: readonly (Command | CommandGroup)[] = [emulate, trigger, listen, resend, doctor, inbox, keys, webhooks]
+
 /** Every command, in the order of the help. */
-export const commands: readonly (Command | CommandGroup)[] = [
-  emulate,
-  trigger,
-  listen,
-  resend,
-  doctor,
-  inbox,
-  keys,
-  webhooks,
-]
+export const commands: readonly (Command | CommandGroup)[] = [...others, completionOf(others)]

@@ -27,6 +27,8 @@ const flags = {
   ...schemeFlags,
 }
 
+const types = ['lifecycle', ...eventTypes]
+
 /** A limit for the outbox that one command never reaches. */
 const outboxLimit = 1_000
 
@@ -37,6 +39,7 @@ export const trigger = defineCommand({
   summary: 'sends an event, or all events in the life of a media item, to a receiver',
   details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
   positionals: ['<type|lifecycle>'],
+  argumentWords: [types],
   flags,
   json: 'print one JSON object per delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
   exitCodes: { 0: 'every event that was sent was acknowledged', 1: 'at least one event was not acknowledged' },
@@ -81,7 +84,6 @@ function eventsFrom({ positionals: [type = ''], values, given }: CommandInput<ty
   if (type === 'lifecycle') return { media, events: life }
   const known = eventTypes.find((each) => each === type)
   if (known === undefined) {
-    const types = ['lifecycle', ...eventTypes]
     throw new UsageError(`there is no type '${type}': give one of ${types.join(', ')}${suggestion(type, types)}`)
   }
   return { media, events: [life.find((event) => event.type === known) ?? { type: known }] }

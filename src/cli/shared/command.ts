@@ -25,6 +25,8 @@ export interface Command<Of extends Flags = Flags> {
   readonly positionalFlag?: keyof Of & string
   /** The name of any number of further arguments, such as `[key…]`. */
   readonly morePositionals?: string
+  /** The words that each argument can be, for the completion in a shell. An argument without words can be a file. */
+  readonly argumentWords?: readonly (readonly string[])[]
   readonly flags: Of
   /** The help of `--json`. */
   readonly json: string

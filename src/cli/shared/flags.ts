@@ -8,6 +8,8 @@ export interface Flag<Value = unknown> {
   readonly help: string
   /** The placeholder of its value in the help, such as `<n>`. A flag without one is a switch. */
   readonly takes?: string
+  /** The words that the value is one of. */
+  readonly words?: readonly string[]
   /** The environment variable that is used if the flag is not given. */
   readonly env?: string
   /** `true` if a dash in place of the value reads the value from standard input. */
@@ -47,6 +49,7 @@ export const text = (takes: string, help: string, env?: string): Flag<string> =>
 export const choice = <const Word extends string>(words: readonly Word[], help: string): Flag<Word> => ({
   takes: `<${words.join('|')}>`,
   help,
+  words,
   read: (given) => {
     const word = words.find((each) => each === given)
     if (word !== undefined) return word
@@ -62,6 +65,7 @@ export const list = <Item extends string = string>(
 ): Flag<readonly Item[]> => ({
   takes,
   help,
+  ...(words !== undefined && { words }),
   read: (given) => {
     const items = given.split(',').map((item) => item.trim()) as Item[]
     if (items.every((item) => item !== '' && words?.includes(item) !== false)) return items

@@ -35,7 +35,7 @@ const actions: Readonly<Record<string, Action>> = {
   migrate,
 }
 
-const actionNames = Object.keys(actions)
+export const actionNames = Object.keys(actions)
 
 /** A line for each action. */
 export const actionsHelp = table(

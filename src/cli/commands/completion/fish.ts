@@ -1,0 +1,37 @@
+import type { Level } from './levels.ts'
+
+/** Writes the script for fish. */
+export const fishScript = (program: string, levels: readonly Level[]): string => `\
+# Completes ${program} in fish. Load it with: ${program} completion fish | source
+function ${predicate(program)} --description 'true if the line begins with these words after the program'
+    set -l words (commandline -opc)
+    set -l last (math 1 + (count $argv))
+    test "$words[2..$last]" = "$argv"
+end
+${levels.flatMap((level) => linesOf(program, level)).join('\n')}`
+
+const predicate = (program: string): string => `__${program.replaceAll('-', '_')}_is`
+
+function linesOf(program: string, { path, arguments: each = [], flags }: Level): string[] {
+  const words = path === '' ? [] : path.split(' ')
+  const isHere = path === '' ? typed(0) : `${predicate(program)} ${path}`
+  const line = (condition: string, ...rest: string[]) =>
+    [`complete -c ${program} -n ${quoted(condition)}`, ...rest].join(' ')
+  return [
+    ...each.flatMap((choices, index) => {
+      const isNext = path === '' ? isHere : `${isHere}; and ${typed(words.length + index)}`
+      return choices.map(({ word, help }) => line(isNext, `-f -a ${word}`, described(help)))
+    }),
+    ...flags.map(({ word, help, takesValue, values }) => {
+      const value = values.length > 0 ? `-x -a ${quoted(values.join(' '))}` : takesValue ? '-r' : ''
+      return line(isHere, `-l ${word.slice(2)}`, value, described(help))
+    }),
+  ].map((each) => each.replace(/ {2,}(?=-)/g, ' ').trimEnd())
+}
+
+/** The condition that this many words follow the program, before the one that is being typed. */
+const typed = (words: number): string => `test (count (commandline -opc)) -eq ${1 + words}`
+
+const described = (help: string | undefined): string => (help === undefined ? '' : `-d ${quoted(help)}`)
+
+const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`

@@ -1,0 +1,67 @@
+import { commonFlags } from '../../shared/arguments.ts'
+import type { Command, CommandGroup } from '../../shared/command.ts'
+import { type Flag, flagName } from '../../shared/flags.ts'
+
+/** What can be typed after a command, a group of commands or the program. */
+export interface Level {
+  /** The words after the name of the program, such as `keys create`. */
+  readonly path: string
+  /** The words of each argument. An argument without words can be a file. `undefined` if there are no arguments. */
+  readonly arguments: readonly (readonly Word[])[] | undefined
+  readonly flags: readonly CompletedFlag[]
+}
+
+/** A word to complete, with its description. */
+interface Word {
+  readonly word: string
+  readonly help?: string
+}
+
+interface CompletedFlag extends Word {
+  readonly takesValue: boolean
+  /** The words that its value is one of. */
+  readonly values: readonly string[]
+}
+
+const helpFlag: CompletedFlag = { word: '--help', help: 'print the help', takesValue: false, values: [] }
+const versionFlag: CompletedFlag = { word: '--version', help: 'print the version', takesValue: false, values: [] }
+
+/** Lists every level of the command line. */
+export function levelsOf(commands: readonly (Command | CommandGroup)[]): Level[] {
+  const names = commands.map(wordOf)
+  return [
+    {
+      path: '',
+      arguments: [[...names, { word: 'help', help: 'prints the help of a command' }]],
+      flags: [helpFlag, versionFlag],
+    },
+    { path: 'help', arguments: [names], flags: [] },
+    ...commands.flatMap((each) =>
+      'commands' in each
+        ? [
+            { path: each.name, arguments: [each.commands.map(wordOf)], flags: [helpFlag] },
+            ...each.commands.map((command) => levelOf(`${each.name} ${command.name}`, command)),
+          ]
+        : [levelOf(each.name, each)],
+    ),
+  ]
+}
+
+const wordOf = ({ name, summary }: Command | CommandGroup): Word => ({ word: name, help: summary })
+
+function levelOf(path: string, command: Command): Level {
+  const { positionals, positionalFlag, morePositionals, argumentWords = [], flags, json } = command
+  const takesArguments = (positionals ?? positionalFlag ?? morePositionals) !== undefined
+  return {
+    path,
+    arguments: takesArguments ? argumentWords.map((words) => words.map((word) => ({ word }))) : undefined,
+    flags: Object.entries({ ...flags, ...commonFlags(json) }).map(([name, flag]) => completedFlag(name, flag)),
+  }
+}
+
+const completedFlag = (name: string, { help, takes, words = [] }: Flag): CompletedFlag => ({
+  word: flagName(name),
+  help,
+  takesValue: takes !== undefined,
+  values: words,
+})
