@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
@@ -179,6 +179,17 @@ describe('listen --forward-to', () => {
     await postJson(url, body)
     const failures = (await printed(2)).map(({ forwarded }) => forwarded.failure?.message)
     expect(failures.toSorted()).toEqual(['not forwarded: --forward-to leads back to this command', undefined])
+  })
+
+  test('forwards a delivery that it cannot keep, and says that it is not kept', async () => {
+    const { url: to, arrived } = await server()
+    const save = `${await temporaryFolder()}/removed`
+    const { program, url, printed } = await listen('--save', save, '--forward-to', to)
+    await rm(save, { recursive: true })
+    await postJson(url, body)
+    const [{ file, forwarded }] = await printed(1)
+    expect({ file, status: forwarded.status, arrived: arrived.length }).toEqual({ status: 200, arrived: 1 })
+    expect(program.errors()).toMatch(/^a delivery could not be kept: ENOENT/)
   })
 
   test('makes a temporary folder that only its user can read', async () => {

@@ -18,7 +18,7 @@ const standardPort = 4020
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'receives deliveries, prints their events, and finds the verifier for their sender',
+  summary: 'receives deliveries, prints their events, finds the verifier for their sender, and forwards them',
   details:
     'It accepts deliveries at any path, and from anyone unless --verify is given. With --secret it finds the verifier\n' +
     'that accepts them, and prints the line of code to paste. Credentials are masked. The sender gets the answer of this\n' +
