@@ -16,8 +16,23 @@ function nameModules(app) {
   })
 }
 
+/** The function that a reader looks for first. The others are in the order of their source. */
+function putFirst(app) {
+  app.converter.on(
+    Converter.EVENT_RESOLVE_END,
+    ({ project }) => {
+      const functions = project.children
+        ?.find(({ name }) => name === 'media-webhooks')
+        ?.groups?.find(({ title }) => title === 'Functions')
+      functions?.children.sort((a, b) => Number(b.name === 'createReceiver') - Number(a.name === 'createReceiver'))
+    },
+    // Groups are made at the end.
+    -1_000,
+  )
+}
+
 export default {
-  plugin: ['typedoc-plugin-markdown', nameModules],
+  plugin: ['typedoc-plugin-markdown', nameModules, putFirst],
   tsconfig,
   entryPoints: [...sources.keys()],
   out: 'docs/api',

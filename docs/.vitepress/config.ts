@@ -1,33 +1,48 @@
+import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vitepress'
 import { entries } from './entries.ts'
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 
 const page = (text: string, link: string) => ({ text, link })
 
 /** The guides, in the order in which a reader needs them. */
 const guides = [
   {
-    text: 'Receive',
+    text: 'Start',
     items: [
       page('Getting started', '/getting-started'),
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
-      page('Handlers, retries and order', '/handlers'),
-      page('Events that never come', '/expect'),
-      page('Duplicates and event keys', '/duplicates'),
       page('Choose an inbox', '/inboxes'),
+    ],
+  },
+  {
+    text: 'Receive',
+    items: [
+      page('Handlers, retries and order', '/handlers'),
       page('Exactly once', '/exactly-once'),
+      page('Duplicates and event keys', '/duplicates'),
+      page('Events that never come', '/expect'),
       page('Platforms', '/platforms'),
       page('Queues', '/queues'),
       page('AWS Lambda', '/aws-lambda'),
       page('Cloudflare Workers', '/cloudflare'),
-      page('Reconcile', '/reconcile'),
-      page('Operate it', '/operate'),
-      page('The dashboard', '/dashboard'),
-      page('Traces and metrics', '/telemetry'),
     ],
   },
   {
-    text: 'Develop and test',
+    text: 'Operate',
+    items: [
+      page('Operate it', '/operate'),
+      page('The dashboard', '/dashboard'),
+      page('Traces and metrics', '/telemetry'),
+      page('Reconcile', '/reconcile'),
+      page('Security', '/security'),
+      page('Troubleshooting', '/troubleshooting'),
+    ],
+  },
+  {
+    text: 'Develop',
     items: [
       page('The emulator', '/emulator'),
       page('Test your handlers', '/testing'),
@@ -40,9 +55,8 @@ const guides = [
     items: [
       page('Configuration', '/configuration'),
       page('Errors', '/errors'),
-      page('Troubleshooting', '/troubleshooting'),
       page('Performance', '/performance'),
-      page('Security', '/security'),
+      page('Changelog', '/changelog'),
     ],
   },
   {
@@ -73,9 +87,18 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    nav: [page('Guide', '/getting-started'), page('API', '/api/media-webhooks'), page('Architecture', '/architecture')],
+    nav: [
+      page('Guide', '/getting-started'),
+      page('API', '/api/media-webhooks'),
+      page('Architecture', '/architecture'),
+      page(version, '/changelog'),
+    ],
     sidebar: guides,
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // A reader looks for a guide first. The reference has many more words.
+      options: { miniSearch: { searchOptions: { boostDocument: (id) => (id.includes('/api/') ? 0.2 : 1) } } },
+    },
     outline: [2, 3],
   },
 })
