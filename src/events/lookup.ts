@@ -93,9 +93,10 @@ const malformed = (problem: string) => new WebhookError('malformed', `accept: ${
 
 /**
  * An event key by which an event that a look-up found equals its late delivery: the type, the media id and the quality
- * names, and the principal if there is one. Give it to `createReceiver({ eventKey: lifecycleKey })`. It has a price: an event that occurs again in the life of
- * a media item, such as the end of a second encoding, is a duplicate while the first one's key is remembered. Test
- * deliveries, and events of types that this version does not know, keep their own keys.
+ * names, and the principal if there is one. Give it to `createReceiver({ eventKey: lifecycleKey })`. It has a price: an
+ * event that occurs again in the life of a media item, such as the end of a second encoding, is a duplicate while the
+ * first one's key is remembered. Test deliveries, and events of types that this version does not know, keep their own
+ * keys.
  */
 export const lifecycleKey = ({ type, mediaId, qualities, principal, test, key }: MediaEvent): string =>
   !test && (eventTypes as readonly string[]).includes(type)

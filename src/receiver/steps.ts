@@ -104,8 +104,8 @@ const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need
 const noBytes = new Uint8Array()
 
 /**
- * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message for every
- * delivery that it does not verify; the reason is the error's cause.
+ * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message
+ * for every delivery that it does not verify; the reason is the error's cause.
  * @param deadlines limit the time that the verifier may take
  * @param body omitted while it has not been read
  * @throws WebhookError `unauthorized`, `unavailable` or `body_consumed`

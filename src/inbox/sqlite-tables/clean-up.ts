@@ -9,7 +9,10 @@ export interface CleanUpLimits {
   readonly maxDeadLetters: number
 }
 
-/** Removes expired keys and ends of expectations, and dead letters beyond their limit. Their pages are used again, so the file stops growing. */
+/**
+ * Removes expired keys and ends of expectations, and dead letters beyond their limit. Their pages are used again, so the
+ * file stops growing.
+ */
 export class SqliteCleanUp {
   readonly #deadLetters: SqliteDeadLetters
   readonly #limits: CleanUpLimits

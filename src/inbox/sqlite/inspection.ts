@@ -24,7 +24,10 @@ import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
 import { minutesOf } from './activity.ts'
 import { openFile } from './file.ts'
 
-/** Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open wait for it. */
+/**
+ * Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open
+ * wait for it.
+ */
 const largestStep = 100
 
 /** The number of events in the file of an inbox, by state. */
