@@ -6,7 +6,7 @@ import { answering, api, emulate, receive, subscribe, webhookOf } from './starte
 
 const life = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
 
-describe('a media', () => {
+describe('a media item', () => {
   test('sends all its events to a real receiver', async () => {
     const emulator = await emulate()
     const receiver = await receive()

@@ -46,7 +46,7 @@ describe('an emulator', () => {
     expectTypeOf(emulator).toExtend<AsyncDisposable>()
   })
 
-  test('takes the parts of a media', () => {
+  test('takes the parts of a media item', () => {
     expectTypeOf(emulator.addMedia).parameter(0).toEqualTypeOf<MediaInput | undefined>()
     expectTypeOf(emulator.addMedia()).toEqualTypeOf<Media>()
     expectTypeOf(emulator.addMedia().timeline).items.toEqualTypeOf<TimelineEntry>()

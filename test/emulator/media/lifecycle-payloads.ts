@@ -1,7 +1,7 @@
 import { eventIntervalNs, lifecycleOf, type MediaFacts, payloadOf } from '../../../src/emulator/media/lifecycle.ts'
 import type { Payload } from '../../../src/testing/payload.ts'
 
-/** A media with the time of its upload. */
+/** A media item with the time of its upload. */
 export interface UploadedMedia extends MediaFacts {
   /** When the file was received, in nanoseconds since 1970. */
   readonly receivedAt: bigint

@@ -46,7 +46,7 @@ function overloadedAfter(events: number, times: number) {
   return { emitted, emit }
 }
 
-describe('a media', () => {
+describe('a media item', () => {
   test('emits its first event immediately, and the others in order', async () => {
     const { studio, emitted } = studioWith()
     const media = studio.add({ title: 'Holiday.mp4', qualities: ['720p', '360p'], mediaType: 'audio' })
@@ -162,7 +162,7 @@ describe('a media', () => {
   })
 })
 
-describe('the properties of a media', () => {
+describe('the properties of a media item', () => {
   test.each<[string, unknown]>([
     ['media.title', { title: 1 }],
     ['media.title', { title: 'x'.repeat(256) }],

@@ -32,7 +32,7 @@ export async function post(url: string, body: Uint8Array) {
   return { ...((await answer.json()) as { status: string; code?: string }), http: answer.status }
 }
 
-/** The runs of the first handler for a media: the workerd or `failed`, `cut off` or `done` of each. */
+/** The runs of the first handler for a media item: the workerd or `failed`, `cut off` or `done` of each. */
 export const firstRuns = ({ evidence }: App, mediaId: string) =>
   evidence
     .of(mediaId)

@@ -4,7 +4,7 @@ import { ownTime } from '../../support/own-time.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 
-describe.skipIf(!findPostgres())('a backlog of events of one media', () => {
+describe.skipIf(!findPostgres())('a backlog of events of one media item', () => {
   const postgres = postgresTests()
 
   /** Makes 20,000 copies of the one event that waits, as if as many had been accepted. Postgres has no statistics of them. */

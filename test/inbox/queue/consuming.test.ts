@@ -57,7 +57,7 @@ describe('a message', () => {
     ['of another version', (message) => ({ ...message, version: 2 })],
     ['without an event', ({ event: _, ...message }) => message],
     ['with an event without a key', (message) => ({ ...message, event: { ...message.event, key: undefined } })],
-    ['with an event without a media', (message) => ({ ...message, event: { ...message.event, mediaId: 7 } })],
+    ['with an event without a media item', (message) => ({ ...message, event: { ...message.event, mediaId: 7 } })],
     ['without its time', ({ receivedAt: _, ...message }) => message],
     ['with an invalid time', (message) => ({ ...message, receivedAt: 'the secret' })],
     [
