@@ -25,7 +25,7 @@ import { withOwed } from './postgres/effects.ts'
 import { PostgresEvents } from './postgres/events.ts'
 import { Overdue, readExpected } from './postgres/expectations.ts'
 import { Intake } from './postgres/intake.ts'
-import { Listener } from './postgres/listener.ts'
+import { Announcements, Listener } from './postgres/notifications.ts'
 import { activityTable, readStats } from './postgres/numbers.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
@@ -147,6 +147,7 @@ class PostgresInbox implements Inbox {
   readonly events: PostgresEvents
   readonly #host: InboxHost
   readonly #database: Database
+  readonly #announcements: Announcements
   readonly #intake: Intake
   readonly #worker: PostgresWorker | undefined
   readonly #listener: Listener | undefined
@@ -159,6 +160,10 @@ class PostgresInbox implements Inbox {
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
   readonly #sender = randomUUID()
   readonly #claims = () => this.#worker?.claims() ?? {}
+  readonly #stored = () => {
+    this.#worker?.wake()
+    this.#announcements.announce()
+  }
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
@@ -168,7 +173,8 @@ class PostgresInbox implements Inbox {
     const longestPauseMs = listen ? pollMs.listening : pollMs.polling
     this.#host = host
     this.#database = database
-    this.#intake = new Intake(database, this.#sender, timeoutMs, () => this.#worker?.wake())
+    this.#announcements = new Announcements(database, this.#sender)
+    this.#intake = new Intake(database, timeoutMs, this.#stored)
     this.deadLetters = new PostgresDeadLetters(database, host, () => this.#closing.checkOpen())
     this.events = new PostgresEvents(database, this.#claims)
     this.#cleanUp = new CleanUp(database, ttlMs)
@@ -179,7 +185,7 @@ class PostgresInbox implements Inbox {
       if (given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
       const pool = given ?? (this.#ownPool as pg.Pool)
       this.#worker = new PostgresWorker({ database, host, pool, concurrency, leaseMs, pollMs: longestPauseMs })
-      const overdue = new Overdue(database, this.#sender, () => this.#worker?.wake())
+      const overdue = new Overdue(database, this.#stored)
       this.#watching = new Regularly(() => overdue.step(), watchMs, host.logger)
       if (listen) this.#listener = new Listener(database, (payload) => this.#heard(payload))
     }
@@ -258,7 +264,8 @@ class PostgresInbox implements Inbox {
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []
-    await within(last(disconnectMs), this.#activity.finish(), () => {}).catch(() => {})
+    const finished = [this.#activity.finish(), this.#announcements.stop()]
+    await within(last(disconnectMs), Promise.all(finished), () => {}).catch(() => {})
     const regular = [this.#cleaning.stop(), this.#watching?.stop()]
     const disconnected = [...regular, this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})

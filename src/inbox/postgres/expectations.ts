@@ -18,18 +18,13 @@ const searchMs = 30_000
 /** Hands over what is overdue, in any process. */
 export class Overdue {
   readonly #database: Database
-  readonly #sender: string
   readonly #stored: () => void
   /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
   #from = '-infinity'
 
-  /**
-   * @param sender the payload of the notification of new events
-   * @param stored called when there may be new events
-   */
-  constructor(database: Database, sender: string, stored: () => void) {
+  /** @param stored called when there may be new events */
+  constructor(database: Database, stored: () => void) {
     this.#database = database
-    this.#sender = sender
     this.#stored = stored
   }
 
@@ -51,13 +46,13 @@ export class Overdue {
       const waitMs = Math.min(Number(next[0]?.wait ?? longestPauseMs), longestPauseMs)
       return Math.max(waitMs, pauseShare * (performance.now() - startedAt))
     } finally {
-      // If the answer was lost, the events may be stored, and only other processes were notified of them.
+      // If the answer was lost, the events may be stored.
       if (mayHaveStored) this.#stored()
     }
   }
 
   #statements(): string {
-    const { schema, channel } = this.#database
+    const { schema } = this.#database
     return `
       BEGIN ISOLATION LEVEL READ COMMITTED;
       SET LOCAL statement_timeout = ${searchMs};
@@ -77,8 +72,7 @@ export class Overdue {
         INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
         SELECT id, media, event, due_at, trace, owed FROM given JOIN new USING (id, hash)
       )
-      SELECT count(*)::text AS count, max(due_at)::text AS last,
-        (SELECT pg_notify(${literal(channel)}, ${literal(this.#sender)}) FROM new LIMIT 1) FROM given;
+      SELECT count(*)::text AS count, max(due_at)::text AS last FROM given;
       SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
       FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
       COMMIT`

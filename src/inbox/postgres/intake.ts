@@ -72,7 +72,6 @@ export class Intake {
   readonly #database: Database
   readonly #deadlines: Deadlines
   readonly #statement: string
-  readonly #sender: string
   readonly #stored: () => void
   /** The events that are not stored yet, by the hash of their key. */
   readonly #entries = new Map<string, PendingEvent>()
@@ -81,13 +80,9 @@ export class Intake {
   #isScheduled = false
   #onIdle: (() => void) | undefined
 
-  /**
-   * @param sender the payload of the notification of new events
-   * @param stored called when there may be new events
-   */
-  constructor(database: Database, sender: string, timeoutMs: number, stored: () => void) {
+  /** @param stored called when there may be new events */
+  constructor(database: Database, timeoutMs: number, stored: () => void) {
     this.#database = database
-    this.#sender = sender
     this.#stored = stored
     this.#deadlines = new Deadlines(timeoutMs)
     this.#statement = acceptStatement(database.schema)
@@ -139,7 +134,7 @@ export class Intake {
       this.#database.checkReady()
       const rows = await this.#database.measure('accept', () => this.#store(entries, events))
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
-      // If the first answer was lost, the event is known now, but other processes were not notified of it.
+      // If the first answer was lost, the event is known now, but nobody was told of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
@@ -151,8 +146,8 @@ export class Intake {
   }
 
   async #store(entries: readonly PendingEvent[], events: readonly string[]): Promise<readonly StoredRow[]> {
-    const { schema, channel } = this.#database
-    const values = [...columns(entries, events), channel, this.#sender]
+    const { schema } = this.#database
+    const values = columns(entries, events)
     const effective = entries.filter(hasEffects)
     // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
     if (effective.length === 0) return this.#database.query<StoredRow>(this.#statement, values, 'accept')
@@ -237,4 +232,4 @@ const acceptStatement = (schema: string, value: Parameter = parameter, parts = '
     INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
     SELECT id, media, event, to_timestamp(received / 1000), trace, owed FROM given JOIN new USING (id, hash)
   )${parts}
-  SELECT hash::text, (SELECT pg_notify(${value(7)}, ${value(8)})) FROM new`
+  SELECT hash::text FROM new`

@@ -25,14 +25,14 @@ const cutOff = new Error('Connection terminated unexpectedly')
 
 test('an event whose first answer was lost is looked for, though it is known the second time', async () => {
   const stored = vi.fn()
-  const intake = new Intake(answering(cutOff, []), 'sender', 2_000, stored)
+  const intake = new Intake(answering(cutOff, []), 2_000, stored)
   expect(await intake.add(eventOf('one'), [])).toBe(false)
   expect(stored).toHaveBeenCalledOnce()
 })
 
 test('an event that was known immediately is not searched for', async () => {
   const stored = vi.fn()
-  const intake = new Intake(answering([]), 'sender', 2_000, stored)
+  const intake = new Intake(answering([]), 2_000, stored)
   expect(await intake.add(eventOf('one'), [])).toBe(false)
   expect(stored).not.toHaveBeenCalled()
 })
@@ -52,7 +52,7 @@ function hanging() {
     answers = true
   }
   const database: Database = Object.assign(answering(), { query })
-  const intake = new Intake(database, 'sender', 2_000, () => {})
+  const intake = new Intake(database, 2_000, () => {})
   const addAll = (name: string, count: number, filler?: string) =>
     Promise.allSettled(
       Array.from({ length: count }, (_, index) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { filesBeforeHandler } from '../../support/files-before-handler.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
@@ -10,8 +10,11 @@ describe.skipIf(!findPostgres())('a delivery', () => {
   const postgres = postgresTests()
 
   test(`passes through at most ${most} files between Express and the handler`, async () => {
-    const files = await filesBeforeHandler(postgres.server.url)
-    expect(files).toContainEqual(expect.stringMatching(/^src\/inbox\/postgres\//))
-    expect(files.length, files.join('\n')).toBeLessThanOrEqual(most)
+    // What the inbox does beside, such as renewing its lease, is not on the path.
+    await vi.waitFor(async () => {
+      const files = await filesBeforeHandler(postgres.server.url)
+      expect(files).toContainEqual(expect.stringMatching(/^src\/inbox\/postgres\//))
+      expect(files.length, files.join('\n')).toBeLessThanOrEqual(most)
+    })
   })
 })

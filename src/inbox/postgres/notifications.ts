@@ -3,11 +3,17 @@ import { type Timer, unref } from '../../internal/timers.ts'
 import type { Database } from './database.ts'
 import { quoted } from './schema.ts'
 
+// The notifications between the processes of an inbox.
+
 /** The pause before a new connection, in ms. */
 const pauseMs = 500
 
 /** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
 const checkMs = 2_000
+
+/** The minimum time between two notifications, in ms, and after one that failed. */
+const announceMs = 50
+const announceAgainMs = 1_000
 
 /** Listens on its own connection for events of other processes. It connects again when the connection is cut off. */
 export class Listener {
@@ -63,5 +69,58 @@ export class Listener {
     this.#isStopped = true
     clearTimeout(this.#timer)
     await this.#client?.end().catch(() => {})
+  }
+}
+
+/**
+ * Notifies the other processes of new events, after their commit. Postgres runs commits that notify one after another,
+ * each through its wait for the disk: with 2 and 4 processes, about 1.3 times as many events were accepted per second
+ * once their commits did not notify. A notification alone waits for no disk. If this process ends before it, the others
+ * find the events when they look for them the next time.
+ */
+export class Announcements {
+  readonly #database: Database
+  readonly #sender: string
+  #isDue = false
+  #isStopped = false
+  #running: Promise<void> | undefined
+
+  /** @param sender the payload of the notifications */
+  constructor(database: Database, sender: string) {
+    this.#database = database
+    this.#sender = sender
+  }
+
+  /** There are new events. The first notification is sent immediately, and one more for all that follow in `announceMs`. */
+  announce(): void {
+    this.#isDue = true
+    if (!this.#isStopped) this.#running ??= this.#run()
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isDue && !this.#isStopped) {
+      const waitMs = (await this.#notify()) ? announceMs : announceAgainMs
+      await new Promise<void>((resolve) => unref(setTimeout(resolve, waitMs)))
+    }
+    this.#running = undefined
+  }
+
+  /** Returns `false` if the notification has to be sent again. */
+  async #notify(): Promise<boolean> {
+    this.#isDue = false
+    try {
+      await this.#database.query('SELECT pg_notify($1, $2)', [this.#database.channel, this.#sender], 'notify')
+      return true
+    } catch {
+      // The inbox logs an outage when it cannot accept events.
+      this.#isDue = true
+      return false
+    }
+  }
+
+  /** Sends what is due, and nothing afterwards. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    if (this.#isDue) await this.#notify()
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Database } from '../../../src/inbox/postgres/database.ts'
-import { Listener } from '../../../src/inbox/postgres/listener.ts'
+import { Listener } from '../../../src/inbox/postgres/notifications.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { silent } from '../../support/silent.ts'
 import { postgresTests } from './postgres-tests.ts'
