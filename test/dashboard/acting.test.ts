@@ -49,6 +49,24 @@ test('discarding asks first, and takes only what the operator has seen', async (
   expect((await receiver.inbox.deadLetters.list()).map(({ event }) => event?.mediaId)).toEqual(['media-4'])
 })
 
+test('replaying comes first, and only the question before discarding has a dangerous button', async () => {
+  const { receiver, keys } = await failing(2)
+  const page = dashboard(receiver, operators)
+  const list = await read(page, 'dead-letters')
+  for (const route of ['', 'dead-letters', `dead-letters?cause=${causeIn(list)}`, `event?key=${keys[0]}`]) {
+    const buttons = (await read(page, route)).match(/<button[^>]*>(Replay|Discard)[^<]*/g) ?? []
+    expect([route, buttons[0]]).toEqual([route, expect.stringMatching(/class="primary">Replay/)])
+    expect([route, buttons[1]]).toEqual([
+      route,
+      expect.stringMatching(/class="secondary" formaction="\/discard">Discard/),
+    ])
+    expect(buttons.join()).not.toContain('danger')
+  }
+  expect(await act(page, 'discard', { key: keys[0] ?? '' })).toMatch(
+    /class="danger">Discard this dead letter permanently/,
+  )
+})
+
 test('missing events are reported, and do not fail the rest', async () => {
   const { receiver, keys } = await failing(2)
   await receiver.inbox.deadLetters.discard(keys[0] ?? '')

@@ -76,10 +76,10 @@ export function CauseActions({ page, cause: { id, rows } }: CauseProps) {
   const all = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
   return (
     <PostForm action={page.at('replay')} hidden={{ scope: 'cause', cause: id, until, back: page.here }}>
-      <button type="submit">
+      <button type="submit" class="primary">
         {words.replay.button} {all}
       </button>
-      <button type="submit" class="danger" formaction={page.at('discard')}>
+      <button type="submit" class="secondary" formaction={page.at('discard')}>
         {words.discard.button} {all}…
       </button>
     </PostForm>

@@ -56,7 +56,7 @@ function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
 const Buttons = ({ page }: { page: PageState }) => (
   <>
     <button type="submit">Replay the selected</button>
-    <button type="submit" class="danger" formaction={page.at('discard')}>
+    <button type="submit" class="secondary" formaction={page.at('discard')}>
       Discard the selected…
     </button>
   </>
@@ -84,7 +84,7 @@ function AllCauses({ page, report: { causes, grouped }, count }: AllCausesProps)
       {causes.length > 1 && (
         <PostForm action={page.at('replay')} hidden={{ scope: 'all', until, back: page.here }}>
           <button type="submit">Replay all {amount(count)}</button>
-          <button type="submit" class="danger" formaction={page.at('discard')}>
+          <button type="submit" class="secondary" formaction={page.at('discard')}>
             Discard all {amount(count)}…
           </button>
         </PostForm>

@@ -132,7 +132,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
         <button type="submit" class="primary">
           Replay
         </button>
-        <button type="submit" class="danger" formaction={page.at('discard')}>
+        <button type="submit" class="secondary" formaction={page.at('discard')}>
           Discard…
         </button>
       </PostForm>
