@@ -1,6 +1,8 @@
 import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 
+type Decision = boolean | 'read' | Response
+
 /** The options of `dashboard`. */
 export interface DashboardOptions {
   /**
@@ -9,11 +11,12 @@ export interface DashboardOptions {
    */
   readonly path?: string
   /**
-   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, and `false`
-   * is answered 403. A `Response`, such as a redirect to a sign-in page, is sent as it is. If it throws, the answer is
-   * 500. On your own machine, `localOnly()` makes one.
+   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in. `'read'` shows
+   * every page without its actions, and an action is answered 403. `false` is answered 403. A `Response`, such as a
+   * redirect to a sign-in page, is sent as it is. If it throws, the answer is 500. On your own machine, `localOnly()`
+   * makes one.
    */
-  readonly authorize: (request: Request) => boolean | Response | Promise<boolean | Response>
+  readonly authorize: (request: Request) => Decision | Promise<Decision>
   /**
    * The origin of the page as its users see it, such as `https://ops.example.com`. Actions from another one are answered 403.
    * @defaultValue the host that the request names
@@ -69,7 +72,7 @@ export function checkDashboardOptions(options: DashboardOptions): DashboardOptio
     throw invalid("path has to begin with a slash, such as '/inbox'")
   if (typeof authorize !== 'function')
     throw invalid(
-      'give authorize, a function that returns true, false or a Response, or localOnly() on your own machine',
+      "give authorize, a function that returns true, 'read', false or a Response, or localOnly() on your own machine",
     )
   if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).origin === origin))
     throw invalid("origin has to be a scheme and a host, such as 'https://ops.example.com'")

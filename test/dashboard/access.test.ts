@@ -65,6 +65,17 @@ describe.each(addresses)('%s /%s', (...address) => {
     expect(sent).toBe(login)
   })
 
+  test('shows a page to a reader who may only read, without what acts, and answers an action 403', async () => {
+    const { receiver } = await failing(1)
+    const everyone = dashboard(receiver, options)
+    const readers = dashboard(receiver, { ...options, authorize: () => 'read' })
+    const response = await ask(readers, address)
+    const text = await response.text()
+    expect(response.status).toBe(method === 'POST' ? 403 : (await ask(everyone, address)).status)
+    expect(text).not.toContain('method="post"')
+    expect((await receiver.inbox.stats()).deadLetters).toBe(1)
+  })
+
   test('shows nothing when authorize throws', async () => {
     const errors: object[] = []
     const logger = { ...silent, error: (details: object) => void errors.push(details) }
@@ -113,6 +124,29 @@ test.each([
   expect(await act('evil.example', 'https://evil.example')).toBe(403)
   expect(await act('ops.example.com', 'http://ops.example.com')).toBe(403)
   expect(await act('ops.example.com')).toBe(403)
+})
+
+test('a reader who may only read sees lists and stories without anything to tick or press', async () => {
+  const { receiver, keys } = await failing(2)
+  const cause = /cause=(\w+)/.exec(await (await ask(dashboard(receiver, options), ['GET', ''])).text())?.[1]
+  const readers = dashboard(receiver, { ...options, authorize: () => 'read' })
+  const routes = [
+    'events',
+    `dead-letters?cause=${cause}`,
+    `event?key=${encodeURIComponent(keys[0] ?? '')}`,
+    'media?id=media-1',
+  ]
+  for (const route of routes) {
+    const html = await (await ask(readers, ['GET', route])).text()
+    expect(html).toContain('the catalogue knows no media')
+    expect(html).toContain('read only')
+    expect(html).not.toMatch(/method="post"|type="checkbox"|Replay|Discard/)
+  }
+})
+
+test.each(['READ', 'write', ''])('any other word than read, such as %j, lets no request in', async (word) => {
+  const page = dashboard(receiverWith(), { ...options, authorize: () => untyped(word) })
+  expect((await ask(page, ['GET', 'events'])).status).toBe(403)
 })
 
 test('authorize gets the request, and may read its body', async () => {

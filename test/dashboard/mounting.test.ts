@@ -108,6 +108,17 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     const shown = await (await fetch(origin + acted.headers.get('location'))).text()
     expect(shown).toContain('30 dead letters replayed.')
   })
+
+  test('a reader who may only read gets the pages, and 403 for an action', async () => {
+    const { receiver, keys, state } = await failing(1)
+    const origin = await mount(dashboard(receiver, { path: '/inbox', authorize: () => 'read' }))
+    const shown = await fetch(`${origin}/inbox/dead-letters`)
+    expect([shown.status, await shown.text()]).toEqual([200, expect.not.stringContaining('method="post"')])
+    state.works = true
+    const acted = await post(`${origin}/inbox/replay`, { key: keys[0] ?? '' })
+    expect([acted.status, await acted.text()]).toEqual([403, expect.stringContaining('read these pages only')])
+    expect((await receiver.inbox.stats()).deadLetters).toBe(1)
+  })
 })
 
 test.each(Object.entries(mounts).filter(([name]) => name !== 'node:http'))(

@@ -82,7 +82,7 @@ function AllCauses({ page, report: { causes, grouped }, count }: AllCausesProps)
       </p>
       {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
       {causes.length > 1 && (
-        <PostForm action={page.at('replay')} hidden={{ scope: 'all', until, back: page.here }}>
+        <PostForm page={page} action="replay" hidden={{ scope: 'all', until, back: page.here }}>
           <button type="submit">Replay all {amount(count)}</button>
           <button type="submit" class="secondary" formaction={page.at('discard')}>
             Discard all {amount(count)}…

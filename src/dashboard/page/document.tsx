@@ -16,7 +16,11 @@ export function Document({ page, answer }: { page: PageState; answer: Answer }) 
       <header>
         <div class="row">
           <p class="brand">
-            Inbox <span class="quiet">{page.subject.name}</span>
+            Inbox{' '}
+            <span class="quiet">
+              {page.subject.name}
+              {!page.mayAct && ', read only'}
+            </span>
           </p>
           <Connection />
         </div>

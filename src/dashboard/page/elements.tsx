@@ -1,6 +1,7 @@
 import type { Child } from 'hono/jsx'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
+import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
 
@@ -16,20 +17,23 @@ export const Foreign = ({ text, longest = 200 }: { text: string; longest?: numbe
 export const amount = (count: number): string => count.toLocaleString('en')
 
 interface PostFormProps {
+  readonly page: PageState
+  /** The name of the action in the address. */
   readonly action: string
   readonly hidden: Readonly<Record<string, string>>
   readonly children?: Child
 }
 
-/** A form with what its buttons act on. */
-export const PostForm = ({ action, hidden, children }: PostFormProps) => (
-  <form method="post" action={action} class="inline">
-    {Object.entries(hidden).map(([name, value]) => (
-      <input type="hidden" name={name} value={value} />
-    ))}
-    {children}
-  </form>
-)
+/** A form with what its buttons act on. It is absent for a reader who may not act. */
+export const PostForm = ({ page, action, hidden, children }: PostFormProps) =>
+  page.mayAct ? (
+    <form method="post" action={page.at(action)} class="inline">
+      {Object.entries(hidden).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  ) : null
 
 /** A part that scrolls on its own, also by keyboard. */
 export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (

@@ -128,7 +128,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   const hidden = { key: eventKey, back: page.here }
   if (deadLetter !== undefined)
     return (
-      <PostForm action={page.at('replay')} hidden={hidden}>
+      <PostForm page={page} action="replay" hidden={hidden}>
         <button type="submit" class="primary">
           Replay
         </button>
@@ -139,7 +139,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
     )
   if (record?.state !== 'retrying') return null
   return (
-    <PostForm action={page.at('retry')} hidden={hidden}>
+    <PostForm page={page} action="retry" hidden={hidden}>
       <button type="submit" class="primary">
         Retry now
       </button>

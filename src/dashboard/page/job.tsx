@@ -38,7 +38,7 @@ function Progress({ page, job }: { page: PageState; job: Job }) {
               ? 'The events are being listed.'
               : `${amount(taken)} of ${amount(total)}, ${amount(done)} ${words[act].ed}.`}
           </p>
-          <PostForm action={page.at('stop')} hidden={{ id }}>
+          <PostForm page={page} action="stop" hidden={{ id }}>
             <button type="submit">Stop</button>
           </PostForm>
           <p class="quiet">It goes on if you leave this page, as long as this process runs.</p>

@@ -89,10 +89,14 @@ function Retrying({ page, records, total }: { page: PageState; records: readonly
   return (
     <Section id="retrying" title="Failed, and tried again soon">
       <Rows page={page} rows={records.map((record) => rowOfRecord(page.subject, record))} timeName="Received" />
-      <PostForm action={page.at('retry')} hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}>
+      <PostForm
+        page={page}
+        action="retry"
+        hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}
+      >
         <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
-        {total > records.length && <a href={page.at('events', { state: 'retrying' })}>All {amount(total)}</a>}
       </PostForm>
+      {total > records.length && <a href={page.at('events', { state: 'retrying' })}>All {amount(total)}</a>}
     </Section>
   )
 }

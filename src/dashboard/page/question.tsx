@@ -27,7 +27,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
     body: (
       <div class="card spaced">
         <p>The events are deleted permanently and will never be handled. This cannot be undone.</p>
-        <PostForm action={page.at('discard')} hidden={{ ...hidden, confirmed: 'yes' }}>
+        <PostForm page={page} action="discard" hidden={{ ...hidden, confirmed: 'yes' }}>
           {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
           <button type="submit" class="danger">
             Discard {what} permanently

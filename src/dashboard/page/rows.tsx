@@ -30,7 +30,8 @@ interface RowsProps {
 }
 
 /** A list of events. Each leads to its page. */
-export function Rows({ page, rows, timeName, selectable = [] }: RowsProps) {
+export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProps) {
+  const selectable = page.mayAct ? states : []
   return (
     <table class="rows">
       <thead>
@@ -116,11 +117,14 @@ interface SelectionFormProps {
   readonly children: Child
 }
 
-/** A form around a list, with the buttons that act on the selected events. */
-export const SelectionForm = ({ page, buttons, children }: SelectionFormProps) => (
-  <form method="post" action={page.at('replay')} class="selection">
-    <input type="hidden" name="back" value={page.here} />
-    {children}
-    <div class="row">{buttons}</div>
-  </form>
-)
+/** A form around a list, with the buttons that act on the selected events. A reader who may not act gets the list. */
+export const SelectionForm = ({ page, buttons, children }: SelectionFormProps) =>
+  page.mayAct ? (
+    <form method="post" action={page.at('replay')} class="selection">
+      <input type="hidden" name="back" value={page.here} />
+      {children}
+      <div class="row">{buttons}</div>
+    </form>
+  ) : (
+    children
+  )
