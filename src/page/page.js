@@ -11,8 +11,11 @@ export const { assets } = root.dataset
 
 export const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
 
-/** Set by the page: returns true if it gets updates, and reads again what has changed since `before`. */
-const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {} }
+/**
+ * Set by the page: returns true if it gets updates, reads again what has changed since `before`, and marks what an update
+ * leaves as it is.
+ */
+const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {}, hold() {} }
 
 /** Connects what makes the page live. */
 export const makeLive = (methods) => Object.assign(live, methods)
@@ -44,6 +47,7 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   // An update that began meanwhile has read the page before.
   if (!isUpdate) turns++
   document.title = shown.title
+  live.hold(isUpdate)
   morphWithFocus(document.body, shown.body, notice, sent)
   // The filter shows what the address says.
   if (!isUpdate) for (const form of document.querySelectorAll('form[method="get"]')) form.reset()

@@ -67,6 +67,28 @@ test('replaying comes first, and only the question before discarding has a dange
   )
 })
 
+test('all events of a filter are replayed or retried, and others stay', async () => {
+  const { receiver, state } = await failing(3)
+  receiver.on('encoding.failed', () => Promise.reject(new Error('another')), { name: 'other' })
+  await send(receiver, 'media-4', { type: 'encoding.failed' })
+  receiver.on('file.received', () => Promise.reject(new Error('later')), { retry: { attempts: 2, baseMs: 3_600_000 } })
+  await send(receiver, 'media-5', { type: 'file.received' })
+  await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(4)
+  await expect.poll(async () => (await receiver.inbox.stats()).retrying).toBe(1)
+  const page = dashboard(receiver, operators)
+  expect(await read(page, 'events?state=dead')).toContain('Replay all 4')
+  expect(await read(page, 'events?state=retrying')).toContain('Retry all 1 now')
+  expect(await read(page, 'events')).toContain('Select events to act on them.')
+  const html = await read(page, 'events?state=dead&type=encoding.finished')
+  expect(html).toContain('Replay all 3')
+  state.works = true
+  const form = { scope: 'events', state: 'dead', type: 'encoding.finished', until: untilIn(html) }
+  expect(await act(page, 'replay', form)).toContain('3 dead letters replayed.')
+  expect((await receiver.inbox.deadLetters.list()).map(({ event }) => event?.type)).toEqual(['encoding.failed'])
+  const retried = await act(page, 'retry', { scope: 'events', state: 'retrying', until: String(Date.now()) })
+  expect(retried).toContain('1 event started again.')
+})
+
 test('missing events are reported, and do not fail the rest', async () => {
   const { receiver, keys } = await failing(2)
   await receiver.inbox.deadLetters.discard(keys[0] ?? '')
@@ -85,6 +107,8 @@ test.each<Record<string, string>>([
   { scope: 'all' },
   { scope: 'cause', until: '1' },
   { scope: 'some' },
+  { scope: 'events', until: '1' },
+  { scope: 'events', state: 'handled', until: '1' },
   { scope: 'all', until: 'x' },
 ])('the selection %j is rejected', async (form) => {
   const { receiver } = await failing(1)

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
+import type { EventRecord, EventState, ReadableInbox } from '../../inbox/reading.ts'
 import { causeOf, eachDeadLetter } from '../reading/causes.ts'
 
 /** The actions on events. */
@@ -13,6 +13,8 @@ export type Selection =
   /** The dead letters of a cause, or all, that became one at this time or earlier. The operator has seen those. */
   | { readonly scope: 'cause'; readonly cause: string; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
+  /** The events of a list that is filtered by state, and perhaps by type. */
+  | { readonly scope: 'events'; readonly state: EventState; readonly type: string | undefined; readonly until: Date }
 
 /**
  * Reads the selection of a form.
@@ -25,15 +27,21 @@ export function readSelection(form: URLSearchParams): Selection {
   const cause = form.get('cause')
   if (scope === 'all' && isTime(until)) return { scope, until }
   if (scope === 'cause' && isTime(until) && cause !== null) return { scope, cause, until }
+  const state = actedOn.find((each) => each === form.get('state'))
+  if (scope === 'events' && isTime(until) && state) return { scope, state, type: form.get('type') ?? undefined, until }
   throw new WebhookError('invalid_option', 'the form does not say which events are meant')
 }
+
+/** The states of the events that can be acted on. */
+const actedOn: readonly EventState[] = ['dead', 'retrying']
 
 const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())
 
 /** Lists the keys of a selection, oldest first. */
 export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selection): Promise<readonly string[]> {
   if (selection.scope === 'keys') return selection.keys
-  if (act === 'retry') return retryingKeys(inbox, selection.until)
+  if (selection.scope === 'events') return eventKeys(inbox, selection, selection.until)
+  if (act === 'retry') return eventKeys(inbox, { state: 'retrying' }, selection.until)
   const keys = new Set<string>()
   for await (const deadLetter of eachDeadLetter(inbox)) {
     if (deadLetter.diedAt > selection.until) continue
@@ -42,17 +50,22 @@ export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selectio
   return [...keys].reverse()
 }
 
-async function retryingKeys({ events }: ReadableInbox, until: Date): Promise<readonly string[]> {
+async function eventKeys(
+  { events }: ReadableInbox,
+  { state, type }: { readonly state: EventState; readonly type?: string | undefined },
+  until: Date,
+): Promise<readonly string[]> {
   const keys: string[] = []
   let cursor: string | undefined
   do {
     const page: { events: readonly EventRecord[]; cursor?: string | undefined } | undefined = await events?.list({
-      state: 'retrying',
+      state,
+      ...(type !== undefined && { type }),
       order: 'oldest',
       limit: 1_000,
       ...(cursor !== undefined && { cursor }),
     })
-    for (const { key, receivedAt } of page?.events ?? []) if (receivedAt <= until) keys.push(key)
+    for (const { key, receivedAt, endedAt = receivedAt } of page?.events ?? []) if (endedAt <= until) keys.push(key)
     cursor = page?.cursor
   } while (cursor !== undefined)
   return keys

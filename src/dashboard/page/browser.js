@@ -24,6 +24,18 @@ async function poll() {
   timer = setTimeout(poll, Math.max(pauseMs, 10 * (performance.now() - startedAt)))
 }
 
-makeLive({ isOpen: () => !lost })
+/** Keeps a list as it is while the reader uses it: a row that moves is a click on another event. */
+function hold(isUpdate) {
+  for (const list of document.querySelectorAll('.list')) {
+    const isTicked = list.querySelector('input:checked') !== null
+    const isRead = list.matches(':hover, :focus-within') || list.getBoundingClientRect().top < 0
+    list.toggleAttribute('data-script', isUpdate && (isTicked || isRead))
+    const paused = list.querySelector('.paused')
+    if (isUpdate && isTicked) paused.textContent = 'The list is paused while events are selected.'
+    else if (isUpdate && isRead) paused.textContent = 'The list is paused while you read it.'
+  }
+}
+
+makeLive({ isOpen: () => !lost, hold })
 document.addEventListener('visibilitychange', () => attempt(poll()))
 attempt(poll())

@@ -71,7 +71,7 @@ function typesOf({ rows }: Cause): string {
 }
 
 /** Replays or discards all dead letters of a cause that the reader can see. */
-export function CauseActions({ page, cause: { id, rows } }: CauseProps) {
+function CauseActions({ page, cause: { id, rows } }: CauseProps) {
   const until = String(rows[0]?.diedAt.getTime())
   const all = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
   return (

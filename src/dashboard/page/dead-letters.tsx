@@ -2,10 +2,10 @@ import { Pager } from '../../page/pager.tsx'
 import { counted } from '../acting/result.ts'
 import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowOfDead } from './as-row.ts'
-import { CauseActions, CauseList, CauseText } from './cause.tsx'
+import { CauseList, CauseText } from './cause.tsx'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { Rows, SelectionForm } from './rows.tsx'
+import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
 /** The number of dead letters of a page. */
 const pageSize = 50
@@ -44,8 +44,12 @@ function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
       <div class="card">
         <CauseText cause={cause} />
       </div>
-      <CauseActions page={page} cause={cause} />
-      <SelectionForm page={page} buttons={<Buttons page={page} />}>
+      <SelectionForm
+        page={page}
+        hidden={{ cause: cause.id, until: String(cause.rows[0]?.diedAt.getTime()) }}
+        some={<SomeButtons page={page} />}
+        all={<AllButtons page={page} count={cause.rows.length} />}
+      >
         <Rows page={page} rows={shown.map((row) => rowOfDead(row))} timeName="Died" selectable={['dead']} />
       </SelectionForm>
       <Pager of="dead letters" current={current} last={last} address={address} />
@@ -53,14 +57,28 @@ function OneCause({ page, cause }: { page: PageState; cause: Cause }) {
   )
 }
 
-const Buttons = ({ page }: { page: PageState }) => (
+const SomeButtons = ({ page }: { page: PageState }) => (
   <>
-    <button type="submit">Replay the selected</button>
+    <ReplaySelected />
     <button type="submit" class="secondary" formaction={page.at('discard')}>
       Discard the selected…
     </button>
   </>
 )
+
+function AllButtons({ page, count }: { page: PageState; count: number }) {
+  const all = count === 1 ? 'it' : `all ${amount(count)}`
+  return (
+    <>
+      <button type="submit" name="scope" value="cause" class="primary">
+        Replay {all}
+      </button>
+      <button type="submit" name="scope" value="cause" class="secondary" formaction={page.at('discard')}>
+        Discard {all}…
+      </button>
+    </>
+  )
+}
 
 interface AllCausesProps {
   readonly page: PageState

@@ -2,7 +2,9 @@ import { eventTypes } from '../../events/catalogue.ts'
 import { overdueType } from '../../handlers/expectations.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Choice } from '../../page/fields.tsx'
+import { groupedLimit } from '../reading/causes.ts'
 import { rowOfRecord } from './as-row.ts'
+import { amount } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows, SelectionForm } from './rows.tsx'
 
@@ -34,7 +36,17 @@ export async function showEvents(page: PageState): Promise<Answer> {
         {rows.length === 0 ? (
           <p>{state === undefined && type === undefined ? 'There are no events.' : 'No event matches.'}</p>
         ) : (
-          <SelectionForm page={page} buttons={<Buttons page={page} />}>
+          <SelectionForm
+            page={page}
+            action={state === 'retrying' ? 'retry' : 'replay'}
+            hidden={{ until: String(page.now.getTime()), ...(state && { state }), ...(type && { type }) }}
+            some={<SomeButtons page={page} state={state} />}
+            all={
+              (state === 'dead' || state === 'retrying') && (
+                <All state={state} count={await countOf(page, state, type)} />
+              )
+            }
+          >
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead', 'retrying']} />
           </SelectionForm>
         )}
@@ -52,15 +64,48 @@ export async function showEvents(page: PageState): Promise<Answer> {
   }
 }
 
-function Buttons({ page }: { page: PageState }) {
+function SomeButtons({ page, state }: { page: PageState; state: EventState | undefined }) {
   return (
     <>
-      <button type="submit">Replay the selected dead letters</button>
-      <button type="submit" formaction={page.at('retry')}>
-        Retry the selected events now
-      </button>
+      {state !== 'retrying' && (
+        <button type="submit" class="primary">
+          Replay the selected dead letters
+        </button>
+      )}
+      {state !== 'dead' && (
+        <button type="submit" class={state && 'primary'} formaction={page.at('retry')}>
+          Retry the selected events now
+        </button>
+      )}
     </>
   )
+}
+
+/** Acts on all events of the filter. */
+function All({ state, count }: { state: 'dead' | 'retrying'; count: number | undefined }) {
+  const all = count === undefined ? 'all that match' : `all ${amount(count)}`
+  return (
+    <button type="submit" name="scope" value="events" class="primary">
+      {state === 'dead' ? `Replay ${all}` : `Retry ${all} now`}
+    </button>
+  )
+}
+
+/** Counts the events of a filter, if the inbox or the dead letters that were read tell it. */
+async function countOf(
+  { subject: { inbox, causes } }: PageState,
+  state: EventState | undefined,
+  type: string | undefined,
+): Promise<number | undefined> {
+  const stats = await inbox.stats()
+  if (state === 'dead') {
+    const { causes: all, grouped } = await causes.read(stats.deadLetters)
+    const rows = all.flatMap((cause) => (cause.isUnreadable ? [] : cause.rows))
+    if (grouped < groupedLimit) return rows.filter((row) => type === undefined || row.type === type).length
+  }
+  return type === undefined && (state === 'waiting' || state === 'running' || state === 'retrying')
+    ? stats[state]
+    : undefined
 }
 
 interface FilterProps {

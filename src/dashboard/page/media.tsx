@@ -5,7 +5,7 @@ import { rowOfDead, rowOfRecord } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { Rows, SelectionForm } from './rows.tsx'
+import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
 /** The events of a media item, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
@@ -38,7 +38,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
         {rows.length === 0 ? (
           <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
         ) : (
-          <SelectionForm page={page} buttons={<button type="submit">Replay the selected</button>}>
+          <SelectionForm page={page} some={<ReplaySelected />}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />
           </SelectionForm>
         )}

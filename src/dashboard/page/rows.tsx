@@ -111,20 +111,51 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
 const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
   `${type} ${title ?? mediaId ?? key}`.slice(0, 100)
 
+/** What to do where nothing acts on a whole list. */
+const SelectFirst = () => <p class="quiet">Select events to act on them.</p>
+
+export const ReplaySelected = () => (
+  <button type="submit" class="primary">
+    Replay the selected
+  </button>
+)
+
 interface SelectionFormProps {
   readonly page: PageState
-  readonly buttons: Child
+  /** The action of its first button. */
+  readonly action?: 'replay' | 'retry'
+  /** Says what "all" is. */
+  readonly hidden?: Readonly<Record<string, string>>
+  /** Buttons that act on the selected events. The first one is also that of the Enter key. */
+  readonly some: Child
+  /** Buttons that act on all events of the list, its other pages included. They are shown while none is selected. */
+  readonly all?: Child
   readonly children: Child
 }
 
-/** A form around a list, with the buttons that act on the selected events. A reader who may not act gets the list. */
-export const SelectionForm = ({ page, buttons, children }: SelectionFormProps) =>
-  page.mayAct ? (
-    <form method="post" action={page.at('replay')} class="selection">
-      <input type="hidden" name="back" value={page.here} />
-      {children}
-      <div class="row">{buttons}</div>
-    </form>
-  ) : (
-    children
-  )
+/**
+ * A list with the buttons that act on it, which stay in view. Its id is that of its place: another page of it is another
+ * list. A reader who may not act gets the list only.
+ */
+export const SelectionForm = ({ page, action = 'replay', hidden = {}, some, all, children }: SelectionFormProps) => (
+  <div class="list" id={`list:${page.here}`}>
+    <p class="paused quiet" role="status" />
+    {page.mayAct ? (
+      <form method="post" action={page.at(action)} class="selection">
+        {Object.entries({ ...hidden, back: page.here }).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        {children}
+        <div class="row actions">
+          <div class="row some">
+            {some}
+            <button type="reset">Clear</button>
+          </div>
+          <div class="row all">{all || <SelectFirst />}</div>
+        </div>
+      </form>
+    ) : (
+      children
+    )}
+  </div>
+)

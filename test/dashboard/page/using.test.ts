@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { describeInBrowser, openPage, tabTo } from '../../support/browser.ts'
 import { failing, receiverWith, send, untilDead } from '../failing-receiver.ts'
@@ -26,6 +27,53 @@ describeInBrowser('the page is live', () => {
     await page.getByRole('heading', { name: '4 dead letters of one cause' }).waitFor()
     expect([await box.isChecked(), await page.getByRole('searchbox').inputValue()]).toEqual([true, 'half typ'])
     expect(await box.and(page.locator(':focus')).count()).toBe(1)
+  })
+
+  test('a list does not move while events are selected, which it says, and moves on after that', async () => {
+    const { receiver } = await failing(3)
+    const page = await openInbox(receiver)
+    await firstCause(page).getByRole('link').click()
+    await page.getByRole('heading', { name: '3 dead letters of one cause' }).waitFor()
+    await page.getByRole('checkbox').nth(1).check()
+    await page.mouse.move(0, 0)
+    await send(receiver, 'media-4')
+    await page.getByRole('heading', { name: '4 dead letters of one cause' }).waitFor()
+    await page.getByText('The list is paused while events are selected.').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(3)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.mouse.move(0, 0)
+    await page.locator('h1').focus()
+    await page.locator('tbody tr').nth(3).waitFor()
+    expect(await page.getByText('The list is paused').count()).toBe(0)
+  })
+
+  test.each([
+    ['points at it', (page: Page) => page.locator('tbody tr').first().hover()],
+    ['moves the focus into it', (page: Page) => page.locator('tbody a').first().focus()],
+    ['has scrolled down in it', (page: Page) => page.mouse.wheel(0, 600)],
+  ])('a list does not move while the reader %s', async (_, use) => {
+    const { receiver } = await failing(40)
+    const page = await openInbox(receiver)
+    await firstCause(page).getByRole('link').click()
+    await page.getByRole('heading', { name: '40 dead letters of one cause' }).waitFor()
+    await page.mouse.move(0, 0)
+    await use(page)
+    await send(receiver, 'media-41')
+    await page.getByRole('heading', { name: '41 dead letters of one cause' }).waitFor()
+    await page.getByText('The list is paused while you read it.').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(40)
+  })
+
+  test('another page of a list replaces one with selected events', async () => {
+    const { receiver } = await failing(60)
+    const page = await openInbox(receiver)
+    await firstCause(page).getByRole('link').click()
+    await page.getByRole('heading', { name: '60 dead letters of one cause' }).waitFor()
+    await page.getByRole('checkbox').first().check()
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByText('Page 2 of').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(10)
+    expect(await page.locator('input:checked').count()).toBe(0)
   })
 
   test('a question that waits for its answer stays', async () => {
@@ -119,6 +167,32 @@ describeInBrowser('the keyboard alone', () => {
     await page.keyboard.press('Enter')
     await notice(page).getByText('1 dead letter discarded').waitFor()
   })
+})
+
+describeInBrowser('the actions of a list', () => {
+  test.each([true, false])(
+    'stay in view, and are about all of it or what is selected (with a script: %s)',
+    async (javaScriptEnabled) => {
+      const { receiver, state } = await failing(60)
+      const page = await openInbox(receiver, { javaScriptEnabled, viewport: { width: 390, height: 740 } })
+      await firstCause(page).getByRole('link').click()
+      const [all, some] = ['Replay all 60', 'Replay the selected'].map((name) => page.getByRole('button', { name }))
+      await all?.waitFor()
+      const { y = 0, height = 0 } = (await all?.boundingBox()) ?? {}
+      expect(y).toBeGreaterThan(0)
+      expect(y + height).toBeLessThanOrEqual(740)
+      expect(await some?.isVisible()).toBe(false)
+      await page.getByRole('checkbox').first().check()
+      expect([await all?.isVisible(), await some?.isVisible()]).toEqual([false, true])
+      state.works = true
+      // The Enter key is about what is selected.
+      await page.keyboard.press('Enter')
+      await page.getByText('1 dead letter replayed.').waitFor()
+      await page.getByRole('button', { name: 'Replay all 59' }).click()
+      await page.getByText('59 dead letters replayed.').waitFor()
+      expect((await receiver.inbox.stats()).deadLetters).toBe(0)
+    },
+  )
 })
 
 describeInBrowser('on a phone', () => {
