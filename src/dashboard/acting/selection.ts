@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { EventRecord, EventState, ReadableInbox } from '../../inbox/reading.ts'
-import { causeOf, eachDeadLetter } from '../reading/causes.ts'
+import { eachDeadLetter } from '../reading/causes.ts'
+import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
 
 /** The actions on events. */
 export const acts = ['replay', 'discard', 'retry'] as const
@@ -10,8 +11,8 @@ export type Act = (typeof acts)[number]
 /** The events that an action was asked for. */
 export type Selection =
   | { readonly scope: 'keys'; readonly keys: readonly string[] }
-  /** The dead letters of a cause, or all, that became one at this time or earlier. The operator has seen those. */
-  | { readonly scope: 'cause'; readonly cause: string; readonly until: Date }
+  /** The dead letters of a filter, or all, that became one at this time or earlier. The operator has seen those. */
+  | { readonly scope: 'found'; readonly filter: DeadFilter; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
   /** The events of a list that is filtered by state, and perhaps by type. */
   | { readonly scope: 'events'; readonly state: EventState; readonly type: string | undefined; readonly until: Date }
@@ -24,9 +25,10 @@ export function readSelection(form: URLSearchParams): Selection {
   const scope = form.get('scope') ?? 'keys'
   if (scope === 'keys') return { scope, keys: [...new Set(form.getAll('key'))] }
   const until = new Date(Number(form.get('until') ?? Number.NaN))
-  const cause = form.get('cause')
+  const filter = readDeadFilter(form)
   if (scope === 'all' && isTime(until)) return { scope, until }
-  if (scope === 'cause' && isTime(until) && cause !== null) return { scope, cause, until }
+  const isFiltered = scope === 'cause' ? filter.cause !== undefined : Object.keys(filter).length > 0
+  if ((scope === 'cause' || scope === 'found') && isTime(until) && isFiltered) return { scope: 'found', filter, until }
   const state = actedOn.find((each) => each === form.get('state'))
   if (scope === 'events' && isTime(until) && state) return { scope, state, type: form.get('type') ?? undefined, until }
   throw new WebhookError('invalid_option', 'the form does not say which events are meant')
@@ -45,7 +47,7 @@ export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selectio
   const keys = new Set<string>()
   for await (const deadLetter of eachDeadLetter(inbox)) {
     if (deadLetter.diedAt > selection.until) continue
-    if (selection.scope === 'all' || causeOf(deadLetter).id === selection.cause) keys.add(deadLetter.key)
+    if (selection.scope === 'all' || matchesFilter(deadLetter, selection.filter)) keys.add(deadLetter.key)
   }
   return [...keys].reverse()
 }

@@ -6,7 +6,7 @@ import { groupedLimit } from '../reading/causes.ts'
 import { rowOfRecord } from './as-row.ts'
 import { amount } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { Rows, SelectionForm } from './rows.tsx'
+import { Range, Rows, SelectionForm } from './rows.tsx'
 
 /** The number of events of a page. */
 const pageSize = 50
@@ -27,14 +27,26 @@ export async function showEvents(page: PageState): Promise<Answer> {
     ...(cursor !== undefined && { cursor }),
   })
   const rows = found.events.map((record) => rowOfRecord(page.subject, record))
+  const count = await countOf(page, state, type)
+  const begin = cursor === undefined ? 0 : Math.max(0, Math.trunc(Number(page.query.get('begin')) || 0))
+  const next = String(begin + rows.length)
   return {
     title,
     body: (
       <>
         <Filter page={page} states={events.states} state={state} type={type} />
-        {!events.states.includes('handled') && <p class="quiet">This inbox forgets an event once it was handled.</p>}
+        <p class="quiet">
+          {events.states.includes('handled')
+            ? 'Titles and payloads are not kept after an event was handled.'
+            : 'This inbox forgets an event once it was handled.'}
+        </p>
+        {rows.length > 0 && <Range begin={begin} count={rows.length} total={count} />}
         {rows.length === 0 ? (
-          <p>{state === undefined && type === undefined ? 'There are no events.' : 'No event matches.'}</p>
+          <Empty
+            page={page}
+            isFiltered={state !== undefined || type !== undefined}
+            hasMore={found.cursor !== undefined}
+          />
         ) : (
           <SelectionForm
             page={page}
@@ -43,7 +55,7 @@ export async function showEvents(page: PageState): Promise<Answer> {
             some={<SomeButtons page={page} state={state} />}
             all={
               (state === 'dead' || state === 'retrying') && (
-                <All state={state} count={await countOf(page, state, type)} />
+                <All state={state} count={typeof count === 'number' ? count : undefined} />
               )
             }
           >
@@ -56,12 +68,28 @@ export async function showEvents(page: PageState): Promise<Answer> {
           {found.cursor === undefined ? (
             <span />
           ) : (
-            <a href={page.at('events', { state, type, cursor: found.cursor })}>Older →</a>
+            <a href={page.at('events', { state, type, cursor: found.cursor, begin: next })}>Older →</a>
           )}
         </nav>
       </>
     ),
   }
+}
+
+interface EmptyProps {
+  readonly page: PageState
+  readonly isFiltered: boolean
+  readonly hasMore: boolean
+}
+
+function Empty({ page, isFiltered, hasMore }: EmptyProps) {
+  if (!isFiltered) return <p>There are no events. What the receiver accepts appears here.</p>
+  return (
+    <p>
+      {hasMore ? 'No event matches so far: older ones follow.' : 'No event matches.'}{' '}
+      <a href={page.at('events')}>Clear the filter</a>
+    </p>
+  )
 }
 
 function SomeButtons({ page, state }: { page: PageState; state: EventState | undefined }) {
@@ -96,12 +124,13 @@ async function countOf(
   { subject: { inbox, causes } }: PageState,
   state: EventState | undefined,
   type: string | undefined,
-): Promise<number | undefined> {
+): Promise<number | string | undefined> {
   const stats = await inbox.stats()
   if (state === 'dead') {
     const { causes: all, grouped } = await causes.read(stats.deadLetters)
     const rows = all.flatMap((cause) => (cause.isUnreadable ? [] : cause.rows))
     if (grouped < groupedLimit) return rows.filter((row) => type === undefined || row.type === type).length
+    return type === undefined ? `at least ${amount(rows.length)}` : undefined
   }
   return type === undefined && (state === 'waiting' || state === 'running' || state === 'retrying')
     ? stats[state]

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { EventState } from '../../inbox/reading.ts'
-import { Foreign, StateMark } from './elements.tsx'
+import { amount, Foreign, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
@@ -110,6 +110,22 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
 
 const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
   `${type} ${title ?? mediaId ?? key}`.slice(0, 100)
+
+interface RangeProps {
+  /** The number of events before the first one that is shown. */
+  readonly begin: number
+  readonly count: number
+  /** The number of all, or the text for it. Absent if it is not known. */
+  readonly total: number | string | undefined
+}
+
+/** The part of a list that a page shows, such as `1–50 of 2,210`. */
+export const Range = ({ begin, count, total }: RangeProps) => (
+  <p class="quiet range">
+    {amount(begin + 1)}–{amount(begin + count)}
+    {total !== undefined && ` of ${typeof total === 'number' ? amount(total) : total}`}
+  </p>
+)
 
 /** What to do where nothing acts on a whole list. */
 const SelectFirst = () => <p class="quiet">Select events to act on them.</p>

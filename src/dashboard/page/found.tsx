@@ -1,0 +1,127 @@
+import { Choice, Field } from '../../page/fields.tsx'
+import { Pager } from '../../page/pager.tsx'
+import { type Cause, type CauseReport, type DeadRow, groupedLimit } from '../reading/causes.ts'
+import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
+import { rowOfDead } from './as-row.ts'
+import { CauseText } from './cause.tsx'
+import { amount } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Range, ReplaySelected, Rows, SelectionForm } from './rows.tsx'
+
+/** The number of dead letters of a page. */
+const pageSize = 50
+
+/** Maximum number of handlers that can be chosen. */
+const shownHandlers = 100
+
+interface FoundProps {
+  readonly page: PageState
+  readonly report: CauseReport
+  readonly filter: DeadFilter
+  /** Present if the filter names one. */
+  readonly cause: Cause | undefined
+}
+
+/** The dead letters that a filter finds, page by page. */
+export function Found({ page, report, filter, cause }: FoundProps) {
+  const rows = rowsFound(report, filter)
+  const last = Math.max(1, Math.ceil(rows.length / pageSize))
+  const current = Math.min(Math.max(1, Math.trunc(Number(page.query.get('page')) || 1)), last)
+  const begin = (current - 1) * pageSize
+  const shown = rows.slice(begin, begin + pageSize)
+  const total = report.grouped === groupedLimit ? `at least ${amount(rows.length)}` : rows.length
+  const address = (number: number) => page.at('dead-letters', { ...filter, page: String(number) })
+  return (
+    <>
+      {cause && (
+        <div class="card">
+          <CauseText cause={cause} />
+        </div>
+      )}
+      <Filter page={page} report={report} filter={filter} />
+      {report.grouped === groupedLimit && (
+        <p class="quiet">Only the newest {amount(groupedLimit)} dead letters are searched.</p>
+      )}
+      {shown.length === 0 ? (
+        <p>
+          No dead letter matches. <a href={page.at('dead-letters')}>Clear the filter</a>
+        </p>
+      ) : (
+        <>
+          <Range begin={begin} count={shown.length} total={total} />
+          <SelectionForm
+            page={page}
+            hidden={{ ...filter, until: String(rows[0]?.diedAt.getTime()) }}
+            some={<SomeButtons page={page} />}
+            all={<AllButtons page={page} report={report} rows={rows} />}
+          >
+            <Rows page={page} rows={shown.map((row) => rowOfDead(row))} timeName="Died" selectable={['dead']} />
+          </SelectionForm>
+        </>
+      )}
+      <Pager of="dead letters" current={current} last={last} address={address} />
+    </>
+  )
+}
+
+const SomeButtons = ({ page }: { page: PageState }) => (
+  <>
+    <ReplaySelected />
+    <button type="submit" class="secondary" formaction={page.at('discard')}>
+      Discard the selected…
+    </button>
+  </>
+)
+
+interface AllButtonsProps {
+  readonly page: PageState
+  readonly report: CauseReport
+  readonly rows: readonly DeadRow[]
+}
+
+/** Acts on all that match. Those beyond the newest that were searched are not counted. */
+function AllButtons({ page, report: { grouped }, rows }: AllButtonsProps) {
+  const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
+  const all = grouped === groupedLimit ? 'all that match' : many
+  return (
+    <>
+      <button type="submit" name="scope" value="found" class="primary">
+        Replay {all}
+      </button>
+      <button type="submit" name="scope" value="found" class="secondary" formaction={page.at('discard')}>
+        Discard {all}…
+      </button>
+    </>
+  )
+}
+
+/** With the script it needs no button. */
+export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
+  const { cause, text, handler, since, before } = filter
+  const failed = report.causes.flatMap(({ rows }) => rows[0]?.failures.map((failure) => failure.handler) ?? [])
+  const handlers = new Set([...failed.filter((name) => name !== 'none').slice(0, shownHandlers), handler ?? ''])
+  handlers.delete('')
+  return (
+    <form method="get" action={page.at('dead-letters')} id="filter" class="filter inline">
+      {cause !== undefined && <input type="hidden" name="cause" value={cause} />}
+      <Field label="Error text" name="text" value={text} />
+      <Choice
+        label="Handler"
+        name="handler"
+        value={handler}
+        options={[['', 'any'], ...[...handlers].map((each) => [each] as const)]}
+      />
+      <Time label="Since" name="since" value={since} />
+      <Time label="Before" name="before" value={before} />
+      <button type="submit">Filter</button>
+    </form>
+  )
+}
+
+/** A time in UTC. */
+const Time = ({ label, name, value }: { label: string; name: string; value: string | undefined }) => (
+  <label class="field">
+    <span>{label}</span>
+    <input type="datetime-local" name={name} value={value} />
+  </label>
+)
