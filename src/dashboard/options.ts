@@ -49,8 +49,13 @@ export interface NodeRequest extends AsyncIterable<Uint8Array> {
 /** The members of Node's response that {@link Dashboard.node} uses. */
 export interface NodeResponse {
   readonly headersSent: boolean
+  readonly destroyed?: boolean | undefined
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
+  write(part: Uint8Array): boolean
   end(body?: Uint8Array): unknown
+  /** `drain`: more can be written. `close`: the connection has ended. */
+  once(event: 'drain' | 'close', listener: () => void): unknown
+  destroy(): unknown
 }
 
 /** The page of an inbox. */

@@ -164,7 +164,7 @@ document.addEventListener('click', async (event) => {
     copy.textContent = 'Copied'
     setTimeout(() => (copy.textContent = 'Copy'), 1_500)
   }
-  const link = target.closest('a[href^="/"]')
+  const link = target.closest('a[href^="/"]:not([download])')
   if (!link || button !== 0 || ctrlKey || metaKey || shiftKey || altKey) return
   event.preventDefault()
   attempt(visit(link.href))

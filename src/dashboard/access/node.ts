@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { NodeRequest, NodeResponse } from '../options.ts'
 import { formFromParsed } from './form.ts'
-import { plain } from './respond.ts'
+import { linesType, plain } from './respond.ts'
 
 /** Lets a function that answers web requests answer those of Node's server. The promise never rejects. */
 export async function answerNode(
@@ -28,9 +28,40 @@ async function write(answered: Response, request: NodeRequest, response: NodeRes
   const headers: Record<string, string | string[]> = Object.fromEntries(answered.headers)
   const cookies = answered.headers.getSetCookie()
   if (cookies.length > 0) headers['set-cookie'] = cookies
+  if (answered.headers.get('content-type') === linesType && answered.body !== null) {
+    response.writeHead(answered.status, headers)
+    if (request.method !== 'HEAD') return sendParts(answered.body, response)
+    await answered.body.cancel()
+    return void response.end()
+  }
   const body = new Uint8Array(await answered.arrayBuffer())
   response.writeHead(answered.status, headers)
   response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Sends a body as fast as it is received. One that cannot be read to its end is cut off, which the client notices. */
+async function sendParts(body: ReadableStream<Uint8Array>, response: NodeResponse): Promise<void> {
+  const reader = body.getReader()
+  let isClosed = response.destroyed === true
+  let resume = (): void => {}
+  response.once('close', () => {
+    isClosed = true
+    resume()
+  })
+  const drained = (resolve: () => void) => {
+    resume = resolve
+    response.once('drain', resolve)
+  }
+  try {
+    for (let part = await reader.read(); part.value !== undefined && !isClosed; part = await reader.read())
+      if (!response.write(part.value) && !isClosed) await new Promise<void>(drained)
+    response.end()
+  } catch (error) {
+    response.destroy()
+    throw error
+  } finally {
+    await reader.cancel()
+  }
 }
 
 /** @throws WebhookError `body_consumed`, or `incomplete` for an invalid address */

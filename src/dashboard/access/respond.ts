@@ -7,6 +7,9 @@ export const headed = (headers: Readonly<Record<string, string>>): Record<string
   ...headers,
 })
 
+/** The type of an answer that is sent line by line, each one a JSON object. */
+export const linesType = 'application/x-ndjson; charset=utf-8'
+
 /** Makes an answer for a reader who may see nothing, not even the style of the page. */
 export const plain = (status: number, message: string): Response =>
   new Response(`${message}\n`, { status, headers: headed({ 'content-type': 'text/plain; charset=utf-8' }) })

@@ -40,7 +40,9 @@ export async function showEvents(page: PageState): Promise<Answer> {
             ? 'Titles and payloads are not kept after an event was handled.'
             : 'This inbox forgets an event once it was handled.'}
         </p>
-        {rows.length > 0 && <Range begin={begin} count={rows.length} total={count} />}
+        {rows.length > 0 && (
+          <Range begin={begin} count={rows.length} total={count} lines={page.at('events.jsonl', { state, type })} />
+        )}
         {rows.length === 0 ? (
           <Empty
             page={page}

@@ -48,7 +48,12 @@ export function Found({ page, report, filter, cause }: FoundProps) {
         </p>
       ) : (
         <>
-          <Range begin={begin} count={shown.length} total={total} />
+          <Range
+            begin={begin}
+            count={shown.length}
+            total={total}
+            lines={page.at('dead-letters.jsonl', { ...filter })}
+          />
           <SelectionForm
             page={page}
             hidden={{ ...filter, until: String(rows[0]?.diedAt.getTime()) }}

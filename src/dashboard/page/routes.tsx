@@ -2,6 +2,7 @@ import { showDeadLetters } from './dead-letters.tsx'
 import { showEvent } from './event.tsx'
 import { showEvents } from './events.tsx'
 import { showExpected } from './expected.tsx'
+import { exportDeadLetters, exportEvents } from './export.ts'
 import { find } from './find.ts'
 import { showJob } from './job.tsx'
 import { showMedia } from './media.tsx'
@@ -20,4 +21,6 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['expected', showExpected],
   ['job', showJob],
   ['find', find],
+  ['dead-letters.jsonl', exportDeadLetters],
+  ['events.jsonl', exportEvents],
 ])

@@ -117,13 +117,18 @@ interface RangeProps {
   readonly count: number
   /** The number of all, or the text for it. Absent if it is not known. */
   readonly total: number | string | undefined
+  /** The address of all of the list as lines of JSON. */
+  readonly lines: string
 }
 
-/** The part of a list that a page shows, such as `1–50 of 2,210`. */
-export const Range = ({ begin, count, total }: RangeProps) => (
-  <p class="quiet range">
+/** The part of a list that a page shows, such as `1–50 of 2,210`, and a link to save all of it. */
+export const Range = ({ begin, count, total, lines }: RangeProps) => (
+  <p class="quiet">
     {amount(begin + 1)}–{amount(begin + count)}
-    {total !== undefined && ` of ${typeof total === 'number' ? amount(total) : total}`}
+    {total !== undefined && ` of ${typeof total === 'number' ? amount(total) : total}`}{' '}
+    <a href={lines} download>
+      Save as JSON lines
+    </a>
   </p>
 )
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { describeInBrowser, openPage, tabTo } from '../../support/browser.ts'
@@ -166,6 +167,20 @@ describeInBrowser('the keyboard alone', () => {
     await tabTo(page, page.getByRole('button', { name: 'permanently' }))
     await page.keyboard.press('Enter')
     await notice(page).getByText('1 dead letter discarded').waitFor()
+  })
+})
+
+describeInBrowser('a list', () => {
+  test.each([true, false])('is saved as a file, with its filter (with a script: %s)', async (javaScriptEnabled) => {
+    const { receiver } = await failing(3)
+    const page = await openInbox(receiver, { javaScriptEnabled })
+    await page.goto(`${page.url()}/dead-letters?text=media-2`)
+    const saved = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Save as JSON lines' }).click()
+    const download = await saved
+    expect(download.suggestedFilename()).toBe('dead-letters.jsonl')
+    const text = await readFile(await download.path(), 'utf8')
+    expect(JSON.parse(text).mediaId).toBe('media-2')
   })
 })
 

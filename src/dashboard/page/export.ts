@@ -1,0 +1,73 @@
+import { headed, linesType, plain } from '../access/respond.ts'
+import { eachDeadLetter, failuresOf } from '../reading/causes.ts'
+import { matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
+import type { Subject } from '../subject.ts'
+import type { PageState } from './page-state.ts'
+
+/** The number of events that are read at a time. */
+const pageSize = 100
+
+/** Sends the dead letters of a filter as lines of JSON, newest first. */
+export async function exportDeadLetters({ subject, query }: PageState): Promise<Response> {
+  // An inbox that cannot be reached is said with a status, not within the lines.
+  await subject.inbox.stats()
+  return download('dead-letters', deadLines(subject, query))
+}
+
+/** Sends the events of a filter as lines of JSON, newest first. */
+export async function exportEvents({ subject, query }: PageState): Promise<Response> {
+  if (subject.inbox.events === undefined) return plain(404, 'This inbox cannot list its events.')
+  await subject.inbox.stats()
+  return download('events', eventLines(subject, query))
+}
+
+async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams) {
+  const filter = readDeadFilter(query)
+  for await (const deadLetter of eachDeadLetter(inbox)) {
+    if (!matchesFilter(deadLetter, filter)) continue
+    const { key, event, unreadable, receivedAt, diedAt, attempts, completed } = deadLetter
+    const of = { key, type: event?.type, mediaId: event?.mediaId, title: event && redaction.title(event) }
+    const payload = event && redaction.payload(event)
+    const body = unreadable && bodyOf(redaction.bytes(unreadable))
+    yield { ...of, receivedAt, diedAt, attempts, completed, failures: failuresOf(deadLetter), payload, ...body }
+  }
+}
+
+async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams) {
+  const { events } = inbox
+  const state = events?.states.find((each) => each === query.get('state'))
+  const type = query.get('type') || undefined
+  let cursor: string | undefined
+  do {
+    const asked = { limit: pageSize, ...(state && { state }), ...(type && { type }), ...(cursor && { cursor }) }
+    const page = await events?.list(asked)
+    for (const { event, trace: _, ...record } of page?.events ?? [])
+      yield { ...record, title: event && redaction.title(event), payload: event && redaction.payload(event) }
+    cursor = page?.cursor
+  } while (cursor !== undefined)
+}
+
+/** The bytes as a text, or in Base64 if they are not UTF-8. */
+function bodyOf(bytes: Uint8Array | undefined): { body: string } | { bodyBase64: string } | undefined {
+  if (bytes === undefined) return undefined
+  try {
+    return { body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) }
+  } catch {
+    return { bodyBase64: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')) }
+  }
+}
+
+/** Reads what is sent only as fast as it is received. */
+function download(name: string, lines: AsyncGenerator<object, void>): Response {
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await lines.next()
+      if (done) controller.close()
+      else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`))
+    },
+    cancel: () => void lines.return(),
+  })
+  const disposition = `attachment; filename="${name}.jsonl"`
+  return new Response(body, { headers: headed({ 'content-type': linesType, 'content-disposition': disposition }) })
+}
