@@ -28,7 +28,8 @@ async function poll() {
 function hold(isUpdate) {
   for (const list of document.querySelectorAll('.list')) {
     const isTicked = list.querySelector('input:checked') !== null
-    const isRead = list.matches(':hover, :focus-within') || list.getBoundingClientRect().top < 0
+    const isUsed = list.querySelector('table:is(:hover, :focus-within)') !== null
+    const isRead = isUsed || list.getBoundingClientRect().top < 0
     list.toggleAttribute('data-script', isUpdate && (isTicked || isRead))
     const paused = list.querySelector('.paused')
     if (isUpdate && isTicked) paused.textContent = 'The list is paused while events are selected.'
