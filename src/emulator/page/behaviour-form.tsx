@@ -1,5 +1,5 @@
 import { Choice, Field } from '../../page/fields.tsx'
-import { type Behaviour, faults } from '../sending/sending.ts'
+import { type Behaviour, type Fault, faults } from '../sending/sending.ts'
 
 interface BehaviourFieldsProps {
   readonly behaviour: Behaviour
@@ -72,6 +72,7 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
         value={typed?.get('fault') ?? fault}
         options={[['', 'none'], ...faultChoices]}
       />
+      <FaultSentences />
     </>
   )
 }
@@ -89,6 +90,30 @@ const encodings = [['hex'], ['base64']] as const
 
 /** The choices of a fault. */
 export const faultChoices = faults.map((fault) => [fault] as const)
+
+const faultSentences: Readonly<Record<Fault, string>> = {
+  duplicate: 'The event is delivered again after it was acknowledged.',
+  'concurrent-duplicate': 'The event is delivered twice at the same instant.',
+  reorder: 'The event is held back until the next one has been delivered, or for 10 s.',
+  delay: 'The first delivery is 5 s late.',
+  drop: 'The event is never sent.',
+  'corrupt-body': 'The first delivery has a corrupt body, which is not JSON.',
+  'cut-connection': 'The connection of the first delivery is cut in the middle of the body.',
+  'lost-answer': 'The first delivery arrives, but the connection is cut before its answer is read.',
+}
+
+/** What each fault does. style.css shows only the sentence of the chosen one. */
+export function FaultSentences() {
+  return (
+    <>
+      {faults.map((fault) => (
+        <p class="quiet" data-fault={fault}>
+          {faultSentences[fault]}
+        </p>
+      ))}
+    </>
+  )
+}
 
 /** The fields of each signing scheme. */
 const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([

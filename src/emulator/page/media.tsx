@@ -17,7 +17,7 @@ export function MediaSection({ page }: { page: PageState }) {
       <ActionForm page={page} action="media" class="card">
         <Field label="Title" name="title" placeholder="Untitled.mp4" value={typed?.get('title') ?? undefined} />
         <Field label="Qualities" name="qualities" value={typed?.get('qualities') ?? '360p,720p'} />
-        <Tick label="Its encoding fails" name="fails" checked={typed?.has('fails') ?? false} />
+        <Tick label="The encoding fails" name="fails" checked={typed?.has('fails') ?? false} />
         <button type="submit" class="primary">
           Upload media
         </button>

@@ -1,7 +1,7 @@
 import { duration, Fact, Facts } from '../../page/elements.tsx'
 import { Choice } from '../../page/fields.tsx'
 import type { DeliveryRecord, Sending } from '../sending/sending.ts'
-import { faultChoices } from './behaviour-form.tsx'
+import { FaultSentences, faultChoices } from './behaviour-form.tsx'
 import { Moment, StateMark } from './elements.tsx'
 import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
@@ -79,6 +79,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
             options={[['', 'the webhook’s own'], ['none'], ...faultChoices]}
           />
           <button type="submit">Repeat</button>
+          <FaultSentences />
         </ActionForm>
         {deliveries.length === 0 && (
           <p class="quiet">{state === 'failed' ? 'No delivery was made.' : 'No delivery yet.'}</p>

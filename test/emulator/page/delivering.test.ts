@@ -32,7 +32,7 @@ describeInBrowser('an uploaded media', () => {
     const page = await openPage(emulator)
     await createWebhook(page, url)
     await page.getByLabel('Qualities').fill('240p, 1080p')
-    await page.getByLabel('Its encoding fails').check()
+    await page.getByLabel('The encoding fails').check()
     await uploadMedia(page)
     await cardOf(page, 'Holiday.mp4').getByText('failed, uploaded').waitFor()
     await rows(page).nth(3).waitFor()

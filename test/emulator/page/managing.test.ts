@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../../src/client/index.ts'
+import { faults } from '../../../src/emulator/sending/sending.ts'
 import { describeInBrowser, openPage } from '../../support/browser.ts'
 import { serveWebhook } from '../../support/serve.ts'
-import { answering, emulate, receive } from '../started-emulator.ts'
+import { answering, emulate, receive, subscribe } from '../started-emulator.ts'
 import { cardOf, createWebhook, uploadMedia } from './steps.ts'
 
 describeInBrowser('a webhook', () => {
@@ -92,6 +93,21 @@ describeInBrowser('a webhook', () => {
     await emulator.settled()
     expect(events.map(({ format }) => format)).toContain('envelope')
     expect(emulator.sendings()[0]?.deliveries[0]?.request.headers).toHaveProperty('X-Signature')
+  })
+
+  test('says what the chosen fault does, also without a script', async () => {
+    const emulator = await emulate()
+    await subscribe(emulator, 'http://127.0.0.1:9/')
+    const page = await openPage(emulator, { javaScriptEnabled: false })
+    const form = page.locator('#webhooks .card').first()
+    await form.locator('summary', { hasText: 'Behaviour' }).click()
+    const sentences = () => form.locator('[data-fault]:visible').allTextContents()
+    expect(await sentences()).toEqual([])
+    const choice = form.getByRole('combobox', { name: 'Fault' })
+    for (const fault of faults) {
+      await choice.selectOption(fault)
+      expect(await sentences()).toEqual([await form.locator(`[data-fault=${fault}]`).textContent()])
+    }
   })
 })
 
