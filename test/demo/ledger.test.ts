@@ -17,7 +17,7 @@ const answered = (status: number, attempt = 1): DeliveryRecord => ({
   request: { url: 'http://127.0.0.1/', headers: {}, body: '{}' },
   startedAt: new Date(0),
   durationMs: 1,
-  answer: { status, body: '' },
+  answer: { status, headers: {}, body: '' },
   ...(status !== 200 && { failure: { reason: 'status', message: `answered ${status}` } }),
 })
 
@@ -29,7 +29,10 @@ const unanswered: DeliveryRecord = {
   failure: { reason: 'timeout', message: 'no answer within 3000 ms' },
 }
 
-const duplicate: DeliveryRecord = { ...answered(200), answer: { status: 200, body: '{"status":"duplicate"}' } }
+const duplicate: DeliveryRecord = {
+  ...answered(200),
+  answer: { status: 200, headers: {}, body: '{"status":"duplicate"}' },
+}
 
 /** Two events, each handled once: one was rejected first, the other was sent twice. A forged delivery was rejected. */
 const good: Ledger = {

@@ -1,7 +1,8 @@
 import { duration, Fact, Facts } from '../../page/elements.tsx'
 import { Choice } from '../../page/fields.tsx'
-import type { DeliveryRecord, Sending } from '../sending/sending.ts'
+import type { Sending } from '../sending/sending.ts'
 import { FaultSentences, faultChoices } from './behaviour-form.tsx'
+import { Delivery } from './delivery.tsx'
 import { Moment, StateMark } from './elements.tsx'
 import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
@@ -85,53 +86,11 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
           <p class="quiet">{state === 'failed' ? 'No delivery was made.' : 'No delivery yet.'}</p>
         )}
         <ol>
-          {deliveries.map((delivery) => (
-            <Delivery delivery={delivery} />
+          {deliveries.map((delivery, index) => (
+            <Delivery id={`delivery-${id}-${index}`} delivery={delivery} first={deliveries[0]} />
           ))}
         </ol>
       </td>
     </tr>
-  )
-}
-
-/** A delivery: the request, the answer, and the retry that follows. */
-function Delivery({ delivery }: { delivery: DeliveryRecord }) {
-  const { attempt, request, startedAt, durationMs, answer, failure } = delivery
-  return (
-    <li class="delivery spaced">
-      <h3>
-        Delivery {attempt} <Moment at={startedAt} precise />
-      </h3>
-      <p>
-        {failure ? `✕ ${failure.message}` : `✓ acknowledged with ${answer?.status}`} after {duration(durationMs)}
-      </p>
-      <p>{whatFollows(delivery)}</p>
-      <h4>Request</h4>
-      <pre>
-        {[
-          `POST ${request.url}`,
-          ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
-          '',
-          request.body,
-        ].join('\n')}
-      </pre>
-      {answer && (
-        <>
-          <h4>Answer</h4>
-          <pre>{answer.body === '' ? `${answer.status}, without a body` : `${answer.status}\n\n${answer.body}`}</pre>
-        </>
-      )}
-    </li>
-  )
-}
-
-function whatFollows({ failure, startedAt, durationMs, retryInMs }: DeliveryRecord) {
-  if (failure === undefined) return null
-  if (retryInMs === undefined) return 'The sender gave up: it does not send the event again.'
-  return (
-    <>
-      The event is sent again {duration(retryInMs)} later, at{' '}
-      <Moment at={new Date(startedAt.getTime() + durationMs + retryInMs)} />.
-    </>
   )
 }

@@ -26,6 +26,9 @@ type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 /** The length of an answer that is kept, in characters. */
 const keptOfAnswer = 1_024
 
+/** The length of an answer's header fields that is kept, in characters. */
+const keptOfHeaders = 2_048
+
 /** The length of an answer that is read, in characters. It is enough for any sensible answer, and ends one without an end. */
 const readOfAnswer = 65_536
 
@@ -93,7 +96,17 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
     if (read >= readOfAnswer) break
   }
   // It is copied, because a substring keeps the whole string in memory.
-  return { status: incoming.statusCode ?? 0, body: Buffer.from(body).toString() }
+  return { status: incoming.statusCode ?? 0, headers: keptHeaders(incoming), body: Buffer.from(body).toString() }
+}
+
+function keptHeaders({ headers }: IncomingMessage): Record<string, string> {
+  let length = 0
+  const kept = Object.entries(headers).flatMap(([name, value]) => {
+    const text = String(value)
+    length += name.length + text.length
+    return length <= keptOfHeaders ? [[name, text] as const] : []
+  })
+  return Object.fromEntries(kept)
 }
 
 function judge(answer: Answer): AnswerOrFailure {

@@ -117,6 +117,8 @@ export interface SentRequest {
 export interface Answer {
   /** The HTTP status. */
   readonly status: number
+  /** The header fields by name, in lower case. Fields after the first 2,048 characters are left out. */
+  readonly headers: Readonly<Record<string, string>>
   /** The first 1,024 characters of the body. */
   readonly body: string
 }

@@ -33,7 +33,7 @@ export interface Answer {
 /** Makes the record of a test delivery that was answered with a status. */
 export const answered = (status: number): DeliveryRecord => ({
   ...delivery,
-  answer: { status, body: '' },
+  answer: { status, headers: {}, body: '' },
   ...(status === 200 ? {} : { failure: { reason: 'status', message: `answered ${status}` } }),
 })
 

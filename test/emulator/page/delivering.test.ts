@@ -49,7 +49,7 @@ describeInBrowser('a sending', () => {
     const statuses = [503, 500]
     const receiver = await serveWebhook((request, response) => {
       request.resume()
-      response.writeHead(statuses.shift() ?? 200).end('says the receiver')
+      response.writeHead(statuses.shift() ?? 200, { 'x-request-id': 'r-17' }).end('says the receiver')
     })
     await createWebhook(page, receiver)
     await page.getByLabel('Qualities').fill('720p')
@@ -64,6 +64,15 @@ describeInBrowser('a sending', () => {
     expect(text).toMatch(/Delivery 1 .*answered 503 .*sent again 60 ms later.*POST http:.*User-Agent: go-resty/s)
     expect(text).toContain('"type":"file.received"')
     expect(text).toContain('says the receiver')
+    expect(text).toContain('x-request-id: r-17')
+    expect(await detail.locator('.delivery').filter({ hasText: 'User-Agent' }).count()).toBe(1)
+    const later = detail.locator('.delivery').filter({ hasText: 'The request is the same as in delivery 1' })
+    expect(await later.count()).toBe((await detail.locator('.delivery').count()) - 1)
+    expect(await later.count()).toBeGreaterThan(0)
+    await detail.locator('summary', { hasText: 'Exact bytes' }).first().click()
+    const { body } =
+      emulator.sendings().find(({ payload }) => payload.type === 'file.received')?.deliveries[0]?.request ?? {}
+    expect(await detail.locator('details[open] pre').textContent()).toBe(body)
     expect(await row.locator('[data-name=attempts]').textContent()).toBe(await count(detail.locator('.delivery')))
     await row.getByRole('link').click()
     await detail.waitFor({ state: 'detached' })

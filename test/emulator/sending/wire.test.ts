@@ -73,6 +73,17 @@ describe('a delivery with the fault', () => {
 })
 
 describe('an answer', () => {
+  test('is kept with its header fields, up to a limit', async () => {
+    const { url } = await listen((_, response) => {
+      response.sendDate = false
+      response
+        .writeHead(200, { 'X-Request-Id': 'r-17', 'Set-Cookie': ['a=1', 'b=2'], 'X-Long': 'x'.repeat(2_048) })
+        .end()
+    })
+    const { answer } = await sender.deliver(url, body)
+    expect(answer?.headers).toEqual({ 'x-request-id': 'r-17', 'set-cookie': 'a=1,b=2' })
+  })
+
   test('that is fast but never ends counts by its status', async () => {
     const { url } = await listen((_, response) => {
       const chunk = 'x'.repeat(16_384)
@@ -83,7 +94,7 @@ describe('an answer', () => {
       write()
     })
     const { answer, failure } = await sender.deliver(url, body)
-    expect(answer).toEqual({ status: 200, body: 'x'.repeat(1_024) })
+    expect(answer).toMatchObject({ status: 200, body: 'x'.repeat(1_024) })
     expect(failure).toBeUndefined()
   })
 
@@ -126,7 +137,7 @@ describe('an answer', () => {
   test('counts even if the receiver did not read the body', async () => {
     const { url } = await listen((_, response) => response.writeHead(413).end('too large'))
     const { answer } = await sender.deliver(url, 'x'.repeat(1_000))
-    expect(answer).toEqual({ status: 413, body: 'too large' })
+    expect(answer).toMatchObject({ status: 413, body: 'too large' })
   })
 
   test('may contain multi-byte characters in pieces', async () => {
