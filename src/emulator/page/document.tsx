@@ -29,8 +29,8 @@ export function Document({ page }: { page: PageState }) {
       <main>
         <Start page={page} />
         <Webhooks page={page} />
-        <MediaSection page={page} />
         <Deliveries page={page} />
+        <MediaSection page={page} />
         <ApiKeys page={page} />
       </main>
     </Shell>

@@ -51,6 +51,12 @@ describeInBrowser('the keyboard alone', () => {
 })
 
 describeInBrowser('on a phone', () => {
+  test('the deliveries come before the media', async () => {
+    const page = await openPage(await emulate(), { viewport: { width: 390, height: 740 } })
+    const top = async (id: string) => (await page.locator(id).boundingBox())?.y ?? Number.NaN
+    expect(await top('#deliveries')).toBeLessThan(await top('#media'))
+  })
+
   test.each(['light', 'dark'] as const)('the page fits into 360 pixels (%s)', async (colorScheme) => {
     const emulator = await emulate()
     const page = await openPage(emulator, { viewport: { width: 360, height: 740 }, colorScheme })
