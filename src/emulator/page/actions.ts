@@ -76,6 +76,10 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
       const { id: sending } = service.repeat(id, repetitionOf(form, service, id))
       return { text: 'The event is being sent again.', change: { sending } }
     },
+    'sendings/:id/edited'(form, id) {
+      const { id: sending } = service.sendEdited(id, form.get('payload') ?? '')
+      return { text: 'The edited payload is being sent.', change: { sending } }
+    },
   }
 }
 

@@ -1,10 +1,11 @@
 import { duration, Fact, Facts } from '../../page/elements.tsx'
 import { Choice } from '../../page/fields.tsx'
+import { bodyOf } from '../../testing/payload.ts'
 import type { Sending } from '../sending/sending.ts'
 import { FaultSentences, faultChoices } from './behaviour-form.tsx'
 import { Delivery } from './delivery.tsx'
 import { Moment, StateMark } from './elements.tsx'
-import { ActionForm } from './forms.tsx'
+import { ActionForm, Disclosure } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { addressOf, addressOfSending } from './view.ts'
 
@@ -82,6 +83,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
           <button type="submit">Repeat</button>
           <FaultSentences />
         </ActionForm>
+        <EditedPayload page={page} sending={sending} />
         {deliveries.length === 0 && (
           <p class="quiet">{state === 'failed' ? 'No delivery was made.' : 'No delivery yet.'}</p>
         )}
@@ -92,5 +94,24 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
         </ol>
       </td>
     </tr>
+  )
+}
+
+/** A form that sends the payload to the webhook again, as the reader edits it. */
+function EditedPayload({ page, sending: { id, payload, behaviour, body } }: { page: PageState; sending: Sending }) {
+  const action = `sendings/${id}/edited`
+  const sent = JSON.stringify(JSON.parse(body ?? bodyOf(payload, behaviour.format)), null, 2)
+  return (
+    <Disclosure page={page} label="Edit and send again" subject={payload.type} action={action}>
+      <ActionForm page={page} action={action}>
+        <label class="field">
+          <span>Payload</span>
+          <textarea name="payload" rows={12} spellcheck={false} class="data">
+            {typedInto(page, action)?.get('payload') ?? sent}
+          </textarea>
+        </label>
+        <button type="submit">Send edited payload</button>
+      </ActionForm>
+    </Disclosure>
   )
 }

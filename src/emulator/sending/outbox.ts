@@ -69,10 +69,13 @@ export class Outbox {
     this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered, delivered })
   }
 
-  /** Sends an event to a webhook. */
-  send(target: Target, payload: Payload, behaviour: Behaviour = {}): Sending {
+  /**
+   * Sends an event to a webhook.
+   * @param body an edited body; by default that of the payload
+   */
+  send(target: Target, payload: Payload, behaviour: Behaviour = {}, body?: string): Sending {
     this.#checkTargets([target])
-    return this.#send(target, payload, behaviour)
+    return this.#send(target, payload, behaviour, body)
   }
 
   /** Sends an event to several webhooks, or to none of them when too many sendings are unfinished. */
@@ -134,10 +137,11 @@ export class Outbox {
     if (targets.length > 0) this.#records.checkRoom()
   }
 
-  #send({ id: webhookId, url }: Target, payload: Payload, behaviour: Behaviour): Sending {
+  #send({ id: webhookId, url }: Target, payload: Payload, behaviour: Behaviour, body?: string): Sending {
     const { format, sign, fault } = behaviour
     const signer = sign && signerFor(sign, eventIdOf(payload))
-    const sending = this.#runs.create({ webhookId, url, payload, behaviour }, fault === 'drop' ? 'dropped' : 'waiting')
+    const fields = { webhookId, url, payload, ...(body !== undefined && { body }), behaviour }
+    const sending = this.#runs.create(fields, fault === 'drop' ? 'dropped' : 'waiting')
     if (fault === 'drop') return sending
 
     const overtaken = this.#holds.overtake(webhookId)
@@ -151,7 +155,8 @@ export class Outbox {
         }
       }
       const deliveryFault = fault === 'reorder' ? undefined : fault
-      return this.#sender.send(url, bodyOf(payload, format), { ...run, turn, fault: deliveryFault, sign: signer })
+      const sent = body ?? bodyOf(payload, format)
+      return this.#sender.send(url, sent, { ...run, turn, fault: deliveryFault, sign: signer })
     })
     return sending
   }

@@ -59,7 +59,7 @@ export class SendingRuns {
 
   /** Creates the record of a sending that has yet to run, or is dropped. */
   create(
-    fields: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'behaviour'>,
+    fields: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'body' | 'behaviour'>,
     state: 'waiting' | 'dropped' = 'waiting',
   ): Sending {
     const sending = { id: randomUUID(), ...fields, createdAt: dateOf(this.#clock()), state, deliveries: [] }

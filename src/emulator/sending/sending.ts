@@ -73,6 +73,8 @@ export interface Sending {
   readonly url: string
   /** The payload, before a fault changes it. */
   readonly payload: Payload
+  /** The body of its deliveries, if someone edited it. */
+  readonly body?: string
   /** The fault, format and signing of its deliveries. */
   readonly behaviour: Behaviour
   /** The time at which the event was emitted or repeated. */

@@ -5,7 +5,7 @@ import { testPayload } from '../media/lifecycle.ts'
 import { Studio } from '../media/studio.ts'
 import { Outbox, type OutboxOptions } from '../sending/outbox.ts'
 import type { Profile } from '../sending/profile.ts'
-import type { Behaviour, DeliveryRecord } from '../sending/sending.ts'
+import type { Behaviour, DeliveryRecord, Sending } from '../sending/sending.ts'
 import { Changes } from '../shared/changes.ts'
 import { systemClock } from '../shared/clock.ts'
 import { newIdOf } from '../shared/undocumented.ts'
@@ -13,6 +13,7 @@ import { randomText } from '../workspace/secret.ts'
 import type { Webhook } from '../workspace/webhooks.ts'
 import { type Credentials, Workspace } from '../workspace/workspace.ts'
 import { readBehaviour } from './behaviour.ts'
+import { readEdited } from './edited.ts'
 import type { Emulator, EmulatorOptions } from './options.ts'
 import { settled } from './settled.ts'
 
@@ -34,6 +35,8 @@ export interface EmulatedService
   behaviourOf(webhookId: string): Behaviour
   /** Makes the test delivery to a webhook. */
   check(webhook: Webhook): Promise<DeliveryRecord>
+  /** Sends an event to its webhook again, with an edited body. */
+  sendEdited(sendingId: string, text: string): Sending
 }
 
 /**
@@ -69,13 +72,24 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     return deliveries[0] as DeliveryRecord
   }
 
-  function repeat(sendingId: string, behaviour?: Behaviour) {
+  function toRepeat(sendingId: string): { readonly sending: Sending; readonly webhook: Webhook } {
     const sending = outbox.get(sendingId)
     if (sending === undefined) throw invalid('there is no sending with this id')
     const webhook = webhooks.get(sending.webhookId)
     if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
+    return { sending, webhook }
+  }
+
+  function repeat(sendingId: string, behaviour?: Behaviour) {
+    const { sending, webhook } = toRepeat(sendingId)
     const effectiveBehaviour = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
-    return outbox.send(webhook, sending.payload, effectiveBehaviour)
+    return outbox.send(webhook, sending.payload, effectiveBehaviour, sending.body)
+  }
+
+  function sendEdited(sendingId: string, text: string) {
+    const { sending, webhook } = toRepeat(sendingId)
+    const { payload, body } = readEdited(text, sending.payload)
+    return outbox.send(webhook, payload, behaviourOf(webhook.id), body)
   }
 
   return {
@@ -92,6 +106,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     check,
     onDelivery,
     repeat,
+    sendEdited,
     addMedia: (input) => studio.add(input),
     settled: ({ timeoutMs = 30_000 } = {}) => settled({ outbox, studio, closing, timeoutMs }),
   }
