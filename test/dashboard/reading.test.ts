@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { age } from '../../src/dashboard/page/times.tsx'
 import { textOf } from '../../src/dashboard/reading/bytes.ts'
-import { normalised } from '../../src/dashboard/reading/causes.ts'
 import { periods, quantileOf, toSlots } from '../../src/dashboard/reading/slots.ts'
+import { templateOf } from '../../src/dashboard/reading/template.ts'
 import { traceIdOf } from '../../src/dashboard/reading/trace-id.ts'
 import { ActivityRecorder, durationBounds } from '../../src/inbox/operations/activity.ts'
 
@@ -19,7 +19,7 @@ describe('two messages have one cause', () => {
     ['object 5f2b9c81aa01bb02cc03dd04 is gone', 'object a1b2c3d4e5f60718293a4b5c is gone'],
     [`a long one ${'x'.repeat(1_000)}`, `a long one ${'x'.repeat(2_000)}`],
   ])('%j and %j', (a, b) => {
-    expect(normalised(a)).toBe(normalised(b))
+    expect(templateOf(a)).toBe(templateOf(b))
   })
 
   test.each([
@@ -27,7 +27,7 @@ describe('two messages have one cause', () => {
     ["can't reach the user's file", "can't read the user's file"],
     ['Cannot read properties of undefined', 'Cannot read properties of null'],
   ])('but not %j and %j', (a, b) => {
-    expect(normalised(a)).not.toBe(normalised(b))
+    expect(templateOf(a)).not.toBe(templateOf(b))
   })
 })
 

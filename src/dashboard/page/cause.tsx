@@ -1,6 +1,8 @@
 import type { HandlerFailure } from '../../inbox/reading.ts'
 import { words } from '../acting/result.ts'
-import type { Cause } from '../reading/causes.ts'
+import { type Cause, commonFailures } from '../reading/causes.ts'
+import { byHour, firstOf } from '../reading/first-failure.ts'
+import { Drawing } from './bars.tsx'
 import { amount, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
@@ -10,34 +12,65 @@ interface CauseProps {
   readonly cause: Cause
 }
 
-/** The causes of dead letters, each with the failure of its newest one and what can be done. */
+/** The causes of dead letters, each with what failed, since when, how often lately, and what can be done. */
 export function CauseList({ page, causes }: { page: PageState; causes: readonly Cause[] }) {
   return (
-    <ul class="causes">
-      {causes.map((cause) => (
-        <li class="card">
-          <p class="count">{amount(cause.rows.length)}</p>
-          <CauseText cause={cause} />
-          <p class="quiet">
-            {typesOf(cause)}newest <Newest page={page} cause={cause} />{' '}
-            <a href={page.at('dead-letters', { cause: cause.id })}>
-              Show <span class="unseen">the dead letters of this cause</span>
-            </a>
-          </p>
-          <CauseActions page={page} cause={cause} />
-        </li>
-      ))}
-    </ul>
+    <>
+      <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
+      <ul class="causes">
+        {causes.map((cause) => (
+          <li class="card">
+            <p class="count">{amount(cause.rows.length)}</p>
+            <CauseText cause={cause} />
+            <p class="quiet">
+              {typesOf(cause)}
+              <Since page={page} cause={cause} />{' '}
+              <a href={page.at('dead-letters', { cause: cause.id })}>
+                Show <span class="unseen">the dead letters of this cause</span>
+              </a>
+            </p>
+            <Lately page={page} cause={cause} />
+            <CauseActions page={page} cause={cause} />
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 
-function Newest({ page, cause: { rows } }: CauseProps) {
-  return rows[0] === undefined ? null : <Ago at={rows[0].diedAt} now={page.now} />
+/** The times of the first and the last failure. */
+function Since({ page: { now }, cause: { rows } }: CauseProps) {
+  const [newest] = rows
+  if (newest === undefined) return null
+  const first = firstOf(rows.map(({ firstFailure }) => firstFailure))
+  return (
+    <>
+      first <Ago at={first.at} now={now} />
+      {first.mayBeOlder && ' or earlier'}, last <Ago at={newest.diedAt} now={now} />
+    </>
+  )
 }
 
-/** The failures of the newest dead letter of a cause. */
-export const CauseText = ({ cause: { rows, isUnreadable } }: Pick<CauseProps, 'cause'>) => (
-  <Failures failures={rows[0]?.failures ?? []} isUnreadable={isUnreadable} />
+/** How many first failed in each of the last hours. */
+function Lately({ page: { now }, cause: { rows } }: CauseProps) {
+  const hours = byHour(
+    rows.map(({ firstFailure }) => firstFailure),
+    now,
+  )
+  return (
+    <div class="lately quiet">
+      <Drawing values={hours} tone="bad" />
+      <p>
+        <b>{amount(hours[23] ?? 0)}</b> <span>in the last hour</span> <b>{amount(hours[22] ?? 0)}</b>{' '}
+        <span>in the hour before</span>
+      </p>
+    </div>
+  )
+}
+
+/** What failed in all dead letters of a cause. */
+export const CauseText = ({ cause }: Pick<CauseProps, 'cause'>) => (
+  <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />
 )
 
 interface FailuresProps {

@@ -68,7 +68,7 @@ function Limits({ page: { subject } }: { page: PageState }) {
   return <p class="quiet">This inbox cannot list its events. Beside the counts, it shows its dead letters only.</p>
 }
 
-function Failing({ page, report: { causes } }: { page: PageState; report: CauseReport }) {
+function Failing({ page, report: { causes, grouped } }: { page: PageState; report: CauseReport }) {
   return (
     <Section id="causes" title="Why events were given up">
       {causes.length === 0 ? (
@@ -76,6 +76,7 @@ function Failing({ page, report: { causes } }: { page: PageState; report: CauseR
       ) : (
         <CauseList page={page} causes={causes.slice(0, shownCauses)} />
       )}
+      {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are counted here.</p>}
       {causes.length > shownCauses && (
         <p>
           <a href={page.at('dead-letters')}>All {amount(causes.length)} causes</a>
@@ -87,7 +88,7 @@ function Failing({ page, report: { causes } }: { page: PageState; report: CauseR
 
 function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
   return (
-    <Section id="retrying" title="Failed, and tried again soon">
+    <Section id="retrying" title="Waiting for a retry">
       <Rows page={page} rows={records.map((record) => rowOfRecord(page.subject, record))} timeName="Received" />
       <PostForm
         page={page}

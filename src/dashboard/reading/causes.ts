@@ -1,5 +1,7 @@
 import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../inbox/reading.ts'
+import { type FirstFailure, firstFailureOf } from './first-failure.ts'
 import type { Redaction } from './redaction.ts'
+import { templateOf } from './template.ts'
 
 /** Maximum number of dead letters that are grouped: the newest. */
 export const groupedLimit = 10_000
@@ -12,6 +14,7 @@ export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' 
   readonly type: string | undefined
   readonly mediaId: string | undefined
   readonly title: string | undefined
+  readonly firstFailure: FirstFailure
 }
 
 /**
@@ -91,8 +94,16 @@ export class Causes {
   rowOf(deadLetter: DeadLetter): DeadRow {
     const { key, event, diedAt, attempts } = deadLetter
     const title = event && this.#redaction.title(event)
-    const failures = failuresOf(deadLetter)
-    return { key, type: event?.type, mediaId: event?.mediaId, title, diedAt, attempts, failures }
+    return {
+      key,
+      type: event?.type,
+      mediaId: event?.mediaId,
+      title,
+      diedAt,
+      attempts,
+      failures: failuresOf(deadLetter),
+      firstFailure: firstFailureOf(deadLetter),
+    }
   }
 }
 
@@ -108,32 +119,25 @@ export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Nu
   }
 }
 
+/** The failures that all rows of a cause have. A message that differs from row to row is shown as a template. */
+export function commonFailures({ rows }: Cause): readonly HandlerFailure[] {
+  const [newest] = rows
+  return (newest?.failures ?? []).map(({ handler, message }, index) => ({
+    handler,
+    message: rows.every(({ failures }) => failures[index]?.message === message) ? message : templateOf(message),
+  }))
+}
+
 /** Finds the cause of a dead letter. */
 export function causeOf(deadLetter: DeadLetter): Cause {
   const isUnreadable = deadLetter.unreadable !== undefined
-  const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, normalised(message)])
+  const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, templateOf(message)])
   return { id: hashOf(JSON.stringify([isUnreadable, same])), isUnreadable, rows: [] }
 }
 
 /** The handlers that failed in the last attempt, or the reason why a delivery could not be parsed. */
 export const failuresOf = ({ unreadable, failures }: DeadLetter): readonly HandlerFailure[] =>
   unreadable === undefined ? failures : [{ handler: 'none', message: unreadable.reason }]
-
-/** Maximum number of characters of a message that tell causes apart. */
-const longestMessage = 300
-
-/** Removes what differs from event to event: numbers, ids and quoted parts. */
-export function normalised(message: string): string {
-  return message
-    .slice(0, 2 * longestMessage)
-    .replace(/(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)|“[^”]*”|‘[^’]*’|«[^»]*»/gs, '“…”')
-    .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')
-    .replace(/\b(?=\w*\d)[\w-]{12,}\b/g, '#')
-    .replace(/\b0x[\da-f]+\b|\d+(?:[.,:]\d+)*/gi, '#')
-    .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, longestMessage)
-}
 
 /** Makes a short id of a text: cyrb53, which is good enough to tell a few hundred causes apart. */
 function hashOf(text: string): string {

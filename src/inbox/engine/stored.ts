@@ -54,7 +54,7 @@ export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): Acc
 })
 
 /** The maximum number of failed attempts that an event keeps. */
-const maxFailedAttempts = 20
+export const maxFailedAttempts = 20
 
 /** Adds a failed attempt. */
 export const withFailure = (

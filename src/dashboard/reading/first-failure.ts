@@ -1,0 +1,43 @@
+import { maxFailedAttempts } from '../../inbox/engine/stored.ts'
+import type { DeadLetter } from '../../inbox/reading.ts'
+import { templateOf } from './template.ts'
+
+/** The oldest failure of a dead letter that has its cause. A replay that fails does not change it. */
+export interface FirstFailure {
+  readonly at: Date
+  /** `true` if older attempts were made that the inbox no longer has. */
+  readonly mayBeOlder: boolean
+}
+
+/** Finds the first attempt in which the same handlers failed with the same messages as in the last one. */
+export function firstFailureOf({ failures, failedAttempts = [], diedAt }: DeadLetter): FirstFailure {
+  const same = failures.map((failure) => ({ ...failure, template: templateOf(failure.message) }))
+  const index = failedAttempts.findIndex((attempt) =>
+    same.every(({ handler, message, template }) =>
+      attempt.failures.some(
+        (other) => other.handler === handler && (other.message === message || templateOf(other.message) === template),
+      ),
+    ),
+  )
+  const mayBeOlder = index === 0 && failedAttempts.length === maxFailedAttempts
+  return { at: failedAttempts[index]?.failedAt ?? diedAt, mayBeOlder }
+}
+
+/** Finds the first failure of all dead letters of a cause. */
+export const firstOf = (failures: readonly FirstFailure[]): FirstFailure => ({
+  at: new Date(failures.reduce((oldest, { at }) => Math.min(oldest, at.getTime()), Number.POSITIVE_INFINITY)),
+  mayBeOlder: failures.some(({ mayBeOlder }) => mayBeOlder),
+})
+
+const hour = 3_600_000
+
+/** Counts the first failures in each of the last 24 hours. The hour that ends now comes last. */
+export function byHour(failures: readonly FirstFailure[], now: Date): readonly number[] {
+  const counts = new Array<number>(24).fill(0)
+  for (const { at } of failures) {
+    // The clock of another machine can be ahead.
+    const index = 23 - Math.max(0, Math.floor((now.getTime() - at.getTime()) / hour))
+    if (index >= 0) counts[index] = (counts[index] ?? 0) + 1
+  }
+  return counts
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { Causes, commonFailures } from '../../src/dashboard/reading/causes.ts'
+import { byHour, firstFailureOf, firstOf } from '../../src/dashboard/reading/first-failure.ts'
+import { Redaction } from '../../src/dashboard/reading/redaction.ts'
+import type { DeadLetter, FailedAttempt, HandlerFailure, ReadableInbox } from '../../src/inbox/reading.ts'
+import { silent } from '../support/silent.ts'
+
+const now = new Date('2026-03-02T12:30:00Z')
+const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
+const publish = (message: string): HandlerFailure => ({ handler: 'publish', message })
+const attempt = (minutesAgo: number, ...failures: HandlerFailure[]): FailedAttempt => ({
+  number: 1,
+  failures,
+  failedAt: ago(minutesAgo),
+})
+
+let made = 0
+
+/** Makes a dead letter of the last failed attempt. */
+const deadLetter = (...failedAttempts: FailedAttempt[]): DeadLetter => ({
+  key: `dead-${made++}`,
+  event: undefined,
+  receivedAt: ago(9_999),
+  attempts: 1,
+  completed: [],
+  failures: failedAttempts.at(-1)?.failures ?? [],
+  failedAttempts,
+  diedAt: failedAttempts.at(-1)?.failedAt ?? now,
+})
+
+describe('the first failure of a dead letter', () => {
+  test.each<[string, number, FailedAttempt[]]>([
+    ['is its oldest attempt, also after a replay', 90, [attempt(90, publish('down')), attempt(1, publish('down'))]],
+    ['has its cause', 30, [attempt(90, publish('slow')), attempt(30, publish('down')), attempt(1, publish('down'))]],
+    ['can have other numbers', 90, [attempt(90, publish('after 3 s')), attempt(1, publish('after 40 s'))]],
+    [
+      'can be of more handlers',
+      90,
+      [attempt(90, { handler: 'mail', message: 'x' }, publish('down')), attempt(1, publish('down'))],
+    ],
+    ['is of the same handler', 1, [attempt(90, { handler: 'mail', message: 'down' }), attempt(1, publish('down'))]],
+  ])('%s', (_, minutesAgo, attempts) => {
+    expect(firstFailureOf(deadLetter(...attempts))).toEqual({ at: ago(minutesAgo), mayBeOlder: false })
+  })
+
+  test('is its end where the inbox keeps no attempts', () => {
+    const { failedAttempts, ...rest } = deadLetter(attempt(5, publish('down')))
+    expect(firstFailureOf(rest)).toEqual({ at: ago(5), mayBeOlder: false })
+  })
+
+  test('may be older if the inbox keeps no more attempts', () => {
+    const attempts = Array.from({ length: 20 }, (_, index) => attempt(20 - index, publish('down')))
+    expect(firstFailureOf(deadLetter(...attempts))).toEqual({ at: ago(20), mayBeOlder: true })
+    const changed = [attempt(20, publish('slow')), ...attempts.slice(1)]
+    expect(firstFailureOf(deadLetter(...changed))).toEqual({ at: ago(19), mayBeOlder: false })
+  })
+})
+
+test('the first failure of a cause is the oldest, and may be older if one of them may', () => {
+  const failures = [
+    { at: ago(1), mayBeOlder: true },
+    { at: ago(7), mayBeOlder: false },
+    { at: ago(3), mayBeOlder: false },
+  ]
+  expect(firstOf(failures)).toEqual({ at: ago(7), mayBeOlder: true })
+})
+
+test('first failures are counted by hour: 24 hours until now, without what is older', () => {
+  const failures = [-1, 0, 59, 60, 119, 1_439, 1_440, 9_999].map((minutes) => ({ at: ago(minutes), mayBeOlder: false }))
+  const hours = byHour(failures, now)
+  expect([hours.length, hours[0], hours[22], hours[23]]).toEqual([24, 1, 2, 3])
+  expect(hours.reduce((sum, count) => sum + count)).toBe(6)
+})
+
+describe('the text of a cause', () => {
+  async function textsOf(...messages: string[]) {
+    const letters = messages.map((message) => deadLetter(attempt(1, publish(message))))
+    const list = () => letters
+    const inbox = { deadLetters: { list } } as unknown as ReadableInbox
+    const { causes } = await new Causes(inbox, new Redaction(undefined, silent)).read(letters.length)
+    return causes.map((cause) => commonFailures(cause))
+  }
+
+  test('is the message if all have the same', async () => {
+    expect(await textsOf('answered 503', 'answered 503')).toEqual([[publish('answered 503')]])
+  })
+
+  test('has # for what differs in it', async () => {
+    expect(await textsOf('retry "a" after 3 s', 'retry "b" after 4 s')).toEqual([[publish('retry “#” after # s')]])
+  })
+})
