@@ -99,7 +99,7 @@ describe('the events', () => {
     const page = dashboard(receiver, operators)
     const html = await read(page, 'events?state=dead')
     expect(html).toContain('1–50 of 70')
-    expect(await read(page, 'events')).toContain('1–50</p>')
+    expect(await read(page, 'events')).toMatch(/1–50(?! of)/)
     const older = /href="\/(events\?[^"]*cursor=[^"]*)"/.exec(html)?.[1]?.replaceAll('&amp;', '&')
     expect(await read(page, older ?? '')).toContain('51–70 of 70')
   })

@@ -41,7 +41,7 @@ describe('a delivery', () => {
       request: { url, headers: expect.objectContaining({ 'Content-Type': 'application/json' }), body: '{"a":1}' },
       startedAt: expect.any(Date),
       durationMs: expect.any(Number),
-      answer: { status: 202, body: 'answer' },
+      answer: { status: 202, headers: expect.objectContaining({ connection: 'close' }), body: 'answer' },
     })
     expect(delivery.startedAt.getTime()).toBeGreaterThanOrEqual(before)
     expect(delivery.durationMs).toBeLessThan(3_000)
