@@ -95,7 +95,7 @@ test('an event without a handler is counted, and named as a reason why an event 
   receiver.on('encoding.finished', () => {})
   const page = dashboard(receiver, { authorize: () => true })
   await send(receiver, 'a-film', { type: 'file.received' })
-  expect(await read(page, '')).toMatch(/Without a handler<\/figcaption><p class="figure">1</)
+  expect(await read(page, '')).toMatch(/Without a handler<\/figcaption><p class="figure">1 </)
   expect(await read(page, 'media?id=a-film')).toContain('its type has no handler')
   expect(await read(page, 'event?key=none')).toContain('its type has no handler')
 })

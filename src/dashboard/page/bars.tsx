@@ -1,32 +1,68 @@
+import { Ago } from './times.tsx'
+
 interface DrawingProps {
   readonly values: readonly number[]
   /** Smaller values, drawn in front of the others. */
   readonly inner?: readonly number[]
   readonly tone?: 'good' | 'bad' | undefined
+  /** `true` to draw the line of a quarter of the highest value. */
+  readonly isScaled?: boolean
 }
 
 interface BarsProps extends DrawingProps {
   readonly label: string
   /** One or more numbers of the whole period. */
   readonly figure: string
+  /** The highest value. `undefined` if all are 0. */
+  readonly highest: string | undefined
+  /** The text of each bar. */
+  readonly texts: readonly string[]
+  readonly axis: Axis
+}
+
+/** The time from the first bar until now. */
+export interface Axis {
+  readonly since: Date
+  readonly slotMs: number
+  readonly now: Date
 }
 
 const height = 40
 const step = 4
 
-/** A chart of bars. The numbers are in a table beside it, so that screen readers get its label and its sum only. */
-export function Bars({ label, figure, ...drawing }: BarsProps) {
+/**
+ * A chart of bars. With the script, the pointer and the arrow keys show the text of a bar. The numbers are also in a
+ * table beside it.
+ */
+export function Bars({ label, figure, highest, texts, axis, ...drawing }: BarsProps) {
+  const { since, slotMs, now } = axis
   return (
-    <figure class="card chart">
+    <figure
+      class="card chart"
+      tabindex={0}
+      data-since={since.getTime()}
+      data-slot={slotMs}
+      data-texts={texts.join('|')}
+    >
       <figcaption>{label}</figcaption>
-      <p class="figure">{figure}</p>
-      <Drawing {...drawing} />
+      <p class="figure">
+        {figure} {highest !== undefined && <span class="quiet">highest {highest}</span>}
+      </p>
+      <Drawing {...drawing} isScaled={highest !== undefined} />
+      <p class="row quiet">
+        <Ago at={since} now={now} />
+        <output data-script />
+        <span>now</span>
+      </p>
     </figure>
   )
 }
 
-/** The bars alone, as wide as the place they stand in. Screen readers skip them. */
-export function Drawing({ values, inner, tone }: DrawingProps) {
+/**
+ * The bars alone, as wide as the place they stand in. Screen readers skip them. A bar grows with the square root of its
+ * value, so that a burst leaves the others visible.
+ */
+export function Drawing({ values, inner, tone, isScaled = false }: DrawingProps) {
   const highest = Math.max(...values, ...(inner ?? []), 0)
   return (
     <svg
@@ -37,6 +73,7 @@ export function Drawing({ values, inner, tone }: DrawingProps) {
       focusable="false"
     >
       <path class="ground" d={`M0 ${height - 0.5}H${values.length * step}`} />
+      {isScaled && <path class="ground quarter" d={`M0 ${height / 2}H${values.length * step}`} />}
       <path class={inner ? 'outer' : 'bars'} d={pathOf(values, highest)} />
       {inner && <path class="bars" d={pathOf(inner, highest)} />}
     </svg>
@@ -48,7 +85,7 @@ function pathOf(values: readonly number[], highest: number): string {
   return values
     .map((value, index) => {
       if (value === 0) return ''
-      const top = Math.round((height - Math.max(1.5, (value / highest) * (height - 2))) * 10) / 10
+      const top = Math.round((height - Math.max(1.5, Math.sqrt(value / highest) * (height - 2))) * 10) / 10
       return `M${index * step + 0.5} ${height}V${top}h${step - 1}V${height}z`
     })
     .join('')

@@ -37,6 +37,33 @@ function hold(isUpdate) {
   }
 }
 
+/** The number of the bar that is shown, by its chart. */
+const bars = new WeakMap()
+
+/** Shows the time and the text of a bar below its chart. */
+function showBar(chart, asked) {
+  const { since, slot, texts } = chart.dataset
+  const each = texts.split('|')
+  const bar = Math.min(Math.max(asked, 0), each.length - 1)
+  bars.set(chart, bar)
+  const time = new Date(Number(since) + bar * Number(slot)).toISOString().slice(11, 16)
+  chart.querySelector('output').textContent = `${time}: ${each[bar]}`
+}
+
+document.addEventListener('pointermove', ({ target, clientX }) => {
+  const drawing = target.closest?.('.chart svg')
+  if (!drawing) return
+  const { left, width } = drawing.getBoundingClientRect()
+  const chart = drawing.closest('.chart')
+  showBar(chart, Math.floor(((clientX - left) / width) * chart.dataset.texts.split('|').length))
+})
+document.addEventListener('keydown', (event) => {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+  if (by === undefined || !event.target.matches?.('.chart')) return
+  event.preventDefault()
+  showBar(event.target, (bars.get(event.target) ?? Number.POSITIVE_INFINITY) + by)
+})
+
 makeLive({ isOpen: () => !lost, hold })
 document.addEventListener('visibilitychange', () => attempt(poll()))
 attempt(poll())

@@ -1,8 +1,9 @@
+import type { Durations } from '../../inbox/reading.ts'
 import { duration } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
 import type { ActivitySource } from '../subject.ts'
-import { Bars } from './bars.tsx'
+import { type Axis, Bars } from './bars.tsx'
 import { amount, Scrolling } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
@@ -36,6 +37,7 @@ export async function Charts({ page }: { page: PageState }) {
   const since = new Date(page.now.getTime() - period.slots * period.slotMs)
   const slots = toSlots(await activity.read(since), period, page.now)
   const total = sumOf(slots, since)
+  const axis = { since: slots[0]?.startedAt ?? since, slotMs: period.slotMs, now: page.now }
   return (
     <Section id="activity" title="Activity">
       <div class="row">
@@ -51,22 +53,21 @@ export async function Charts({ page }: { page: PageState }) {
         </nav>
         <Scope page={page} activity={activity} />
       </div>
+      <p class="quiet">
+        A bar grows with the square root of its value. The dashed line is a quarter of the highest one.
+      </p>
       <div class="charts">
         {counts.map(([count, label]) => (
-          <Bars
+          <CountChart
             label={label}
-            figure={amount(total[count])}
+            total={total[count]}
             values={slots.map((slot) => slot[count])}
+            axis={axis}
             tone={toneOf(count)}
           />
         ))}
         {times.map(([kind, label]) => (
-          <Bars
-            label={label}
-            figure={figureOf(total[kind])}
-            values={slots.map((slot) => quantileOf(slot[kind], 0.99) ?? 0)}
-            inner={slots.map((slot) => quantileOf(slot[kind], 0.5) ?? 0)}
-          />
+          <TimeChart label={label} total={total[kind]} each={slots.map((slot) => slot[kind])} axis={axis} />
         ))}
       </div>
       <Numbers slots={slots} period={period} />
@@ -74,10 +75,56 @@ export async function Charts({ page }: { page: PageState }) {
   )
 }
 
+interface CountChartProps {
+  readonly label: string
+  readonly total: number
+  readonly values: readonly number[]
+  readonly axis: Axis
+  readonly tone: 'good' | 'bad' | undefined
+}
+
+function CountChart({ label, total, values, axis, tone }: CountChartProps) {
+  const highest = Math.max(...values)
+  return (
+    <Bars
+      label={label}
+      figure={amount(total)}
+      highest={highest > 0 ? amount(highest) : undefined}
+      values={values}
+      texts={values.map(amount)}
+      axis={axis}
+      tone={tone}
+    />
+  )
+}
+
+interface TimeChartProps {
+  readonly label: string
+  readonly total: Durations
+  readonly each: readonly Durations[]
+  readonly axis: Axis
+}
+
+function TimeChart({ label, total, each, axis }: TimeChartProps) {
+  const values = each.map((durations) => quantileOf(durations, 0.99) ?? 0)
+  const highest = Math.max(...values)
+  return (
+    <Bars
+      label={label}
+      figure={figureOf(total)}
+      highest={highest > 0 ? duration(highest) : undefined}
+      values={values}
+      inner={each.map((durations) => quantileOf(durations, 0.5) ?? 0)}
+      texts={each.map(figureOf)}
+      axis={axis}
+    />
+  )
+}
+
 const toneOf = (count: string) =>
   count === 'failed' || count === 'rejected' ? 'bad' : count === 'handled' ? 'good' : undefined
 
-function figureOf(durations: readonly number[]): string {
+function figureOf(durations: Durations): string {
   const [median, p99] = [quantileOf(durations, 0.5), quantileOf(durations, 0.99)]
   return median === undefined || p99 === undefined ? '–' : `median ${duration(median)}, p99 ${duration(p99)}`
 }
@@ -120,11 +167,9 @@ function Numbers({ slots, period }: { slots: readonly Slot[]; period: Period }) 
               <tr>
                 <th scope="row">{slot.startedAt.toISOString().slice(0, 16).replace('T', ' ')}</th>
                 {counts.map(([count]) => (
-                  <td class="number data">{amount(slot[count])}</td>
+                  <td>{amount(slot[count])}</td>
                 ))}
-                {times.flatMap(([kind]) =>
-                  [0.5, 0.99].map((part) => <td class="number data">{time(quantileOf(slot[kind], part))}</td>),
-                )}
+                {times.flatMap(([kind]) => [0.5, 0.99].map((part) => <td>{time(quantileOf(slot[kind], part))}</td>))}
               </tr>
             ))}
           </tbody>
