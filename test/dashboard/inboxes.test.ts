@@ -78,8 +78,10 @@ function checkPages(makePlace: () => Promise<Place>): void {
     if (!keeps) return
     expect(rejected).toBe(400)
     await untilDead(receiver, 1)
-    const mentioned = await read(page, 'media?id=m1')
-    const [, unreadable = ''] = /event\?key=([^"]+)">unreadable/.exec(mentioned) ?? []
+    const mention = /event\?key=([^"]+)">unreadable/
+    // The page shows what it has just read for a little longer, if the inbox was slow.
+    await expect.poll(() => read(page, 'media?id=m1')).toMatch(mention)
+    const [, unreadable = ''] = mention.exec(await read(page, 'media?id=m1')) ?? []
     expect(await read(page, `event?key=${unreadable}`)).toMatch(
       /Unreadable delivery.*field media_id: expected a non-empty string/s,
     )
