@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs tests on other versions of Node. On 24 these are all that can differ. On 22 and 26 they are the contracts over real
+# servers and files, and what uses the runtime's own modules.
+set -euo pipefail
+
+runtime=(test/contract/ test/adapters/ test/internal/ test/inbox/sqlite/ test/demo/)
+others=(test/events/ test/receiver/ test/handlers/ test/inbox/ test/cli/)
+
+vitest_on() { npx -y -p "node@$1" node node_modules/vitest/vitest.mjs run "${@:2}"; }
+
+for version in 22 24 26; do
+  folders=("${runtime[@]}")
+  if [ "$version" = 24 ]; then folders+=("${others[@]}"); fi
+  vitest_on "$version" --project quick --project alone "${folders[@]}"
+  vitest_on "$version" --project slow test/inbox/sqlite
+done
