@@ -49,7 +49,8 @@ export interface QueueInboxOptions {
 }
 
 /**
- * An inbox that hands each event over to a queue, where the process may end with its answer: functions and the edge.
+ * An inbox that hands each event over to a queue. It is for functions and the edge, whose process may end once it has
+ * answered.
  * `receiver.handle` consumes the queue's messages, in the same process or in another.
  *
  * ```ts

@@ -32,10 +32,8 @@ export interface Claimed {
   readonly events: readonly string[]
   /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
   readonly nextRetryInMs: number | undefined
-  /** `true` if there are events that the claim did not examine. */
+  /** `true` if there may be more: the claim found as many events as it wanted, or did not examine all of them. */
   readonly hasMore: boolean
-  /** `true` if the claim found as many events as it wanted. */
-  readonly isFull: boolean
 }
 
 /** A request of a process for events. */
@@ -138,8 +136,7 @@ export class Claims {
       owner,
       events,
       nextRetryInMs: next && Math.max(0, Number(next.wait)),
-      hasMore: this.#goesOn || found.low === null,
-      isFull,
+      hasMore: isFull || this.#goesOn || found.low === null,
     }
   }
 

@@ -72,7 +72,12 @@ export function tablesOf(pool: pg.Pool, name: string): Tables {
   }
 }
 
-/** A message with several statements has no parameters. */
+/** The values of the parameters as SQL, for a message with several statements: it has no parameters. */
+export function literals(values: readonly unknown[]): Parameter {
+  const texts = values.map(literalOf)
+  return (number) => texts[number - 1] as string
+}
+
 export function literalOf(value: unknown): string {
   if (Array.isArray(value)) return `ARRAY[${value.map(literalOf)}]`
   return value === null || value === undefined ? 'NULL' : pg.Client.prototype.escapeLiteral(`${value}`)
@@ -182,15 +187,14 @@ export class Database implements Tables {
    * each.
    */
   async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
-    const literals = values.map(literalOf)
-    if (!this.#options.listen) return this.batch(message(statement((number) => literals[number - 1] as string)))
+    if (!this.#options.listen) return this.batch(message(statement(literals(values))))
     const client = await take(this.#pool)
     let problem: Error | undefined
     try {
       const names = this.#prepared.get(client) ?? new Set()
       if (!names.has(name)) await client.query(`PREPARE ${name} AS ${statement(parameter)}`)
       this.#prepared.set(client, names.add(name))
-      return rowsOfEach(await client.query(message(`EXECUTE ${name} (${literals})`)))
+      return rowsOfEach(await client.query(message(`EXECUTE ${name} (${values.map(literalOf)})`)))
     } catch (error) {
       problem = error as Error
       throw error

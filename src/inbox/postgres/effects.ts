@@ -1,5 +1,5 @@
 import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
-import { literalOf, type Parameter } from './database.ts'
+import { literalOf, literals, type Parameter } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { turnOff } from './schema.ts'
 
@@ -57,9 +57,7 @@ export function withEffects(
 ): string {
   const marks = events.flatMap(marksOf)
   const begins = events.flatMap(beginsOf)
-  // A message with several statements has no parameters.
-  const literals = values.map(literalOf)
-  const text = statement((number) => literals[number - 1] as string, effectParts(schema, marks, begins))
+  const text = statement(literals(values), effectParts(schema, marks, begins))
   // Without statistics, Postgres could read all expectations instead of searching those of each subject.
   const settings = turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')
   return `

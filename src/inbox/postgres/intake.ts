@@ -134,7 +134,7 @@ export class Intake {
       this.#database.checkReady()
       const rows = await this.#database.measure('accept', () => this.#store(entries, events))
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
-      // If the first answer was lost, the event is known now, but nobody was told of it.
+      // If the first answer was lost, the event is known now, but no process was told of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {

@@ -189,7 +189,6 @@ export class PostgresWorker {
       events,
       nextRetryInMs = pollMs,
       hasMore,
-      isFull,
     } = await this.#claims.next({
       withSuspect: !hasSuspect,
       crowded: this.#crowded.map(hashMedia),
@@ -198,7 +197,7 @@ export class PostgresWorker {
     const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed earlier than the suspect.
-    this.#isAwake ||= jobs.some(isSuspect) || hasMore || isFull
+    this.#isAwake ||= jobs.some(isSuspect) || hasMore
     this.#mayHaveMore = this.#isAwake
     const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
     return Math.min(nextRetryInMs + headStartMs, pollMs)
