@@ -6,20 +6,12 @@ import type { Command } from '../../src/cli/shared/command.ts'
 import { flagName } from '../../src/cli/shared/flags.ts'
 import { eventTypes } from '../../src/index.ts'
 import { canTest } from '../support/can-test.ts'
+import { runs } from '../support/runs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { finish } from './program.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
-
-function isInstalled(shell: Shell): boolean {
-  try {
-    execFileSync(shell, ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
 
 const scriptFor = async (shell: Shell): Promise<string> => (await finish(['completion', shell])).output
 
@@ -88,7 +80,7 @@ const cases: [typed: string[], offered: readonly string[]][] = [
 ]
 
 describe.each(shells)('The script for %s', (shell) => {
-  const canRun = canTest(isInstalled(shell), `${shell} does not run here`, 'install it')
+  const canRun = canTest(runs(shell), `${shell} does not run here`, 'install it')
 
   test.skipIf(!canRun).each(cases)('offers for %j the words %j', async (typed, offered) => {
     expect((await offeredBy[shell](typed)).toSorted()).toEqual([...offered].toSorted())

@@ -29,7 +29,7 @@ test('a whole cause is replayed, and other causes stay', async () => {
   const html = await read(page, 'dead-letters')
   state.works = true
   // The most frequent cause is the first.
-  const shown = await act(page, 'replay', { scope: 'cause', cause: causeIn(html), until: untilIn(html) })
+  const shown = await act(page, 'replay', { scope: 'found', cause: causeIn(html), until: untilIn(html) })
   expect(shown).toContain('5 dead letters replayed.')
   const left = await receiver.inbox.deadLetters.list()
   expect(left.map(({ event }) => event?.type)).toEqual(['encoding.failed'])
@@ -39,7 +39,7 @@ test('discarding asks first, and takes only what the operator has seen', async (
   const { receiver } = await failing(3)
   const page = dashboard(receiver, operators)
   const html = await read(page, 'dead-letters')
-  const form = { scope: 'cause', cause: causeIn(html), until: untilIn(html) }
+  const form = { scope: 'found', cause: causeIn(html), until: untilIn(html) }
   expect(await act(page, 'discard', form)).toContain('Discard 3 dead letters?')
   expect((await receiver.inbox.stats()).deadLetters).toBe(3)
   await expect.poll(() => Date.now()).toBeGreaterThan(Number(form.until))
@@ -105,7 +105,7 @@ test('an empty selection is said', async () => {
 
 test.each<Record<string, string>>([
   { scope: 'all' },
-  { scope: 'cause', until: '1' },
+  { scope: 'found', until: '1' },
   { scope: 'some' },
   { scope: 'events', until: '1' },
   { scope: 'events', state: 'handled', until: '1' },

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { canTest } from './can-test.ts'
+import { runs } from './runs.ts'
 
 const modules = fileURLToPath(new URL('../../node_modules/', import.meta.url))
 
@@ -26,13 +26,4 @@ function matching(pattern: string): string[] {
   if (path === undefined) return [join(modules, pattern)]
   const folder = join(modules, scope)
   return existsSync(folder) ? readdirSync(folder).map((platform) => join(folder, platform, path)) : []
-}
-
-function runs(binary: string): boolean {
-  try {
-    execFileSync(binary, ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }

@@ -31,7 +31,7 @@ const isResponse = (value: unknown): value is Response =>
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
 
-/** Tells whether an action comes from a page of this origin: a page of another site can also send forms. */
+/** Returns true if an action comes from a page of this origin: a page of another site can also send forms. */
 function isOwn({ headers, url }: Request, expected: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin') ?? ''

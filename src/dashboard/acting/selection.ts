@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
-import type { EventRecord, EventState, ReadableInbox } from '../../inbox/reading.ts'
-import { eachDeadLetter } from '../reading/causes.ts'
+import type { EventState, ReadableInbox } from '../../inbox/reading.ts'
 import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
+import { eachDeadLetter, eachEvent } from '../reading/each.ts'
 
 /** The actions on events. */
 export const acts = ['replay', 'discard', 'retry'] as const
@@ -14,8 +14,13 @@ export type Selection =
   /** The dead letters of a filter, or all, that became one at this time or earlier. The operator has seen those. */
   | { readonly scope: 'found'; readonly filter: DeadFilter; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
-  /** The events of a list that is filtered by state, and perhaps by type. */
-  | { readonly scope: 'events'; readonly state: EventState; readonly type: string | undefined; readonly until: Date }
+  | (EventFilter & { readonly scope: 'events'; readonly until: Date })
+
+/** The filter of a list of events: by state, and perhaps by type. */
+interface EventFilter {
+  readonly state: EventState
+  readonly type?: string | undefined
+}
 
 /**
  * Reads the selection of a form.
@@ -25,10 +30,9 @@ export function readSelection(form: URLSearchParams): Selection {
   const scope = form.get('scope') ?? 'keys'
   if (scope === 'keys') return { scope, keys: [...new Set(form.getAll('key'))] }
   const until = new Date(Number(form.get('until') ?? Number.NaN))
-  const filter = readDeadFilter(form)
   if (scope === 'all' && isTime(until)) return { scope, until }
-  const isFiltered = scope === 'cause' ? filter.cause !== undefined : Object.keys(filter).length > 0
-  if ((scope === 'cause' || scope === 'found') && isTime(until) && isFiltered) return { scope: 'found', filter, until }
+  const filter = readDeadFilter(form)
+  if (scope === 'found' && isTime(until) && Object.keys(filter).length > 0) return { scope, filter, until }
   const state = actedOn.find((each) => each === form.get('state'))
   if (scope === 'events' && isTime(until) && state) return { scope, state, type: form.get('type') ?? undefined, until }
   throw new WebhookError('invalid_option', 'the form does not say which events are meant')
@@ -52,23 +56,10 @@ export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selectio
   return [...keys].reverse()
 }
 
-async function eventKeys(
-  { events }: ReadableInbox,
-  { state, type }: { readonly state: EventState; readonly type?: string | undefined },
-  until: Date,
-): Promise<readonly string[]> {
+async function eventKeys(inbox: ReadableInbox, { state, type }: EventFilter, until: Date): Promise<readonly string[]> {
   const keys: string[] = []
-  let cursor: string | undefined
-  do {
-    const page: { events: readonly EventRecord[]; cursor?: string | undefined } | undefined = await events?.list({
-      state,
-      ...(type !== undefined && { type }),
-      order: 'oldest',
-      limit: 1_000,
-      ...(cursor !== undefined && { cursor }),
-    })
-    for (const { key, receivedAt, endedAt = receivedAt } of page?.events ?? []) if (endedAt <= until) keys.push(key)
-    cursor = page?.cursor
-  } while (cursor !== undefined)
+  const asked = { state, ...(type !== undefined && { type }), order: 'oldest', limit: 1_000 } as const
+  for await (const { key, receivedAt, endedAt = receivedAt } of eachEvent(inbox, asked))
+    if (endedAt <= until) keys.push(key)
   return keys
 }

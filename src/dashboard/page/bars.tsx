@@ -13,18 +13,12 @@ interface BarsProps extends DrawingProps {
   readonly label: string
   /** One or more numbers of the whole period. */
   readonly figure: string
-  /** The highest value. `undefined` if all are 0. */
-  readonly highest: string | undefined
-  /** The text of each bar. */
-  readonly texts: readonly string[]
-  readonly axis: Axis
-}
-
-/** The time from the first bar until now. */
-export interface Axis {
-  readonly since: Date
-  readonly slotMs: number
-  readonly now: Date
+  /** Writes a value. */
+  readonly format: (value: number) => string
+  /** The text of each bar: by default, its value. */
+  readonly texts?: readonly string[]
+  /** The time from the first bar until now. */
+  readonly axis: { readonly since: Date; readonly slotMs: number; readonly now: Date }
 }
 
 const height = 40
@@ -34,21 +28,22 @@ const step = 4
  * A chart of bars. With the script, the pointer and the arrow keys show the text of a bar. The numbers are also in a
  * table beside it.
  */
-export function Bars({ label, figure, highest, texts, axis, ...drawing }: BarsProps) {
-  const { since, slotMs, now } = axis
+export function Bars({ label, figure, format, texts, axis: { since, slotMs, now }, ...drawing }: BarsProps) {
+  const { values } = drawing
+  const highest = Math.max(...values)
   return (
     <figure
       class="card chart"
       tabindex={0}
       data-since={since.getTime()}
       data-slot={slotMs}
-      data-texts={texts.join('|')}
+      data-texts={(texts ?? values.map(format)).join('|')}
     >
       <figcaption>{label}</figcaption>
       <p class="figure">
-        {figure} {highest !== undefined && <span class="quiet">highest {highest}</span>}
+        {figure} {highest > 0 && <span class="quiet">highest {format(highest)}</span>}
       </p>
-      <Drawing {...drawing} isScaled={highest !== undefined} />
+      <Drawing {...drawing} isScaled={highest > 0} />
       <p class="row quiet">
         <Ago at={since} now={now} />
         <output data-script />

@@ -108,7 +108,7 @@ function CauseActions({ page, cause: { id, rows } }: CauseProps) {
   const until = String(rows[0]?.diedAt.getTime())
   const all = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
   return (
-    <PostForm page={page} action="replay" hidden={{ scope: 'cause', cause: id, until, back: page.here }}>
+    <PostForm page={page} action="replay" hidden={{ scope: 'found', cause: id, until, back: page.here }}>
       <button type="submit" class="primary">
         {words.replay.button} {all}
       </button>

@@ -3,7 +3,7 @@ import { duration } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
 import type { ActivitySource } from '../subject.ts'
-import { type Axis, Bars } from './bars.tsx'
+import { Bars } from './bars.tsx'
 import { amount, Scrolling } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
@@ -58,66 +58,29 @@ export async function Charts({ page }: { page: PageState }) {
       </p>
       <div class="charts">
         {counts.map(([count, label]) => (
-          <CountChart
+          <Bars
             label={label}
-            total={total[count]}
+            figure={amount(total[count])}
             values={slots.map((slot) => slot[count])}
+            format={amount}
             axis={axis}
             tone={toneOf(count)}
           />
         ))}
         {times.map(([kind, label]) => (
-          <TimeChart label={label} total={total[kind]} each={slots.map((slot) => slot[kind])} axis={axis} />
+          <Bars
+            label={label}
+            figure={figureOf(total[kind])}
+            values={slots.map((slot) => quantileOf(slot[kind], 0.99) ?? 0)}
+            inner={slots.map((slot) => quantileOf(slot[kind], 0.5) ?? 0)}
+            format={duration}
+            texts={slots.map((slot) => figureOf(slot[kind]))}
+            axis={axis}
+          />
         ))}
       </div>
       <Numbers slots={slots} period={period} />
     </Section>
-  )
-}
-
-interface CountChartProps {
-  readonly label: string
-  readonly total: number
-  readonly values: readonly number[]
-  readonly axis: Axis
-  readonly tone: 'good' | 'bad' | undefined
-}
-
-function CountChart({ label, total, values, axis, tone }: CountChartProps) {
-  const highest = Math.max(...values)
-  return (
-    <Bars
-      label={label}
-      figure={amount(total)}
-      highest={highest > 0 ? amount(highest) : undefined}
-      values={values}
-      texts={values.map(amount)}
-      axis={axis}
-      tone={tone}
-    />
-  )
-}
-
-interface TimeChartProps {
-  readonly label: string
-  readonly total: Durations
-  readonly each: readonly Durations[]
-  readonly axis: Axis
-}
-
-function TimeChart({ label, total, each, axis }: TimeChartProps) {
-  const values = each.map((durations) => quantileOf(durations, 0.99) ?? 0)
-  const highest = Math.max(...values)
-  return (
-    <Bars
-      label={label}
-      figure={figureOf(total)}
-      highest={highest > 0 ? duration(highest) : undefined}
-      values={values}
-      inner={each.map((durations) => quantileOf(durations, 0.5) ?? 0)}
-      texts={each.map(figureOf)}
-      axis={axis}
-    />
   )
 }
 

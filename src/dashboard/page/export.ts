@@ -1,6 +1,7 @@
 import { headed, linesType, plain } from '../access/respond.ts'
-import { eachDeadLetter, failuresOf } from '../reading/causes.ts'
+import { failuresOf } from '../reading/causes.ts'
 import { matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
+import { eachDeadLetter, eachEvent } from '../reading/each.ts'
 import type { Subject } from '../subject.ts'
 import type { PageState } from './page-state.ts'
 
@@ -9,7 +10,7 @@ const pageSize = 100
 
 /** Sends the dead letters of a filter as lines of JSON, newest first. */
 export async function exportDeadLetters({ subject, query }: PageState): Promise<Response> {
-  // An inbox that cannot be reached is said with a status, not within the lines.
+  // If the inbox is unreachable, the status says so. The lines could not.
   await subject.inbox.stats()
   return download('dead-letters', deadLines(subject, query))
 }
@@ -34,17 +35,11 @@ async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams)
 }
 
 async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams) {
-  const { events } = inbox
-  const state = events?.states.find((each) => each === query.get('state'))
-  const type = query.get('type') || undefined
-  let cursor: string | undefined
-  do {
-    const asked = { limit: pageSize, ...(state && { state }), ...(type && { type }), ...(cursor && { cursor }) }
-    const page = await events?.list(asked)
-    for (const { event, trace: _, ...record } of page?.events ?? [])
-      yield { ...record, title: event && redaction.title(event), payload: event && redaction.payload(event) }
-    cursor = page?.cursor
-  } while (cursor !== undefined)
+  const state = inbox.events?.states.find((each) => each === query.get('state'))
+  const type = query.get('type')
+  const asked = { limit: pageSize, ...(state && { state }), ...(type && { type }) }
+  for await (const { event, trace: _, ...record } of eachEvent(inbox, asked))
+    yield { ...record, title: event && redaction.title(event), payload: event && redaction.payload(event) }
 }
 
 /** The bytes as a text, or in Base64 if they are not UTF-8. */

@@ -100,7 +100,7 @@ function AllButtons({ page, report: { grouped }, rows }: AllButtonsProps) {
   )
 }
 
-/** With the script it needs no button. */
+/** The filter. With the script, each change applies it without the button. */
 export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
   const { cause, text, handler, since, before } = filter
   const failed = report.causes.flatMap(({ rows }) => rows[0]?.failures.map((failure) => failure.handler) ?? [])

@@ -1,12 +1,11 @@
 import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../inbox/reading.ts'
+import { eachDeadLetter } from './each.ts'
 import { type FirstFailure, firstFailureOf } from './first-failure.ts'
 import type { Redaction } from './redaction.ts'
 import { templateOf } from './template.ts'
 
 /** Maximum number of dead letters that are grouped: the newest. */
 export const groupedLimit = 10_000
-
-const pageSize = 1_000
 
 /** The part of a dead letter that a list shows. Payloads are not kept: ten thousand of them can be large. */
 export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' | 'failures'> {
@@ -104,18 +103,6 @@ export class Causes {
       failures: failuresOf(deadLetter),
       firstFailure: firstFailureOf(deadLetter),
     }
-  }
-}
-
-/**
- * Reads dead letters page by page, newest first. The same dead letter can come twice if others are added in the
- * meantime.
- */
-export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Number.POSITIVE_INFINITY) {
-  for (let offset = 0; offset < limit; offset += pageSize) {
-    const page = await deadLetters.list({ limit: Math.min(pageSize, limit - offset), offset })
-    yield* page
-    if (page.length < pageSize) return
   }
 }
 

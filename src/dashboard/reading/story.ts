@@ -1,6 +1,7 @@
 import { deadRecord } from '../../inbox/operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading.ts'
-import { type CauseReport, eachDeadLetter, groupedLimit } from './causes.ts'
+import { type CauseReport, groupedLimit } from './causes.ts'
+import { eachDeadLetter } from './each.ts'
 
 /** The data that an inbox has about a key. */
 export interface Story {

@@ -1,0 +1,25 @@
+import type { EventPage, EventQuery, ReadableInbox } from '../../inbox/reading.ts'
+
+/** The number of dead letters that are read at a time. */
+const pageSize = 1_000
+
+/**
+ * Reads dead letters page by page, newest first. The same dead letter can come twice if others are added in the
+ * meantime.
+ */
+export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Number.POSITIVE_INFINITY) {
+  for (let offset = 0; offset < limit; offset += pageSize) {
+    const page = await deadLetters.list({ limit: Math.min(pageSize, limit - offset), offset })
+    yield* page
+    if (page.length < pageSize) return
+  }
+}
+
+/** Reads the events of a query page by page. There are none if the inbox cannot list its events. */
+export async function* eachEvent({ events }: ReadableInbox, query: Omit<EventQuery, 'cursor'>) {
+  let page: EventPage | undefined = await events?.list(query)
+  while (page !== undefined) {
+    yield* page.events
+    page = page.cursor === undefined ? undefined : await events?.list({ ...query, cursor: page.cursor })
+  }
+}
