@@ -125,6 +125,21 @@ describe.skipIf(!findPostgres())('a claim', () => {
     expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
   })
 
+  test('reads few of the events that were handled before Postgres analyzed the table, while a snapshot is open', async () => {
+    const receiver = await accepting()
+    await insertMany('n')
+    const client = await postgres.pool.connect()
+    onTestFinished(async () => {
+      await client.query('COMMIT')
+      client.release()
+    })
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+    await postgres.query('DELETE FROM $schema.event')
+    await postgres.query('VACUUM ANALYZE $schema.event')
+    const handled = await handling(1)
+    expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(600)
+  })
+
   test.each([
     ['one media item', '7'],
     ['many media items', 'n'],
