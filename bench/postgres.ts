@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureBacklog } from './postgres/backlog.ts'
 import { Bench } from './postgres/bench.ts'
+import { measureConditions } from './postgres/conditions.ts'
 import { measureGrowth } from './postgres/growth.ts'
 import { measureIdle } from './postgres/idle.ts'
 import { measureLatency } from './postgres/latency.ts'
@@ -23,6 +24,7 @@ const rows: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   drain: measureDraining,
   latency: measureLatency,
   backlog: measureBacklog,
+  conditions: measureConditions,
   idle: measureIdle,
   growth: (bench) => measureGrowth(bench, Number(flags.minutes)),
 }

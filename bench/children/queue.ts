@@ -14,6 +14,8 @@ export type QueueQuestion =
   | { readonly ask: 'pace'; readonly perSecond: number; readonly seconds: number }
   /** Waits until some events have been handled since the queue was opened. */
   | { readonly ask: 'handled'; readonly events: number }
+  /** Asks for the number of events that the process has handled, from all the queues that it has opened. */
+  | { readonly ask: 'total' }
   | { readonly ask: 'starts' }
   | { readonly ask: 'close' }
 
@@ -31,15 +33,15 @@ const callers = 64
 
 let queue: Queue | undefined
 let handled = 0
+let total = 0
 let openedAt = 0
-let starts: Record<string, number> = {}
+const starts: Record<string, number> = {}
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
 const accept = (key: string) => (queue as Queue).accept(key)
 
 async function open(name: QueueName, settings: QueueSettings): Promise<void> {
   handled = 0
-  starts = {}
   openedAt = performance.now()
   queue = await openQueue(name, {
     ...settings,
@@ -48,6 +50,7 @@ async function open(name: QueueName, settings: QueueSettings): Promise<void> {
     },
     onHandled() {
       handled++
+      total++
     },
   })
 }
@@ -102,6 +105,7 @@ answerWith<QueueQuestion>(async (question) => {
   if (question.ask === 'load') return load(question.seconds, question.waits)
   if (question.ask === 'pace') return pace(question.perSecond, question.seconds)
   if (question.ask === 'handled') return untilHandled(question.events)
+  if (question.ask === 'total') return total
   if (question.ask === 'starts') return starts
   if (question.ask === 'open') await open(question.queue, question.settings)
   else if (question.ask === 'fill') await fill(question.events)

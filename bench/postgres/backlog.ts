@@ -8,6 +8,13 @@ const claimed = 20_000
 
 const columns = ['accepted/s', 'claimed and handled/s'] as const
 
+interface FillOptions {
+  /** The media item of all of them, with the hash of its id. */
+  readonly media?: { readonly id: string; readonly hash: string }
+  /** The time of their retry, as SQL. */
+  readonly dueAt?: string
+}
+
 /**
  * Compares an inbox with a large backlog of waiting events to one without. The large one gets no ANALYZE, as after a sudden
  * flood, unless autovacuum comes in between.
@@ -58,15 +65,21 @@ export async function measureBacklog(bench: Bench): Promise<void> {
   )
 }
 
-/** Inserts waiting events with SQL. */
-async function fill({ settings: { name }, query }: NewQueue, events: number): Promise<void> {
-  const { event } = eventOf('KEY', 'MEDIA')
+/** Inserts waiting events with SQL, each of a media item of its own unless one is given. */
+export async function fill(
+  { settings: { name }, query }: NewQueue,
+  events: number,
+  options: FillOptions = {},
+): Promise<void> {
+  const { media, dueAt = 'NULL' } = options
+  const { event } = eventOf('KEY', media?.id ?? 'MEDIA')
   await query(
     `WITH given AS MATERIALIZED (
        SELECT nextval('${name}.event_id') AS id, gen_random_uuid() AS hash FROM generate_series(1, $1)
      ), keys AS (INSERT INTO ${name}.key (hash, id) SELECT hash, id FROM given)
-     INSERT INTO ${name}.event (id, media, event, received_at)
-     SELECT id, hashtextextended(hash::text, 0), replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json, now()
+     INSERT INTO ${name}.event (id, media, event, received_at, due_at)
+     SELECT id, ${media?.hash ?? 'hashtextextended(hash::text, 0)'},
+       replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json, now(), ${dueAt}
      FROM given`,
     [events, JSON.stringify(event)],
   )

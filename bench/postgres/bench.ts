@@ -13,6 +13,8 @@ export interface NewQueue {
   readonly settings: QueueSettings
   /** Runs SQL in its database, on a connection of its own. */
   query<Row extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
+  /** Opens a snapshot, as a long transaction or a backup does. Resolves with what closes it. */
+  openSnapshot(): Promise<() => Promise<void>>
 }
 
 async function query<Row extends pg.QueryResultRow>(url: string, sql: string, values?: unknown[]): Promise<Row[]> {
@@ -53,6 +55,13 @@ export class Bench {
     await query(url, 'CREATE TABLE written (key text NOT NULL)')
     return {
       query: (sql, values) => query(url, sql, values),
+      async openSnapshot() {
+        const client = new pg.Client({ connectionString: url })
+        client.on('error', () => {})
+        await client.connect()
+        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT')
+        return () => client.end()
+      },
       settings: { postgres: url, redis: this.redis.url, name, handles: true, writes: false },
     }
   }
@@ -66,6 +75,7 @@ export class Bench {
 export class QueueProcess {
   readonly #child: Child = startChild(new URL('../children/queue.ts', import.meta.url), { core: 'any' })
   #isOpen = false
+  #answered: Promise<unknown> = Promise.resolve()
 
   async open(queue: QueueName, settings: QueueSettings): Promise<void> {
     await this.#ask({ ask: 'open', queue, settings })
@@ -90,6 +100,11 @@ export class QueueProcess {
     return events / (await this.#ask<number>({ ask: 'handled', events }))
   }
 
+  /** Resolves with the number of events that it has handled since it started. */
+  total(): Promise<number> {
+    return this.#ask({ ask: 'total' })
+  }
+
   /** Resolves with the moment at which the handler of each paced event started. */
   starts(): Promise<Moments> {
     return this.#ask({ ask: 'starts' })
@@ -105,8 +120,11 @@ export class QueueProcess {
     await this.#child.stop()
   }
 
+  /** Asks once the previous question is answered. */
   #ask<Answer>(question: QueueQuestion): Promise<Answer> {
-    return this.#child.ask<Answer>(question)
+    const answer = this.#answered.then(() => this.#child.ask<Answer>(question))
+    this.#answered = answer.catch(() => {})
+    return answer
   }
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Logger as GraphileLogger, makeWorkerUtils, run, runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import PgBoss from 'pg-boss'
@@ -39,6 +40,9 @@ export const queueNames = [
 ] as const
 export type QueueName = (typeof queueNames)[number]
 
+/** The media item whose events `postgresInbox` handles until it is closed. */
+export const slowMedia = 'slow'
+
 /** The events that each queue handles at a time. */
 const concurrency = 16
 
@@ -67,8 +71,10 @@ async function openInbox(
   { writes, onStart, onHandled }: Pick<QueueOptions, 'writes' | 'onStart' | 'onHandled'>,
   closed?: () => Promise<void>,
 ): Promise<Queue> {
-  const handle: Handle = async ({ event: { key } }, { transaction, signal }) => {
+  const closing = new AbortController()
+  const handle: Handle = async ({ event: { key, mediaId } }, { transaction, signal }) => {
     onStart(key)
+    if (mediaId === slowMedia) await once(closing.signal, 'abort')
     const scope = { handler: 'insert', signal }
     if (writes) await transaction?.(scope, (client: pg.PoolClient) => client.query(insert, [key])).catch(fail)
     onHandled()
@@ -79,6 +85,7 @@ async function openInbox(
   return {
     accept: async (key) => inbox.accept(eventOf(key)),
     async close() {
+      closing.abort()
       await inbox.close()
       await closed?.()
     },
