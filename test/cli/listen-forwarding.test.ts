@@ -204,8 +204,8 @@ describe('listen --forward-to', () => {
 
   test.each([
     ['localhost:3000', '--forward-to takes an http or https URL, such as http://127.0.0.1:3000/webhooks/media'],
-    ['http://localhost:4020/hook', '--forward-to is where listen itself listens'],
-    ['http://127.1:4020', '--forward-to is where listen itself listens'],
+    ['http://localhost:4020/hook', '--forward-to is where this command itself listens'],
+    ['http://127.1:4020', '--forward-to is where this command itself listens'],
   ])('rejects %s, and says why', async (to, message) => {
     const { code, errors } = await finish(['listen', '--forward-to', to])
     expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining(message) })

@@ -1,32 +1,21 @@
 import type { Webhook } from '../../client/index.ts'
-import { subscription, subscriptions } from '../../client/subscriptions.ts'
+import { subscription } from '../../client/subscriptions.ts'
 import { type EventType, eventTypes } from '../../index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
-import { choice, type Flag, list as listOf, required, text, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
+import { events, subscribing } from '../shared/events.ts'
+import { choice, required, text, toggle, UsageError, wholeNumber } from '../shared/flags.ts'
 import { maskedUrl, maskingHelp } from '../shared/mask.ts'
 import { receiverUrl, secretUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { plain, table } from '../shared/text.ts'
 
-type Events = readonly EventType[]
-
-const events = (help: string): Flag<Events> => {
-  const words = listOf('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, ['all', ...eventTypes])
-  const read = (given: string): Events => {
-    const chosen = words.read(given)
-    return chosen.includes('all') ? eventTypes : eventTypes.filter((type) => chosen.includes(type))
-  }
-  return { ...words, read }
-}
 const name = text('<text>', 'the name of the webhook')
 const targetHelp = 'the URL that receives the deliveries'
 const reveal = toggle('print URLs in full, with the secrets in them')
 
-/** Subscribes to the chosen event types and to no others. */
-const subscribing = (chosen: Events) => subscriptions((type) => chosen.includes(type))
-
 /** Filters by the chosen event types. The others are left out, so they may be set or not. */
-const filter = (chosen: Events = []) => Object.fromEntries(chosen.map((type) => [subscription(type), true]))
+const filter = (chosen: readonly EventType[] = []) =>
+  Object.fromEntries(chosen.map((type) => [subscription(type), true]))
 
 const masked = (webhook: Webhook, reveal: true | undefined): Webhook =>
   reveal || webhook.url === undefined ? webhook : { ...webhook, url: maskedUrl(webhook.url) }

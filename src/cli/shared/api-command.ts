@@ -4,9 +4,11 @@ import type { CallOptions, Client } from '../../client/index.ts'
 import { readConfig } from '../../client/options.ts'
 import { type Command, type CommandInput, defineCommand } from './command.ts'
 import { choice, type Flags, required, text, UsageError, url, wholeNumber } from './flags.ts'
+import type { Screen } from './screen.ts'
 import { plain } from './text.ts'
 
-const apiFlags = {
+/** The flags of commands that call the service's API. */
+export const apiFlags = {
   baseUrl: required(
     url('the address of the service, without /api', 'http://127.0.0.1:4010', 'MEDIA_WEBHOOKS_BASE_URL'),
   ),
@@ -41,17 +43,26 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
     async run(input, screen) {
       // The compiler cannot split the values of flags that it does not know yet.
       const forClient = input as unknown as CommandInput<typeof apiFlags>
-      const config = readConfig(credentialsOf(forClient), { baseUrl: forClient.values.baseUrl })
-      const call = createCall(config, (ms, signal, { message }) => {
-        screen.note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
-        return pauseFor(ms, signal)
-      })
-      const answer = await ask(clientOver(call), input as unknown as CommandInput<Of>, { signal: screen.signal })
+      const client = clientFrom(forClient, screen)
+      const answer = await ask(client, input as unknown as CommandInput<Of>, { signal: screen.signal })
       if (input.values.json) screen.json(answer)
       else screen.print(show(answer))
       return 0
     },
   })
+
+/**
+ * Creates the client that the flags describe. It prints a message when it waits before it repeats a call.
+ * @throws UsageError or WebhookError `invalid_option` if credentials are missing or the address is invalid
+ */
+export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Screen): Client {
+  const config = readConfig(credentialsOf(input), { baseUrl: input.values.baseUrl })
+  const call = createCall(config, (ms, signal, { message }) => {
+    note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
+    return pauseFor(ms, signal)
+  })
+  return clientOver(call)
+}
 
 /** Flags come before the environment. In the environment, a key comes before a token. */
 function credentialsOf({ values, given }: CommandInput<typeof apiFlags>) {

@@ -43,7 +43,9 @@ export function checkNotItself(to: string, port: number): void {
   const { hostname, port: given, protocol } = new URL(to)
   const isSame = Number(given || (protocol === 'https:' ? 443 : 80)) === port
   if (!isSame || !/^(localhost|127\.0\.0\.1|0\.0\.0\.0)$/.test(hostname)) return
-  throw new UsageError('--forward-to is where listen itself listens: give the URL of your server, or another --port')
+  throw new UsageError(
+    '--forward-to is where this command itself listens: give the URL of your server, or another --port',
+  )
 }
 
 export function createForwarder({ to, folder, secret }: ForwarderOptions, { note, signal }: Screen): Forwarder {

@@ -1,0 +1,18 @@
+import { subscriptions } from '../../client/subscriptions.ts'
+import { type EventType, eventTypes } from '../../index.ts'
+import { type Flag, list } from './flags.ts'
+
+type Events = readonly EventType[]
+
+/** A flag with event types, or all of them. */
+export const events = (help: string): Flag<Events> => {
+  const words = list('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, ['all', ...eventTypes])
+  const read = (given: string): Events => {
+    const chosen = words.read(given)
+    return chosen.includes('all') ? eventTypes : eventTypes.filter((type) => chosen.includes(type))
+  }
+  return { ...words, read }
+}
+
+/** Subscribes to the chosen event types and to no others. */
+export const subscribing = (chosen: Events) => subscriptions((type) => chosen.includes(type))
