@@ -1,5 +1,6 @@
 import type { Command, CommandGroup } from '../shared/command.ts'
 import { completionOf } from './completion.ts'
+import { dev } from './dev.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
 import { inbox } from './inbox.ts'
@@ -9,7 +10,17 @@ import { resend } from './resend.ts'
 import { trigger } from './trigger.ts'
 import { webhooks } from './webhooks.ts'
 
-const others: readonly (Command | CommandGroup)[] = [emulate, trigger, listen, resend, doctor, inbox, keys, webhooks]
+const others: readonly (Command | CommandGroup)[] = [
+  emulate,
+  dev,
+  trigger,
+  listen,
+  resend,
+  doctor,
+  inbox,
+  keys,
+  webhooks,
+]
 
 /** Every command, in the order of the help. */
 export const commands: readonly (Command | CommandGroup)[] = [...others, completionOf(others)]
