@@ -4,18 +4,20 @@ interface PagerProps {
   readonly current: number
   readonly last: number
   readonly address: (page: number) => string
+  /** The names of the links to the previous and the next page. */
+  readonly names?: readonly [previous: string, next: string]
 }
 
-/** Links to the previous and the next page of a list, newest first. It is absent when there is only one page. */
-export function Pager({ of, current, last, address }: PagerProps) {
+/** Links to the previous and the next page of a list. It is absent when there is only one page. */
+export function Pager({ of, current, last, address, names: [previous, next] = ['Newer', 'Older'] }: PagerProps) {
   if (last === 1) return null
   return (
     <nav class="pager" aria-label={`Pages of ${of}`}>
-      {current > 1 ? <a href={address(current - 1)}>← Newer</a> : <span />}
+      {current > 1 ? <a href={address(current - 1)}>← {previous}</a> : <span />}
       <span>
         Page {current} of {last}
       </span>
-      {current < last ? <a href={address(current + 1)}>Older →</a> : <span />}
+      {current < last ? <a href={address(current + 1)}>{next} →</a> : <span />}
     </nav>
   )
 }

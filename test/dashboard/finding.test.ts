@@ -87,9 +87,9 @@ describe('the dead letters', () => {
 
   test('say which of them a page shows, and the filter stays on the next one', async () => {
     const { receiver } = await failing(120)
-    const html = await read(dashboard(receiver, operators), 'dead-letters?handler=publish&page=3')
+    const html = await read(dashboard(receiver, operators), 'dead-letters?handler=publish&page=5')
     expect(html).toContain('101–120 of 120')
-    expect(html).toContain('/dead-letters?handler=publish&amp;page=2')
+    expect(html).toContain('/dead-letters?handler=publish&amp;page=4')
   })
 })
 
@@ -98,10 +98,10 @@ describe('the events', () => {
     const { receiver } = await failing(70)
     const page = dashboard(receiver, operators)
     const html = await read(page, 'events?state=dead')
-    expect(html).toContain('1–50 of 70')
-    expect(await read(page, 'events')).toMatch(/1–50(?! of)/)
+    expect(html).toContain('1–25 of 70')
+    expect(await read(page, 'events')).toMatch(/1–25(?! of)/)
     const older = /href="\/(events\?[^"]*cursor=[^"]*)"/.exec(html)?.[1]?.replaceAll('&amp;', '&')
-    expect(await read(page, older ?? '')).toContain('51–70 of 70')
+    expect(await read(page, older ?? '')).toContain('26–50 of 70')
   })
 
   test('of which none matches lead to all of them', async () => {
@@ -124,7 +124,7 @@ test('of more dead letters than are read, a list says that there are more', asyn
     deadLetters: { list, get: () => undefined, replay: () => false, discard: () => false },
   }
   const html = await read(createDashboard({ inbox, name: 'other', logger: silent }, operators), 'dead-letters?text=no')
-  expect(html).toContain('1–50 of at least 10,000')
+  expect(html).toContain('1–25 of at least 10,000')
   expect(html).toContain('Only the newest 10,000 dead letters are searched.')
   expect(html).toContain('Replay all that match')
 })

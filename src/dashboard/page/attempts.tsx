@@ -4,6 +4,9 @@ import { Foreign } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
 
+/** The last message is shown whole: 2,000 characters of six bytes. Of the earlier ones, the beginning. */
+const longestMessage = 6_000
+
 /** The history of an event, in order: its receipt, the attempts that failed, and how it ended. */
 export function Attempts({ page: { now }, record }: { page: PageState; record: EventRecord }) {
   const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt } = record
@@ -13,7 +16,7 @@ export function Attempts({ page: { now }, record }: { page: PageState; record: E
         <li class="emitted">
           Received <Moment at={receivedAt} now={now} />
         </li>
-        {failedAttempts.map(({ number, failures, failedAt }) => (
+        {failedAttempts.map(({ number, failures, failedAt }, index) => (
           <li class="emitted failure">
             Attempt {number} failed <Moment at={failedAt} now={now} />
             <ul>
@@ -22,12 +25,12 @@ export function Attempts({ page: { now }, record }: { page: PageState; record: E
                   {handler !== 'none' && (
                     <>
                       <strong>
-                        <Foreign text={handler} />
+                        <Foreign text={handler} longest={60} />
                       </strong>
                       :{' '}
                     </>
                   )}
-                  <Foreign text={message} longest={2_000} />
+                  <Foreign text={message} longest={index === failedAttempts.length - 1 ? longestMessage : 80} />
                 </li>
               ))}
             </ul>

@@ -77,11 +77,10 @@ export function Drawing({ values, inner, tone, isScaled = false }: DrawingProps)
 
 /** Draws a bar for each value above 0, and at least a little one. */
 function pathOf(values: readonly number[], highest: number): string {
-  return values
-    .map((value, index) => {
-      if (value === 0) return ''
-      const top = Math.round((height - Math.max(1.5, Math.sqrt(value / highest) * (height - 2))) * 10) / 10
-      return `M${index * step + 0.5} ${height}V${top}h${step - 1}V${height}z`
-    })
-    .join('')
+  const bars = values.map((value) => {
+    if (value === 0) return `m${step} 0`
+    const top = Math.round((height - Math.max(1.5, Math.sqrt(value / highest) * (height - 2))) * 10) / 10
+    return `V${top}h${step - 1}V${height}m1 0`
+  })
+  return `M0.5 ${height}${bars.join('')}`
 }

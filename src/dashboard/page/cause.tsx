@@ -3,7 +3,7 @@ import { words } from '../acting/result.ts'
 import { type Cause, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
-import { amount, Foreign, PostForm } from './elements.tsx'
+import { amount, cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
@@ -73,6 +73,9 @@ export const CauseText = ({ cause }: Pick<CauseProps, 'cause'>) => (
   <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />
 )
 
+/** Maximum number of failed handlers that a cause names. */
+const shownFailures = 3
+
 interface FailuresProps {
   readonly failures: readonly HandlerFailure[]
   readonly isUnreadable: boolean
@@ -84,14 +87,15 @@ export function Failures({ failures, isUnreadable }: FailuresProps) {
     isUnreadable ? 'Could not be parsed' : handler === 'none' ? 'No handler ran' : handler
   return (
     <div class="reason">
-      {failures.map(({ handler, message }) => (
+      {failures.slice(0, shownFailures).map(({ handler, message }) => (
         <p>
           <strong>
-            <Foreign text={who(handler)} />
+            <Foreign text={who(handler)} longest={60} />
           </strong>
-          : <Foreign text={message} longest={400} />
+          : <Foreign text={message} longest={250} />
         </p>
       ))}
+      {failures.length > shownFailures && <p>and {failures.length - shownFailures} more handlers</p>}
     </div>
   )
 }
@@ -100,7 +104,7 @@ function typesOf({ rows }: Cause): string {
   const types = new Set(rows.flatMap(({ type }) => type ?? []))
   const [first] = types
   if (first === undefined) return ''
-  return `${types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`}, `.slice(0, 200)
+  return `${cut(types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`, 200)}, `
 }
 
 /** Replays or discards all dead letters of a cause that the reader can see. */

@@ -5,7 +5,7 @@ import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../
 import type { ActivitySource } from '../subject.ts'
 import { Bars } from './bars.tsx'
 import { amount, Scrolling } from './elements.tsx'
-import type { PageState } from './page-state.ts'
+import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
 const counts = [
@@ -33,9 +33,8 @@ export async function Charts({ page }: { page: PageState }) {
         </p>
       </Section>
     )
-  const period = periods.find(({ name }) => name === page.query.get('period')) ?? periods[0]
-  const since = new Date(page.now.getTime() - period.slots * period.slotMs)
-  const slots = toSlots(await activity.read(since), period, page.now)
+  const period = periodOf(page)
+  const { since, slots } = await slotsOf(page, activity, period)
   const total = sumOf(slots, since)
   const axis = { since: slots[0]?.startedAt ?? since, slotMs: period.slotMs, now: page.now }
   return (
@@ -79,9 +78,29 @@ export async function Charts({ page }: { page: PageState }) {
           />
         ))}
       </div>
-      <Numbers slots={slots} period={period} />
+      <p>
+        <a href={page.at('numbers', { period: period.name })}>The numbers of the {period.label.toLowerCase()}</a>
+      </p>
     </Section>
   )
+}
+
+const periodOf = ({ query }: PageState): Period =>
+  periods.find(({ name }) => name === query.get('period')) ?? periods[0]
+
+async function slotsOf({ now }: PageState, activity: ActivitySource, period: Period) {
+  const since = new Date(now.getTime() - period.slots * period.slotMs)
+  return { since, slots: toSlots(await activity.read(since), period, now) }
+}
+
+/** Shows the numbers behind the charts. */
+export async function showNumbers(page: PageState): Promise<Answer> {
+  const { activity } = page.subject
+  const period = periodOf(page)
+  const title = `The numbers of the ${period.label.toLowerCase()}`
+  if (activity === undefined) return { title, body: <p>This inbox does not record what receivers do.</p> }
+  const { slots } = await slotsOf(page, activity, period)
+  return { title, body: <Numbers slots={slots} /> }
 }
 
 const toneOf = (count: string) =>
@@ -101,13 +120,11 @@ function Scope({ page, activity: { ofThisProcessSince: since } }: { page: PageSt
   )
 }
 
-/** The numbers behind the charts. */
-function Numbers({ slots, period }: { slots: readonly Slot[]; period: Period }) {
+function Numbers({ slots }: { slots: readonly Slot[] }) {
   const busy = slots.filter((slot) => counts.some(([count]) => slot[count] > 0)).toReversed()
   const time = (ms: number | undefined) => (ms === undefined ? '' : duration(ms))
   return (
-    <details id="numbers">
-      <summary>The numbers of the {period.label.toLowerCase()}</summary>
+    <div id="numbers">
       <Scrolling label="The numbers behind the charts">
         <table>
           <thead>
@@ -139,6 +156,6 @@ function Numbers({ slots, period }: { slots: readonly Slot[]; period: Period }) 
         </table>
       </Scrolling>
       {busy.length === 0 && <p class="quiet">Nothing was received or handled.</p>}
-    </details>
+    </div>
   )
 }

@@ -1,10 +1,14 @@
+import { Pager } from '../../page/pager.tsx'
 import { counted } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { readDeadFilter } from '../reading/dead-filter.ts'
 import { CauseList } from './cause.tsx'
 import { amount, PostForm } from './elements.tsx'
-import { Filter, Found } from './found.tsx'
+import { Filter, Found, pageAt } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
+
+/** The number of causes of a page. */
+const pageSize = 10
 
 /** All dead letters by cause, or those that a filter finds. */
 export async function showDeadLetters(page: PageState): Promise<Answer> {
@@ -39,6 +43,7 @@ interface AllCausesProps {
 
 function AllCauses({ page, report, count }: AllCausesProps) {
   const { causes, grouped } = report
+  const { current, last } = pageAt(page.query, causes.length, pageSize)
   if (grouped === 0) return <None page={page} />
   const until = String(Math.max(...causes.map(({ rows }) => rows[0]?.diedAt.getTime() ?? 0)))
   return (
@@ -58,8 +63,14 @@ function AllCauses({ page, report, count }: AllCausesProps) {
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />
-      <CauseList page={page} causes={causes.slice(0, 100)} />
-      {causes.length > 100 && <p class="quiet">{amount(causes.length - 100)} rarer causes are not shown.</p>}
+      <CauseList page={page} causes={causes.slice((current - 1) * pageSize, current * pageSize)} />
+      <Pager
+        of="causes"
+        current={current}
+        last={last}
+        address={(number) => page.at('dead-letters', { page: String(number) })}
+        names={['More frequent', 'Rarer']}
+      />
     </>
   )
 }

@@ -8,10 +8,22 @@ const shapes: Record<EventState, string> = { waiting: '○', running: '→', ret
 /** The state of an event. */
 export const StateMark = ({ state }: { state: EventState }) => <Mark state={state} shape={shapes[state]} />
 
+/**
+ * Cuts a text to a number of characters, and to twice as many bytes of HTML: a character can take six, and a page with
+ * many texts has to stay small.
+ */
+export function cut(text: string, longest: number): string {
+  let [end, bytes] = [0, 0]
+  for (const character of text.slice(0, longest)) {
+    bytes += /["&'<>]/.test(character) ? 6 : character > '\x7f' ? 3 : 1
+    if (bytes > 2 * longest) break
+    end += character.length
+  }
+  return end < text.length ? `${text.slice(0, end)}…` : text
+}
+
 /** A text from outside. It cannot change the direction of the text around it. */
-export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => (
-  <bdi>{text.length > longest ? `${text.slice(0, longest)}…` : text}</bdi>
-)
+export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => <bdi>{cut(text, longest)}</bdi>
 
 /** A number, with its thousands apart. */
 export const amount = (count: number): string => count.toLocaleString('en')

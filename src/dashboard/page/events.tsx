@@ -9,7 +9,7 @@ import type { Answer, PageState } from './page-state.ts'
 import { Range, Rows, SelectionForm } from './rows.tsx'
 
 /** The number of events of a page. */
-const pageSize = 50
+const pageSize = 25
 
 /** The events of an inbox, newest first, by state and type. */
 export async function showEvents(page: PageState): Promise<Answer> {

@@ -4,15 +4,22 @@ import { type Cause, type CauseReport, type DeadRow, groupedLimit } from '../rea
 import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
 import { rowOfDead } from './as-row.ts'
 import { CauseText } from './cause.tsx'
-import { amount } from './elements.tsx'
+import { amount, cut } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Range, ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
 /** The number of dead letters of a page. */
-const pageSize = 50
+const pageSize = 25
 
-/** Maximum number of handlers that can be chosen. */
-const shownHandlers = 100
+/** Maximum number of handlers that can be chosen, and of the characters of their names. */
+const shownHandlers = 30
+const longestHandler = 60
+
+/** Finds the page of a list that an address asks for, and the last one. */
+export function pageAt(query: URLSearchParams, count: number, size: number) {
+  const last = Math.max(1, Math.ceil(count / size))
+  return { last, current: Math.min(Math.max(1, Math.trunc(Number(query.get('page')) || 1)), last) }
+}
 
 interface FoundProps {
   readonly page: PageState
@@ -25,8 +32,7 @@ interface FoundProps {
 /** The dead letters that a filter finds, page by page. */
 export function Found({ page, report, filter, cause }: FoundProps) {
   const rows = rowsFound(report, filter)
-  const last = Math.max(1, Math.ceil(rows.length / pageSize))
-  const current = Math.min(Math.max(1, Math.trunc(Number(page.query.get('page')) || 1)), last)
+  const { current, last } = pageAt(page.query, rows.length, pageSize)
   const begin = (current - 1) * pageSize
   const shown = rows.slice(begin, begin + pageSize)
   const total = report.grouped === groupedLimit ? `at least ${amount(rows.length)}` : rows.length
@@ -104,7 +110,8 @@ function AllButtons({ page, report: { grouped }, rows }: AllButtonsProps) {
 export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
   const { cause, text, handler, since, before } = filter
   const failed = report.causes.flatMap(({ rows }) => rows[0]?.failures.map((failure) => failure.handler) ?? [])
-  const handlers = new Set([...failed.filter((name) => name !== 'none').slice(0, shownHandlers), handler ?? ''])
+  const names = new Set(failed.filter((name) => name !== 'none' && cut(name, longestHandler) === name))
+  const handlers = new Set([...[...names].slice(0, shownHandlers), handler ?? ''])
   handlers.delete('')
   return (
     <form method="get" action={page.at('dead-letters')} id="filter" class="filter inline">

@@ -1,11 +1,17 @@
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
+import { Pager } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
 import { storyOfMedia, unreadableOf } from '../reading/story.ts'
 import { rowOfDead, rowOfRecord } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
+import { pageAt } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
+
+/** The number of events of a page, and maximum number of unreadable deliveries. */
+const pageSize = 25
+const shownUnreadable = 5
 
 /** The events of a media item, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
@@ -14,7 +20,10 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
   const { deadLetters } = await inbox.stats()
   const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
-  const rows = records.map((record) => rowOfRecord(page.subject, record))
+  const { current, last } = pageAt(page.query, records.length, pageSize)
+  // The newest are on the first page, since they say how it ended.
+  const end = records.length - (current - 1) * pageSize
+  const rows = records.slice(Math.max(0, end - pageSize), end).map((record) => rowOfRecord(page.subject, record))
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {
     title: 'Media',
@@ -31,7 +40,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
             <Fact name="Media id">
               <Copyable text={id} label="media id" />
             </Fact>
-            <Fact name="Events">{amount(rows.length)}</Fact>
+            <Fact name="Events">{amount(records.length)}</Fact>
           </Facts>
         </div>
         <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
@@ -42,9 +51,24 @@ export async function showMedia(page: PageState): Promise<Answer> {
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />
           </SelectionForm>
         )}
+        <Pager
+          of="events"
+          current={current}
+          last={last}
+          address={(number) => page.at('media', { id, page: String(number) })}
+        />
         {unreadable.length > 0 && (
           <Section id="unreadable" title="Unreadable deliveries that mention it">
-            <Rows page={page} rows={unreadable.map((each) => rowOfDead(causes.rowOf(each)))} timeName="Received" />
+            {unreadable.length > shownUnreadable && (
+              <p class="quiet">
+                The newest {shownUnreadable} of {amount(unreadable.length)}.
+              </p>
+            )}
+            <Rows
+              page={page}
+              rows={unreadable.slice(0, shownUnreadable).map((each) => rowOfDead(causes.rowOf(each)))}
+              timeName="Received"
+            />
           </Section>
         )}
       </>

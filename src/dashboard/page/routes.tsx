@@ -1,3 +1,4 @@
+import { showNumbers } from './charts.tsx'
 import { showDeadLetters } from './dead-letters.tsx'
 import { showEvent } from './event.tsx'
 import { showEvents } from './events.tsx'
@@ -20,6 +21,7 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['dead-letters', showDeadLetters],
   ['expected', showExpected],
   ['job', showJob],
+  ['numbers', showNumbers],
   ['find', find],
   ['dead-letters.jsonl', exportDeadLetters],
   ['events.jsonl', exportEvents],

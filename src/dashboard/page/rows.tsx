@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { EventState } from '../../inbox/reading.ts'
-import { amount, Foreign, StateMark } from './elements.tsx'
+import { amount, cut, Foreign, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
@@ -71,6 +71,9 @@ export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProp
   )
 }
 
+/** Maximum length of a media id that a row links to. A longer one is linked on the page of its event. */
+const longestLinked = 100
+
 function Cells({ page, row }: { page: PageState; row: Row }) {
   const { key, state, type, mediaId, title, attempts, at, message, dueAt } = row
   return (
@@ -79,18 +82,20 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
         <StateMark state={state} />
       </td>
       <td class="data type">
-        <a href={page.at('event', { key })}>{type === undefined ? 'unreadable delivery' : <Foreign text={type} />}</a>
+        <a href={page.at('event', { key })}>
+          {type === undefined ? 'unreadable delivery' : <Foreign text={type} longest={40} />}
+        </a>
       </td>
       <td class="title">
         {mediaId !== undefined && (
-          <a href={page.at('media', { id: mediaId })} class="plain">
+          <a href={mediaId.length > longestLinked ? undefined : page.at('media', { id: mediaId })} class="plain">
             {title !== undefined && <Foreign text={title} longest={60} />}{' '}
             <span class="data quiet">{<Foreign text={mediaId} longest={40} />}</span>
           </a>
         )}
       </td>
       <td class="message">
-        {message !== undefined && <Foreign text={message} longest={160} />}
+        {message !== undefined && <Foreign text={message} longest={120} />}
         {dueAt !== undefined && (
           <span class="quiet">
             {' '}
@@ -109,7 +114,7 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
 }
 
 const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
-  `${type} ${title ?? mediaId ?? key}`.slice(0, 100)
+  cut(`${type} ${title ?? mediaId ?? key}`, 60)
 
 interface RangeProps {
   /** The number of events before the first one that is shown. */

@@ -11,7 +11,7 @@ export interface Period {
 
 export const periods = [
   { name: 'hour', label: 'Last hour', slotMs: 60_000, slots: 60 },
-  { name: 'day', label: 'Last day', slotMs: 900_000, slots: 96 },
+  { name: 'day', label: 'Last day', slotMs: 1_800_000, slots: 48 },
 ] as const satisfies Period[]
 
 /** The activity in a part of a period. */
