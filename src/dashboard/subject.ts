@@ -64,6 +64,12 @@ function activityOf(inbox: ReadableInbox, observe: Receiver['observe'] | undefin
   if (inbox.activity !== undefined) return { read: async (since) => (await inbox.activity?.(since)) ?? [] }
   if (observe === undefined) return undefined
   const recorder = new ActivityRecorder()
-  observe({ delivery: (report) => recorder.delivery(report), attempt: (report) => recorder.attempt(report) })
+  observe({
+    delivery: (report) => recorder.delivery(report),
+    attempt: (report) => recorder.attempt(report),
+    handling: ({ outcome, handler }) => {
+      if (outcome !== 'handled' && outcome !== 'stopped') recorder.failed(handler)
+    },
+  })
   return { ofThisProcessSince: new Date(), read: (since) => recorder.since(since) }
 }

@@ -214,6 +214,8 @@ export interface ActivityObserver {
   delivery(report: { readonly outcome: string; readonly status: number; readonly durationMs: number }): void
   /** Called after each attempt at an event. `sinceReceivedMs` is the time since its delivery was received. */
   attempt(report: { readonly outcome: string; readonly sinceReceivedMs: number }): void
+  /** Called after each run of a handler that failed, with its name. */
+  failed?(handler: string): void
 }
 
 /** A handler as other processes know it. */

@@ -240,6 +240,13 @@ export interface ActivityMinute {
   readonly handled: number
   /** Attempts in which a handler failed. */
   readonly failed: number
+  /** The rejected deliveries by reason, such as `unauthorized`. Absent if the inbox does not tell them apart. */
+  readonly rejectedBy?: Readonly<Record<string, number>> | undefined
+  /**
+   * The runs that failed, by handler: of each process the first 20 in a minute, and the rest as `others`. Absent if the
+   * inbox does not tell them apart.
+   */
+  readonly failedBy?: Readonly<Record<string, number>> | undefined
   /** Times from the call of the receiver to the acknowledgement of a delivery, accepted or duplicate. */
   readonly acknowledgement: Durations
   /** Times from the receipt of an event's delivery until it was handled. */

@@ -1,7 +1,7 @@
 import { checkUnknown } from '../check-options.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { AttemptReport, EndedRun, RunReport, RunReporter } from '../handlers/reports.ts'
-import type { AcceptedEvent } from '../inbox/inbox.ts'
+import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
@@ -29,7 +29,10 @@ const runLevels: Record<RunReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
-const kinds = ['delivery', 'handling', 'attempt'] as const satisfies (keyof Hooks)[]
+/** The hooks of a user, or of an inbox that counts the handlers that fail. */
+type Observer = Hooks & Pick<ActivityObserver, 'failed'>
+
+const kinds = ['delivery', 'handling', 'attempt', 'failed'] as const satisfies (keyof Observer)[]
 
 /** Reports to the hooks and the logger. An error of either never reaches the caller. */
 export interface Reporter extends RunReporter {
@@ -41,13 +44,13 @@ export interface Reporter extends RunReporter {
     span?: DeliverySpan,
   ): void
   /** Adds hooks to those that get reports. */
-  observe(hooks: Hooks): void
+  observe(hooks: Observer): void
 }
 
 /** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
 export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
   /** The hooks that get each kind of report. */
-  const listening: Record<keyof Hooks, Hooks[]> = { delivery: [], handling: [], attempt: [] }
+  const listening: Record<keyof Observer, Observer[]> = { delivery: [], handling: [], attempt: [], failed: [] }
 
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
@@ -71,7 +74,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
   }
 
-  const add = (each: Hooks): void => {
+  const add = (each: Observer): void => {
     for (const kind of kinds) if (each[kind] !== undefined) listening[kind].push(each)
   }
 
@@ -96,6 +99,8 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
+      if (outcome !== 'handled' && outcome !== 'stopped')
+        for (const each of listening.failed) guarded('the failed hook', () => each.failed?.(run.handler))
       const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return

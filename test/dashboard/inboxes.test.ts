@@ -75,7 +75,9 @@ function checkPages(makePlace: () => Promise<Place>): void {
     )
 
     const rejected = (await deliver(receiver, future)).status
+    expect(await read(page, '')).toMatch(/Rejected deliveries by reason.*malformed.*<td>1<\/td>/s)
     if (!keeps) return
+    expect(await read(page, '')).toMatch(/Failed runs by handler.*publish.*<td>2<\/td>/s)
     expect(rejected).toBe(400)
     await untilDead(receiver, 1)
     const mention = /event\?key=([^"]+)">unreadable/
@@ -100,6 +102,15 @@ test('an event without a handler is counted, and named as a reason why an event 
   expect(await read(page, '')).toMatch(/Without a handler<\/figcaption><p class="figure">1 </)
   expect(await read(page, 'media?id=a-film')).toContain('its type has no handler')
   expect(await read(page, 'event?key=none')).toContain('its type has no handler')
+})
+
+test('the handlers that failed are counted since the page was made, if the inbox does not count', async () => {
+  const receiver = receiverWith()
+  receiver.on('encoding.finished', () => Promise.reject(new Error('no')), { name: 'publish' })
+  const page = dashboard(receiver, { authorize: () => true })
+  await send(receiver, 'a-film')
+  await untilDead(receiver, 1)
+  expect(await read(page, '')).toMatch(/Failed runs by handler.*publish.*<td>2<\/td>/s)
 })
 
 describe('the memory inbox', () => {

@@ -4,7 +4,7 @@ import { Section } from '../../page/section.tsx'
 import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
 import type { ActivitySource } from '../subject.ts'
 import { Bars } from './bars.tsx'
-import { amount, Scrolling } from './elements.tsx'
+import { amount, Foreign, Scrolling } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
@@ -78,10 +78,42 @@ export async function Charts({ page }: { page: PageState }) {
           />
         ))}
       </div>
+      <ByName title="Rejected deliveries by reason" counts={total.rejectedBy} />
+      <ByName title="Failed runs by handler" counts={total.failedBy} />
       <p>
         <a href={page.at('numbers', { period: period.name })}>The numbers of the {period.label.toLowerCase()}</a>
       </p>
     </Section>
+  )
+}
+
+/** Maximum number of names that are shown. */
+const shownNames = 10
+
+/** The counts of the whole period by name, the highest first. Absent if there are none. */
+function ByName({ title, counts = {} }: { title: string; counts?: Readonly<Record<string, number>> | undefined }) {
+  const all = Object.entries(counts)
+  if (all.length === 0) return null
+  return (
+    <table class="names">
+      <caption>{title}</caption>
+      <tbody>
+        {all.slice(0, shownNames).map(([name, count]) => (
+          <tr>
+            <th scope="row">
+              <Foreign text={name} longest={60} />
+            </th>
+            <td>{amount(count)}</td>
+          </tr>
+        ))}
+        {all.length > shownNames && (
+          <tr>
+            <th scope="row">{amount(all.length - shownNames)} others</th>
+            <td>{amount(all.slice(shownNames).reduce((sum, [, count]) => sum + count, 0))}</td>
+          </tr>
+        )}
+      </tbody>
+    </table>
   )
 }
 

@@ -47,9 +47,19 @@ export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
     rejected: sum('rejected'),
     handled: sum('handled'),
     failed: sum('failed'),
+    rejectedBy: byName(parts, 'rejectedBy'),
+    failedBy: byName(parts, 'failedBy'),
     acknowledgement: durations('acknowledgement'),
     handling: durations('handling'),
   }
+}
+
+/** Adds up the counts of each name. The highest comes first. */
+function byName(parts: readonly Slot[], kind: 'rejectedBy' | 'failedBy'): Readonly<Record<string, number>> {
+  const sums = new Map<string, number>()
+  for (const part of parts)
+    for (const [name, count] of Object.entries(part[kind] ?? {})) sums.set(name, (sums.get(name) ?? 0) + count)
+  return Object.fromEntries([...sums].sort(([, a], [, b]) => b - a))
 }
 
 /**

@@ -19,11 +19,23 @@ const minuteMs = 60_000
 /** Returns the minute of a time in ms, both counted since the epoch. */
 export const minuteOf = (timeMs: number): number => Math.floor(timeMs / minuteMs)
 
+/** Counts by name: a reason or a handler. */
+type ByName = Record<string, number>
+
 /**
  * The numbers of a minute: accepted, duplicates, rejected, handled, failed, the durations of acknowledgements and of
- * handling, ignored.
+ * handling, ignored. The counts by name are stored behind them, where earlier versions do not look.
  */
-type MinuteNumbers = number[]
+interface MinuteNumbers {
+  readonly counts: number[]
+  readonly rejectedBy: ByName
+  readonly failedBy: ByName
+}
+
+/** Maximum number of handlers that a process counts by name in a minute. */
+const namedHandlers = 20
+
+const others = 'others'
 
 /** A minute, counted since the epoch, and the numbers of a process in it: a JSON array that inboxes store as it is. */
 export type StoredMinute = readonly [minute: number, numbers: string]
@@ -109,7 +121,7 @@ export class ActivityRecorder implements ActivityObserver {
   #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
   delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
-    if (status !== 200) return this.#count(rejected)
+    if (status !== 200) return this.#reject(outcome)
     if (outcome === 'test') return
     if (outcome === 'ignored') return this.#count(ignored)
     this.#count(outcome === 'duplicate' ? duplicates : accepted, acknowledgement + bucketOf(durationMs))
@@ -121,10 +133,22 @@ export class ActivityRecorder implements ActivityObserver {
     this.#count(handled, handling + bucketOf(sinceReceivedMs))
   }
 
+  #reject(reason: string): void {
+    const { counts, rejectedBy } = this.#numbers()
+    counts[rejected] = (counts[rejected] as number) + 1
+    increase(rejectedBy, reason)
+  }
+
+  failed(handler: string): void {
+    const { failedBy } = this.#numbers()
+    const isNamed = failedBy[handler] !== undefined || Object.keys(failedBy).length < namedHandlers
+    increase(failedBy, isNamed ? handler : others)
+  }
+
   #count(index: number, duration?: number): void {
-    const numbers = this.#numbers()
-    numbers[index] = (numbers[index] as number) + 1
-    if (duration !== undefined) numbers[duration] = (numbers[duration] as number) + 1
+    const { counts } = this.#numbers()
+    counts[index] = (counts[index] as number) + 1
+    if (duration !== undefined) counts[duration] = (counts[duration] as number) + 1
   }
 
   /** Returns the numbers of this minute, for a change. */
@@ -133,7 +157,7 @@ export class ActivityRecorder implements ActivityObserver {
     if (this.#current?.minute === minute) return this.#current.numbers
     let numbers = this.#minutes.get(minute)
     if (numbers === undefined) {
-      numbers = new Array<number>(length).fill(0)
+      numbers = emptyNumbers()
       this.#minutes.set(minute, numbers)
       this.#forget(minute - activityKeptMs / minuteMs)
     }
@@ -169,8 +193,21 @@ export class ActivityRecorder implements ActivityObserver {
   /** Returns nothing if the minute was forgotten. */
   #stored(minute: number): StoredMinute[] {
     const numbers = this.#minutes.get(minute)
-    return numbers === undefined ? [] : [[minute, JSON.stringify(numbers)]]
+    return numbers === undefined
+      ? []
+      : [[minute, JSON.stringify([...numbers.counts, numbers.rejectedBy, numbers.failedBy])]]
   }
+}
+
+const emptyNumbers = (): MinuteNumbers => ({
+  counts: new Array<number>(length).fill(0),
+  // A handler can have any name, that of a member of every object included.
+  rejectedBy: Object.create(null),
+  failedBy: Object.create(null),
+})
+
+function increase(by: ByName, name: string, count = 1): void {
+  by[name] = (by[name] ?? 0) + count
 }
 
 function bucketOf(durationMs: number): number {
@@ -183,24 +220,28 @@ function bucketOf(durationMs: number): number {
 export function toActivity(stored: readonly StoredMinute[]): ActivityMinute[] {
   const minutes = new Map<number, MinuteNumbers>()
   for (const [minute, text] of stored) {
-    const numbers = JSON.parse(text) as MinuteNumbers
-    const sum = minutes.get(minute) ?? new Array<number>(length).fill(0)
-    minutes.set(
-      minute,
-      sum.map((number, index) => number + (numbers[index] ?? 0)),
-    )
+    const numbers: unknown[] = JSON.parse(text)
+    const sum = minutes.get(minute) ?? emptyNumbers()
+    for (const index of sum.counts.keys()) sum.counts[index] = (sum.counts[index] ?? 0) + Number(numbers[index] ?? 0)
+    // An earlier version stores none.
+    const [rejectedBy, failedBy] = numbers.slice(length) as (ByName | undefined)[]
+    for (const [name, count] of Object.entries(rejectedBy ?? {})) increase(sum.rejectedBy, name, count)
+    for (const [name, count] of Object.entries(failedBy ?? {})) increase(sum.failedBy, name, count)
+    minutes.set(minute, sum)
   }
   return [...minutes].sort(([a], [b]) => a - b).map(([minute, numbers]) => toMinute(minute, numbers))
 }
 
-const toMinute = (minute: number, numbers: MinuteNumbers): ActivityMinute => ({
+const toMinute = (minute: number, { counts, rejectedBy, failedBy }: MinuteNumbers): ActivityMinute => ({
   startedAt: new Date(minute * minuteMs),
-  accepted: numbers[accepted] ?? 0,
-  duplicates: numbers[duplicates] ?? 0,
-  ignored: numbers[ignored] ?? 0,
-  rejected: numbers[rejected] ?? 0,
-  handled: numbers[handled] ?? 0,
-  failed: numbers[failed] ?? 0,
-  acknowledgement: numbers.slice(acknowledgement, handling),
-  handling: numbers.slice(handling, ignored),
+  accepted: counts[accepted] ?? 0,
+  duplicates: counts[duplicates] ?? 0,
+  ignored: counts[ignored] ?? 0,
+  rejected: counts[rejected] ?? 0,
+  handled: counts[handled] ?? 0,
+  failed: counts[failed] ?? 0,
+  rejectedBy: { ...rejectedBy },
+  failedBy: { ...failedBy },
+  acknowledgement: counts.slice(acknowledgement, handling),
+  handling: counts.slice(handling, ignored),
 })

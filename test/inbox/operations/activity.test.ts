@@ -1,5 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { StoredActivity, type StoredMinute } from '../../../src/inbox/operations/activity.ts'
+import {
+  ActivityRecorder,
+  StoredActivity,
+  type StoredMinute,
+  toActivity,
+} from '../../../src/inbox/operations/activity.ts'
 
 const pauseMs = 5_000
 
@@ -51,4 +56,39 @@ test('while a write hangs none is started, and the rest is written after it', as
   accept()
   await vi.advanceTimersByTimeAsync(3 * pauseMs)
   expect(written).toEqual([1, 2])
+})
+
+test('rejections are counted by reason and failed runs by handler, of all processes', () => {
+  const [one, other] = [new ActivityRecorder(), new ActivityRecorder()]
+  const reject = (recorder: ActivityRecorder, outcome: string) =>
+    recorder.delivery({ outcome, status: 400, durationMs: 1 })
+  for (const outcome of ['malformed', 'malformed', 'unauthorized']) reject(one, outcome)
+  reject(other, 'malformed')
+  one.failed('publish')
+  other.failed('publish')
+  other.failed('__proto__')
+  const stored: StoredMinute[] = []
+  for (const recorder of [one, other]) void recorder.writeChanged(async (minutes) => stored.push(...minutes))
+  const [minute] = toActivity(stored)
+  expect(minute).toMatchObject({ rejected: 4, rejectedBy: { malformed: 3, unauthorized: 1 } })
+  expect(Object.entries(minute?.failedBy ?? {})).toEqual([
+    ['publish', 2],
+    ['__proto__', 1],
+  ])
+})
+
+test('of the handlers that fail in a minute a process names the first 20', () => {
+  const recorder = new ActivityRecorder()
+  for (const _ of [1, 2]) for (let index = 0; index < 30; index++) recorder.failed(`handler ${index}`)
+  const failedBy = recorder.since(new Date(0))[0]?.failedBy ?? {}
+  expect(Object.keys(failedBy)).toHaveLength(21)
+  expect(failedBy).toMatchObject({ 'handler 0': 2, 'handler 19': 2, others: 20 })
+})
+
+test('minutes of a version that does not count by name are read', () => {
+  const [minute] = toActivity([
+    [1, '[1,2,3]'],
+    [1, '[1,2,3]'],
+  ])
+  expect(minute).toMatchObject({ accepted: 2, duplicates: 4, rejected: 6, ignored: 0, rejectedBy: {}, failedBy: {} })
 })
