@@ -22,7 +22,7 @@ declare global {
   }
 
   function isOperator(request: Request): Promise<boolean>
-  function userOf(cookie: string | null): Promise<{ readonly isOperator: boolean } | undefined>
+  function userOf(cookie: string | null): Promise<{ readonly name: string; readonly isOperator: boolean } | undefined>
   function publish(mediaId: string, qualities: readonly string[]): Promise<void>
   function addRendition(mediaId: string, quality: string | undefined): Promise<void>
   function notify(event: MediaEvent): Promise<void>

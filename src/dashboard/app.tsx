@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { WebhookError } from '../errors.ts'
 import { within } from '../internal/timers.ts'
-import type { Access, Role } from './access/access.ts'
+import type { Access, Reader } from './access/access.ts'
 import { readForm } from './access/form.ts'
 import { headed, plain } from './access/respond.ts'
 import { postRoutes } from './acting/actions.ts'
@@ -37,10 +37,10 @@ export function createApp(subject: Subject, path: string, access: Access) {
     }
   }
 
-  function route(request: Request, role: Role): Response | Promise<Response> {
+  function route(request: Request, reader: Reader): Response | Promise<Response> {
     const { pathname, searchParams } = new URL(request.url)
     const name = routeOf(pathname, path)
-    const page = stateOf(subject, path, name, searchParams, role)
+    const page = stateOf(subject, path, name, searchParams, reader)
     const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
     if (asset === undefined && get === undefined && post === undefined) return document(page, missing(page))
     const reads = request.method === 'GET' || request.method === 'HEAD'
@@ -56,7 +56,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
     // `authorize` may read the body of the request.
     const own = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
     const admitted = await access(request)
-    return typeof admitted === 'string' ? route(own, admitted) : admitted
+    return 'mayAct' in admitted ? route(own, admitted) : admitted
   }
 }
 

@@ -1,7 +1,13 @@
 import { checkUnknown } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 
-type Decision = boolean | 'read' | Response
+/** A person who may see the pages and act. Each action is logged with the name. */
+export interface Operator {
+  /** Such as a user name or an address of e-mail. */
+  readonly user: string
+}
+
+type Decision = boolean | 'read' | Operator | Response
 
 /** The options of `dashboard`. */
 export interface DashboardOptions {
@@ -11,7 +17,8 @@ export interface DashboardOptions {
    */
   readonly path?: string
   /**
-   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in. `'read'` shows
+   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, and so does
+   * `{ user }`, with which each action is logged. `'read'` shows
    * every page without its actions, and an action is answered 403. `false` is answered 403. A `Response`, such as a
    * redirect to a sign-in page, is sent as it is. If it throws, the answer is 500. On your own machine, `localOnly()`
    * makes one.
@@ -77,7 +84,7 @@ export function checkDashboardOptions(options: DashboardOptions): DashboardOptio
     throw invalid("path has to begin with a slash, such as '/inbox'")
   if (typeof authorize !== 'function')
     throw invalid(
-      "give authorize, a function that returns true, 'read', false or a Response, or localOnly() on your own machine",
+      "give authorize, a function that returns true, { user }, 'read', false or a Response, or localOnly() on your own machine",
     )
   if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).origin === origin))
     throw invalid("origin has to be a scheme and a host, such as 'https://ops.example.com'")

@@ -60,6 +60,8 @@ describe.each(addresses)('%s /%s', (...address) => {
     expect([rejected.status, await rejected.text()]).toEqual([403, 'You may not see this page.\n'])
     const truthy = await ask(dashboard(receiver, { ...options, authorize: () => untyped('yes') }), address)
     expect(truthy.status).toBe(403)
+    const nameless = await ask(dashboard(receiver, { ...options, authorize: () => ({ user: '' }) }), address)
+    expect(nameless.status).toBe(403)
     const login = new Response(null, { status: 302, headers: { location: '/login' } })
     const sent = await ask(dashboard(receiver, { ...options, authorize: async () => login }), address)
     expect(sent).toBe(login)

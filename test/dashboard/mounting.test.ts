@@ -9,7 +9,7 @@ import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
 import { express4, fastify4 } from '../support/mounts.ts'
 import { serve } from '../support/serve.ts'
 import { silent } from '../support/silent.ts'
-import { failing, post, receiverWith } from './failing-receiver.ts'
+import { failing, post, receiverWith, send, untilDead } from './failing-receiver.ts'
 
 const authorize = () => true
 
@@ -107,6 +107,23 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(0)
     const shown = await (await fetch(origin + acted.headers.get('location'))).text()
     expect(shown).toContain('30 dead letters replayed.')
+  })
+
+  test('an action is logged with its user, the events and their number', async () => {
+    const logged: object[] = []
+    const logger = { ...silent, info: (details: object) => void logged.push(details) }
+    const receiver = receiverWith({ logger })
+    receiver.on('encoding.finished', () => Promise.reject(new Error('no')))
+    await send(receiver, 'a-film')
+    await untilDead(receiver, 1)
+    const origin = await mount(dashboard(receiver, { path: '/inbox', authorize: () => ({ user: 'ana' }) }))
+    const form = { scope: 'all', until: String(Date.now()), confirmed: 'yes' }
+    expect((await post(`${origin}/inbox/discard`, form)).status).toBe(303)
+    const actions = logged.filter((details) => 'user' in details)
+    expect(actions).toMatchObject([
+      { user: 'ana', action: 'discard', selection: { scope: 'all' } },
+      { user: 'ana', action: 'discard', state: 'done', total: 1, done: 1 },
+    ])
   })
 
   test('a reader who may only read gets the pages, and 403 for an action', async () => {

@@ -2,11 +2,16 @@ import type { Logger } from '../../internal/logger.ts'
 import type { DashboardOptions } from '../options.ts'
 import { plain } from './respond.ts'
 
-/** What a reader may do: only see the pages, or also act. */
-export type Role = 'read' | 'act'
+/** A person whom `authorize` admits. */
+export interface Reader {
+  /** `true` if the person may also act. */
+  readonly mayAct: boolean
+  /** The name, if `authorize` tells it. */
+  readonly user?: string
+}
 
 /** Decides who may see the page. Returns the answer to a request that it does not admit. */
-export type Access = (request: Request) => Promise<Response | Role>
+export type Access = (request: Request) => Promise<Response | Reader>
 
 /** Makes the rule for all requests: `authorize` decides, and actions have to come from the page itself. */
 export function accessRule({ authorize, origin }: DashboardOptions, logger: Logger): Access {
@@ -14,15 +19,22 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
     try {
       const decision: unknown = await authorize(request)
       if (isResponse(decision)) return decision
-      if (decision !== true && decision !== 'read') return plain(403, 'You may not see this page.')
-      if (isReading(request)) return decision === 'read' ? 'read' : 'act'
-      if (decision === 'read') return plain(403, 'You may read these pages only: an action needs more rights.')
-      return isOwn(request, origin) ? 'act' : plain(403, 'Actions have to come from a page of the dashboard itself.')
+      const reader = readerOf(decision)
+      if (reader === undefined) return plain(403, 'You may not see this page.')
+      if (isReading(request)) return reader
+      if (!reader.mayAct) return plain(403, 'You may read these pages only: an action needs more rights.')
+      return isOwn(request, origin) ? reader : plain(403, 'Actions have to come from a page of the dashboard itself.')
     } catch (error) {
       logger.error({ err: error }, 'authorize of the dashboard threw')
       return plain(500, 'The dashboard could not decide whether you may see this page. The log says why.')
     }
   }
+}
+
+function readerOf(decision: unknown): Reader | undefined {
+  if (decision === true || decision === 'read') return { mayAct: decision === true }
+  const { user } = (decision ?? {}) as { readonly user?: unknown }
+  return typeof user === 'string' && user !== '' ? { mayAct: true, user } : undefined
 }
 
 // Another realm's Response, such as a polyfill's, is not an instance of this one's.

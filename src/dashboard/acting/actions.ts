@@ -20,12 +20,18 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
 ])
 
 async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
-  const { jobs, notices } = page.subject
+  const { jobs, notices, logger } = page.subject
   const selection = readSelection(form)
   const back = placeIn(form)
   if (selection.scope === 'keys' && selection.keys.length === 0)
     return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
   const { job, ended } = jobs.start(what, selection)
+  const action = { user: page.user, job: job.id, action: what }
+  logger.info({ ...action, selection }, `${what} was asked for on the dashboard`)
+  void ended.then(() => {
+    const { state, total, done } = job
+    logger.info({ ...action, state, total, done }, `${what} on the dashboard has ended`)
+  })
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (job.state === 'running') return to(page, 'job', { id: job.id })
   if (job.state === 'failed') throw job.error
@@ -36,6 +42,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
 function stop(page: PageState, form: URLSearchParams): Response {
   const id = form.get('id') ?? ''
   page.subject.jobs.stop(id)
+  page.subject.logger.info({ user: page.user, job: id, action: 'stop' }, 'stop was asked for on the dashboard')
   return to(page, 'job', { id })
 }
 

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { Notice } from '../../page/notices.tsx'
-import type { Role } from '../access/access.ts'
+import type { Reader } from '../access/access.ts'
 import type { Subject } from '../subject.ts'
 
 /** The data that the components of a page render. */
@@ -12,6 +12,8 @@ export interface PageState {
   readonly now: Date
   /** `true` if the reader may act. Otherwise the page has no forms that do. */
   readonly mayAct: boolean
+  /** The reader's name, if `authorize` tells it. */
+  readonly user: string | undefined
   /** The result of the last action. */
   readonly notice: Notice | undefined
   /** Makes the address of a page. Values that are `undefined` are left out. */
@@ -31,12 +33,18 @@ export interface Answer {
   readonly changes?: boolean
 }
 
-export function stateOf(subject: Subject, path: string, route: string, given: URLSearchParams, role: Role): PageState {
+export function stateOf(
+  subject: Subject,
+  path: string,
+  route: string,
+  given: URLSearchParams,
+  { mayAct, user }: Reader,
+): PageState {
   const query = new URLSearchParams(given)
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')
   const here = query.size === 0 ? route : `${route}?${query}`
-  return { subject, route, query, now: new Date(), mayAct: role === 'act', notice, at: addressesBelow(path), here }
+  return { subject, route, query, now: new Date(), mayAct, user, notice, at: addressesBelow(path), here }
 }
 
 function addressesBelow(path: string): PageState['at'] {
