@@ -144,7 +144,7 @@ function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport)
     outcome !== 'handled' ? 'failed' : error === undefined ? 'handled an event' : 'failed after its transaction'
   const what = `handler ${handler} ${end} in attempt ${attempt}`
   if (outcome === 'retried') return `${what} and will run again in ${Math.round(retryInMs)} ms`
-  return outcome === 'dead-lettered' ? `${what}, the last: the event is a dead letter` : what
+  return outcome === 'dead-lettered' ? `${what}, its last: the event becomes a dead letter` : what
 }
 
 function deliveryReport(

@@ -113,7 +113,7 @@ describe('the line of a run', () => {
     ['retried', undefined, 4.6, 'warn', 'failed in attempt 1 and will run again in 5 ms'],
     ['stopped', error, undefined, 'warn', 'failed in attempt 1'],
     ['failed', error, undefined, 'error', 'failed in attempt 1'],
-    ['dead-lettered', error, undefined, 'error', 'failed in attempt 1, the last: the event is a dead letter'],
+    ['dead-lettered', error, undefined, 'error', 'failed in attempt 1, its last: the event becomes a dead letter'],
   ])('that is %s with %s', (outcome, error, retryInMs, level, text) => {
     const { logger, lines } = recordingLogger()
     const reports: RunReport[] = []
