@@ -151,7 +151,7 @@ describe('watchWebhook', () => {
     expect(told).toEqual([])
   })
 
-  test('takes an unreadable delivery for one, and a forged one for none', async () => {
+  test('counts an unreadable delivery as a delivery, and ignores a forged one', async () => {
     const verify = { name: 'none', needsBytes: false, verify: () => ({ verified: false, reason: 'forged' }) } as const
     const [unreadable, forged] = [watching(), watching(receiverWith({ verify }).onAny(() => {}))]
     await minutes(8)

@@ -134,7 +134,7 @@ describe('a RetryAfter', () => {
     ])
   })
 
-  test('shortens the pause too', async () => {
+  test('retries before the backoff would, if the handler asks for a shorter pause', async () => {
     const { receiver, handled, outcomes } = receiverWithReports({ retry: { baseMs: 3_600_000, maxMs: 3_600_000 } })
     receiver.onAny(failing(new RetryAfter(0)), { name: 'busy' })
     await handled()

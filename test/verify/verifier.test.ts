@@ -99,7 +99,7 @@ describe("a user's verifier", () => {
     expect(report).toMatchObject('error' in rest ? { error: rest.error } : { reason })
   })
 
-  test('does not verify with a principal that is no string', async () => {
+  test('rejects a delivery if the principal is not a string', async () => {
     const { status, report } = await answerTo(() => ({ verified: true, principal: 7 }))
     expect(status).toBe(401)
     expect(report?.reason).toBe('the principal that the verifier names is not a string')

@@ -180,7 +180,7 @@ describe('handling an event before its acknowledgement', () => {
     expect(await result).toBe('closing')
   })
 
-  test('keeps the order of the events of one media', async () => {
+  test('keeps the order of the events of one media item', async () => {
     const { inbox, calls } = machine()
     const results = ['1', '2'].map((key) => inbox.handleNow(eventOf(key, 'media')))
     const first = await calls.next()

@@ -30,7 +30,7 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** Returns the numbers of each media's events, in the order in which their handlers first began. */
+  /** Returns the numbers of the events of each media item, in the order in which their handlers first began. */
   const begun = async (notes: string) => {
     const orders = new Map(media.map((mediaId) => [mediaId, new Set<number>()]))
     for (const line of (await readFile(notes, 'utf8')).split('\n').slice(0, -1)) {
