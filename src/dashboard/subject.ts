@@ -1,3 +1,4 @@
+import { hasFailed } from '../handlers/reports.ts'
 import { ActivityRecorder } from '../inbox/operations/activity.ts'
 import type { ActivityMinute, ReadableInbox } from '../inbox/reading.ts'
 import type { Logger } from '../internal/logger.ts'
@@ -68,7 +69,7 @@ function activityOf(inbox: ReadableInbox, observe: Receiver['observe'] | undefin
     delivery: (report) => recorder.delivery(report),
     attempt: (report) => recorder.attempt(report),
     handling: ({ outcome, handler }) => {
-      if (outcome !== 'handled' && outcome !== 'stopped') recorder.failed(handler)
+      if (hasFailed(outcome)) recorder.failed(handler)
     },
   })
   return { ofThisProcessSince: new Date(), read: (since) => recorder.since(since) }

@@ -30,6 +30,9 @@ export interface RunReport {
   readonly error?: unknown
 }
 
+/** Returns `true` if a run counts as failed. A stopped one says nothing about its handler. */
+export const hasFailed = (outcome: RunReport['outcome']): boolean => outcome !== 'handled' && outcome !== 'stopped'
+
 /** The report of one attempt at an event: every handler that had not succeeded yet has run once. */
 export interface AttemptReport {
   /**

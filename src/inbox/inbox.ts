@@ -242,7 +242,7 @@ export interface InboxHost {
   readonly parse: ParseUnreadable
   /** Never throws. */
   readonly logger: Logger
-  /** Tells the observer of each delivery and each attempt of the receiver, in this process. */
+  /** Tells the observer of each delivery, each attempt and each failed run of the receiver, in this process. */
   observe(observer: ActivityObserver): void
   /**
    * Takes the duration of a step in the inbox's storage, in ms, and its error if it failed. Absent without telemetry.

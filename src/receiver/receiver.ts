@@ -55,7 +55,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     expectations: (accepted) => registry.effectsOf(accepted),
     parse: (unreadable) => parseEvent(unreadable.body, undefined, unreadable, eventKey),
     logger,
-    observe: reporter.observe,
+    observe: reporter.observeForInbox,
     measured:
       telemetry &&
       ((step, durationMs, error) => reporter.guarded('telemetry', () => telemetry.measured(step, durationMs, error))),

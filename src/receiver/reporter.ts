@@ -1,6 +1,6 @@
 import { checkUnknown } from '../check-options.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
-import type { AttemptReport, EndedRun, RunReport, RunReporter } from '../handlers/reports.ts'
+import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
@@ -29,10 +29,11 @@ const runLevels: Record<RunReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
-/** The hooks of a user, or of an inbox that counts the handlers that fail. */
+/** The hooks of a user, or the observer of an inbox, which also counts the handlers that fail. */
 type Observer = Hooks & Pick<ActivityObserver, 'failed'>
 
-const kinds = ['delivery', 'handling', 'attempt', 'failed'] as const satisfies (keyof Observer)[]
+const hookNames = ['delivery', 'handling', 'attempt'] as const satisfies (keyof Hooks)[]
+const observerNames = [...hookNames, 'failed'] as const satisfies (keyof Observer)[]
 
 /** Reports to the hooks and the logger. An error of either never reaches the caller. */
 export interface Reporter extends RunReporter {
@@ -43,8 +44,10 @@ export interface Reporter extends RunReporter {
     error?: Error,
     span?: DeliverySpan,
   ): void
-  /** Adds hooks to those that get reports. */
-  observe(hooks: Observer): void
+  /** Adds a user's hooks to those that get reports. */
+  observe(hooks: Hooks): void
+  /** Adds the observer of an inbox. */
+  observeForInbox(observer: ActivityObserver): void
 }
 
 /** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
@@ -74,19 +77,22 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
   }
 
-  const add = (each: Observer): void => {
-    for (const kind of kinds) if (each[kind] !== undefined) listening[kind].push(each)
+  const add = (each: Observer, names: readonly (keyof Observer)[]): void => {
+    for (const name of names) if (each[name] !== undefined) listening[name].push(each)
+  }
+
+  const addChecked = (each: Observer, names: readonly (keyof Observer)[]): void => {
+    // The object may also hold what its hooks remember.
+    const functions = Object.entries(each).filter(([, value]) => typeof value === 'function')
+    checkUnknown('hooks', Object.fromEntries(functions), names)
+    add(each, names)
   }
 
   const reporter: Reporter = {
     guarded,
     startRun: telemetry && ((run) => guarded('telemetry', () => telemetry.startRun(run))),
-    observe(each) {
-      // The object may also hold what its hooks remember.
-      const functions = Object.entries(each).filter(([, value]) => typeof value === 'function')
-      checkUnknown('hooks', Object.fromEntries(functions), kinds)
-      add(each)
-    },
+    observe: (each) => addChecked(each, hookNames),
+    observeForInbox: (each) => addChecked(each, observerNames),
     delivery(acknowledgement, startedAt, event, error, span) {
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
       const isLogged =
@@ -99,7 +105,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
-      if (outcome !== 'handled' && outcome !== 'stopped')
+      if (hasFailed(outcome))
         for (const each of listening.failed) guarded('the failed hook', () => each.failed?.(run.handler))
       const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
@@ -114,7 +120,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
   }
   reporter.observe(hooks)
-  if (telemetry !== undefined) add(telemetry)
+  if (telemetry !== undefined) add(telemetry, hookNames)
   return reporter
 }
 

@@ -35,6 +35,9 @@ test.each<[string, () => unknown]>([
   ['retry', build({ retry: { attemps: 1 } })],
   ['hooks', build({ hooks: { deliveries() {} } })],
   ['hooks', () => receiverWith().observe(untyped({ deliveries() {} }))],
+  // Only an inbox observes the runs that failed apart.
+  ['hooks', build({ hooks: { failed() {} } })],
+  ['hooks', () => receiverWith().observe(untyped({ failed() {} }))],
   ['on', () => receiverWith().on('encoding.failed', () => {}, untyped({ names: 'publish' }))],
   ['on', () => receiverWith().onAny(() => {}, untyped({ test: true }))],
   ['urlToken', () => urlToken(untyped({ secret, param: 'key' }))],
