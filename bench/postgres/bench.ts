@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { PostgresServer } from '../../test/support/postgres/postgres-server.ts'
 import { RedisServer } from '../../test/support/redis/redis-server.ts'
@@ -125,6 +126,16 @@ export class QueueProcess {
     const answer = this.#answered.then(() => this.#child.ask<Answer>(question))
     this.#answered = answer.catch(() => {})
     return answer
+  }
+}
+
+/** Waits until the handlers of paced events have started. Resolves with the ms from each call until then. */
+export async function latenciesOf(calls: Moments, handlers: readonly QueueProcess[]): Promise<number[]> {
+  for (;;) {
+    const starts: Moments = Object.assign({}, ...(await Promise.all(handlers.map((process) => process.starts()))))
+    const latencies = Object.entries(calls).map(([key, calledAt]) => (starts[key] ?? Number.NaN) - calledAt)
+    if (!latencies.some(Number.isNaN)) return latencies
+    await pause(50)
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { hashMedia } from '../../src/inbox/postgres/keys.ts'
 import { number, percentile, printTable, spread } from '../report.ts'
 import { fill } from './backlog.ts'
-import { type Bench, type NewQueue, type QueueProcess, withProcesses } from './bench.ts'
+import { type Bench, latenciesOf, type NewQueue, type QueueProcess, withProcesses } from './bench.ts'
 import { slowMedia } from './queues.ts'
 
 const waiting = 1_000_000
@@ -64,8 +64,10 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
   },
   [`${number(handled)} events handled without autovacuum`]: {
     async prepare(queue) {
-      for (const table of tables)
-        await queue.query(`ALTER TABLE ${queue.settings.name}.${table} SET (autovacuum_enabled = off)`)
+      const { query, settings } = queue
+      const tables = await query(`SELECT tablename FROM pg_tables WHERE schemaname = $1`, [settings.name])
+      for (const { tablename } of tables)
+        await query(`ALTER TABLE ${settings.name}.${tablename} SET (autovacuum_enabled = off)`)
       await handleAll(queue)
       return {}
     },
@@ -91,18 +93,6 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
     },
   },
 }
-
-const tables = [
-  'event',
-  'key',
-  'handled',
-  'claim',
-  'owner',
-  'dead_letter',
-  'expectation',
-  'expectation_end',
-  'activity',
-]
 
 /** Makes dead letters of all events. Their keys are old. */
 const bury = async ({ settings: { name }, query }: NewQueue): Promise<void> => {
@@ -219,12 +209,7 @@ async function measure(pair: Pair, seconds: number): Promise<{ readonly rate: nu
   while ((await handled()) < before + accepted) await pause(20)
   const rate = accepted / ((performance.now() - startedAt) / 1_000)
   const calls = await front.pace(perSecond, parts.paced * seconds)
-  for (;;) {
-    const starts = Object.assign({}, ...(await Promise.all(handlers.map((process) => process.starts()))))
-    const latencies = Object.entries(calls).map(([key, calledAt]) => (starts[key] ?? Number.NaN) - calledAt)
-    if (!latencies.some(Number.isNaN)) return { rate, latencies }
-    await pause(50)
-  }
+  return { rate, latencies: await latenciesOf(calls, handlers) }
 }
 
 function cellsOf(plain: Pair, pair: Pair): string[] {

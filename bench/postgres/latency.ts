@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { number, percentile, printTable } from '../report.ts'
-import { type Bench, withProcesses } from './bench.ts'
+import { type Bench, latenciesOf, withProcesses } from './bench.ts'
 import { type QueueName, queueNames } from './queues.ts'
 
 const perSecond = 20
@@ -9,7 +8,7 @@ const perSecond = 20
 export async function measureLatency(bench: Bench): Promise<void> {
   const cells: string[][] = []
   for (const queue of queueNames) {
-    const latencies = await latenciesOf(bench, queue)
+    const latencies = await latenciesIn(bench, queue)
     const column = (share: number) => number(percentile(latencies, share), 1)
     cells.push([queue, column(0.5), column(0.99), column(1), number(latencies.length)])
   }
@@ -20,7 +19,7 @@ export async function measureLatency(bench: Bench): Promise<void> {
   )
 }
 
-const latenciesOf = (bench: Bench, queue: QueueName): Promise<number[]> =>
+const latenciesIn = (bench: Bench, queue: QueueName): Promise<number[]> =>
   withProcesses(2, async ([front, back]) => {
     if (front === undefined || back === undefined) throw new Error('two processes are needed')
     const { settings } = await bench.newQueue()
@@ -29,10 +28,5 @@ const latenciesOf = (bench: Bench, queue: QueueName): Promise<number[]> =>
     // The first second warms up.
     await front.pace(perSecond, 1)
     const calls = await front.pace(perSecond, bench.rounds * bench.seconds)
-    for (;;) {
-      const starts = await back.starts()
-      const latencies = Object.entries(calls).map(([key, calledAt]) => (starts[key] ?? Number.NaN) - calledAt)
-      if (!latencies.some(Number.isNaN)) return latencies
-      await pause(50)
-    }
+    return latenciesOf(calls, [back])
   })

@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 
 /** A person who may see the pages and act. Each action is logged with the name. */
 export interface Operator {
-  /** Such as a user name or an address of e-mail. */
+  /** Such as a user name or an email address. */
   readonly user: string
 }
 
@@ -17,11 +17,10 @@ export interface DashboardOptions {
    */
   readonly path?: string
   /**
-   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in, and so does
-   * `{ user }`, with which each action is logged. `'read'` shows
-   * every page without its actions, and an action is answered 403. `false` is answered 403. A `Response`, such as a
-   * redirect to a sign-in page, is sent as it is. If it throws, the answer is 500. On your own machine, `localOnly()`
-   * makes one.
+   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in. `{ user }`
+   * does so too, and each action is logged with that name. `'read'` shows every page without its actions, and an action
+   * is answered 403. `false` is answered 403. A `Response`, such as a redirect to a sign-in page, is sent as it is. If it
+   * throws, the answer is 500. On your own machine, `localOnly()` makes one.
    */
   readonly authorize: (request: Request) => Decision | Promise<Decision>
   /**

@@ -1,3 +1,13 @@
+/**
+ * Finds the page of a list that was asked for, at least the first and at most the last one.
+ * @param asked NaN or 0 for the first one
+ */
+export function pageAt(asked: number, total: number, limit: number) {
+  const last = Math.max(1, Math.ceil(total / limit))
+  const current = Math.min(Math.max(1, Math.trunc(asked || 1)), last)
+  return { current, last, offset: (current - 1) * limit, limit }
+}
+
 interface PagerProps {
   /** The name of the listed things, such as `webhooks`. */
   readonly of: string

@@ -1,5 +1,5 @@
 import type { HandlerFailure } from '../../inbox/reading.ts'
-import { words } from '../acting/result.ts'
+import { counted, words } from '../acting/result.ts'
 import { type Cause, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
@@ -95,7 +95,7 @@ export function Failures({ failures, isUnreadable }: FailuresProps) {
           : <Foreign text={message} longest={250} />
         </p>
       ))}
-      {failures.length > shownFailures && <p>and {failures.length - shownFailures} more handlers</p>}
+      {failures.length > shownFailures && <p>and {counted(failures.length - shownFailures, 'more handler')}</p>}
     </div>
   )
 }

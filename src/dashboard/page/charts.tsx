@@ -92,7 +92,7 @@ const shownNames = 10
 
 /** The counts of the whole period by name, the highest first. Absent if there are none. */
 function ByName({ title, counts = {} }: { title: string; counts?: Readonly<Record<string, number>> | undefined }) {
-  const all = Object.entries(counts)
+  const all = Object.entries(counts).sort(([, a], [, b]) => b - a)
   if (all.length === 0) return null
   return (
     <table class="names">

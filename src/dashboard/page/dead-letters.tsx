@@ -1,10 +1,10 @@
-import { Pager } from '../../page/pager.tsx'
+import { Pager, pageAt } from '../../page/pager.tsx'
 import { counted } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { readDeadFilter } from '../reading/dead-filter.ts'
 import { CauseList } from './cause.tsx'
 import { amount, PostForm } from './elements.tsx'
-import { Filter, Found, pageAt } from './found.tsx'
+import { Filter, Found } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 /** The number of causes of a page. */
@@ -43,7 +43,7 @@ interface AllCausesProps {
 
 function AllCauses({ page, report, count }: AllCausesProps) {
   const { causes, grouped } = report
-  const { current, last } = pageAt(page.query, causes.length, pageSize)
+  const { current, last, offset } = pageAt(Number(page.query.get('page')), causes.length, pageSize)
   if (grouped === 0) return <None page={page} />
   const until = String(Math.max(...causes.map(({ rows }) => rows[0]?.diedAt.getTime() ?? 0)))
   return (
@@ -63,7 +63,7 @@ function AllCauses({ page, report, count }: AllCausesProps) {
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />
-      <CauseList page={page} causes={causes.slice((current - 1) * pageSize, current * pageSize)} />
+      <CauseList page={page} causes={causes.slice(offset, offset + pageSize)} />
       <Pager
         of="causes"
         current={current}

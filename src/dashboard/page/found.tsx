@@ -1,5 +1,5 @@
 import { Choice, Field } from '../../page/fields.tsx'
-import { Pager } from '../../page/pager.tsx'
+import { Pager, pageAt } from '../../page/pager.tsx'
 import { type Cause, type CauseReport, type DeadRow, groupedLimit } from '../reading/causes.ts'
 import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
 import { rowOfDead } from './as-row.ts'
@@ -15,12 +15,6 @@ const pageSize = 25
 const shownHandlers = 30
 const longestHandler = 60
 
-/** Finds the page of a list that an address asks for, and the last one. */
-export function pageAt(query: URLSearchParams, count: number, size: number) {
-  const last = Math.max(1, Math.ceil(count / size))
-  return { last, current: Math.min(Math.max(1, Math.trunc(Number(query.get('page')) || 1)), last) }
-}
-
 interface FoundProps {
   readonly page: PageState
   readonly report: CauseReport
@@ -32,8 +26,7 @@ interface FoundProps {
 /** The dead letters that a filter finds, page by page. */
 export function Found({ page, report, filter, cause }: FoundProps) {
   const rows = rowsFound(report, filter)
-  const { current, last } = pageAt(page.query, rows.length, pageSize)
-  const begin = (current - 1) * pageSize
+  const { current, last, offset: begin } = pageAt(Number(page.query.get('page')), rows.length, pageSize)
   const shown = rows.slice(begin, begin + pageSize)
   const total = report.grouped === groupedLimit ? `at least ${amount(rows.length)}` : rows.length
   const address = (number: number) => page.at('dead-letters', { ...filter, page: String(number) })

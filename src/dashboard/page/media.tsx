@@ -1,11 +1,10 @@
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
-import { Pager } from '../../page/pager.tsx'
+import { Pager, pageAt } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
 import { storyOfMedia, unreadableOf } from '../reading/story.ts'
 import { rowOfDead, rowOfRecord } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
-import { pageAt } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
@@ -20,9 +19,9 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
   const { deadLetters } = await inbox.stats()
   const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
-  const { current, last } = pageAt(page.query, records.length, pageSize)
+  const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
   // The newest are on the first page, since they say how it ended.
-  const end = records.length - (current - 1) * pageSize
+  const end = records.length - offset
   const rows = records.slice(Math.max(0, end - pageSize), end).map((record) => rowOfRecord(page.subject, record))
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {

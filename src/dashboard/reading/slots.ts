@@ -1,4 +1,4 @@
-import { durationBounds } from '../../inbox/operations/activity.ts'
+import { addByName, durationBounds } from '../../inbox/operations/activity.ts'
 import type { ActivityMinute, Durations } from '../../inbox/reading.ts'
 
 /** A time for which the page shows charts: what is counted together, and how often. */
@@ -54,12 +54,11 @@ export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
   }
 }
 
-/** Adds up the counts of each name. The highest comes first. */
+/** Adds up the counts of each name. */
 function byName(parts: readonly Slot[], kind: 'rejectedBy' | 'failedBy'): Readonly<Record<string, number>> {
-  const sums = new Map<string, number>()
-  for (const part of parts)
-    for (const [name, count] of Object.entries(part[kind] ?? {})) sums.set(name, (sums.get(name) ?? 0) + count)
-  return Object.fromEntries([...sums].sort(([, a], [, b]) => b - a))
+  const sum: Record<string, number> = Object.create(null)
+  for (const part of parts) addByName(sum, part[kind])
+  return sum
 }
 
 /**

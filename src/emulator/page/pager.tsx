@@ -1,13 +1,10 @@
-import { Pager } from '../../page/pager.tsx'
+import { Pager, pageAt } from '../../page/pager.tsx'
 import type { PageState } from './page-state.ts'
 import { addressOf, type ListName } from './view.ts'
 
 /** Finds the page of a list that the view asks for, and at most the last one. */
-export function pageOf({ view }: PageState, list: ListName, total: number, limit: number) {
-  const last = Math.max(1, Math.ceil(total / limit))
-  const current = Math.min(view.pages[list] ?? 1, last)
-  return { current, last, offset: (current - 1) * limit, limit }
-}
+export const pageOf = ({ view }: PageState, list: ListName, total: number, limit: number) =>
+  pageAt(view.pages[list] ?? 1, total, limit)
 
 interface ListPagerProps {
   readonly page: PageState

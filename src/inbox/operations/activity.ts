@@ -134,9 +134,8 @@ export class ActivityRecorder implements ActivityObserver {
   }
 
   #reject(reason: string): void {
-    const { counts, rejectedBy } = this.#numbers()
-    counts[rejected] = (counts[rejected] as number) + 1
-    increase(rejectedBy, reason)
+    this.#count(rejected)
+    increase(this.#numbers().rejectedBy, reason)
   }
 
   failed(handler: string): void {
@@ -210,6 +209,11 @@ function increase(by: ByName, name: string, count = 1): void {
   by[name] = (by[name] ?? 0) + count
 }
 
+/** Adds counts by name to others. */
+export function addByName(sum: ByName, more: Readonly<ByName> = {}): void {
+  for (const [name, count] of Object.entries(more)) increase(sum, name, count)
+}
+
 function bucketOf(durationMs: number): number {
   let index = 0
   while (index < durationBounds.length && durationMs > (durationBounds[index] as number)) index++
@@ -225,8 +229,8 @@ export function toActivity(stored: readonly StoredMinute[]): ActivityMinute[] {
     for (const index of sum.counts.keys()) sum.counts[index] = (sum.counts[index] ?? 0) + Number(numbers[index] ?? 0)
     // An earlier version stores none.
     const [rejectedBy, failedBy] = numbers.slice(length) as (ByName | undefined)[]
-    for (const [name, count] of Object.entries(rejectedBy ?? {})) increase(sum.rejectedBy, name, count)
-    for (const [name, count] of Object.entries(failedBy ?? {})) increase(sum.failedBy, name, count)
+    addByName(sum.rejectedBy, rejectedBy)
+    addByName(sum.failedBy, failedBy)
     minutes.set(minute, sum)
   }
   return [...minutes].sort(([a], [b]) => a - b).map(([minute, numbers]) => toMinute(minute, numbers))

@@ -51,7 +51,6 @@ CREATE TABLE ${ifNotExists}${schema}.event (
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.1
 );
-CREATE INDEX ${ifNotExists}event_media ON ${schema}.event (media, id);
 CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;
 
@@ -162,6 +161,7 @@ ${giveSameRights(schema, ['expectation', 'expectation_end'])};
 // The index of the events by media item has a predicate that is always true, and that follows from `media = …` only. So
 // Postgres cannot use it for conditions on `id` alone. It did so if it had analyzed the table while a snapshot kept the
 // rows of many handled events: it saw no rows, found both indexes equally good, and read the whole index for each event.
+// Tables that an earlier release made have the index `event_media` instead.
 const makeVersion5 = (schema: string, ifNotExists: string): string => `
 CREATE INDEX ${ifNotExists}event_of_media ON ${schema}.event (media, id) WHERE media IS NOT NULL;
 DROP INDEX IF EXISTS ${schema}.event_media;

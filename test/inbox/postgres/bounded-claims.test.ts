@@ -19,6 +19,16 @@ describe.skipIf(!findPostgres())('a claim', () => {
     await postgres.query('ANALYZE $schema.event')
   }
 
+  /** Opens a snapshot until the end of the test. */
+  async function openSnapshot() {
+    const client = await postgres.pool.connect()
+    onTestFinished(async () => {
+      await client.query('COMMIT')
+      client.release()
+    })
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+  }
+
   async function accepting() {
     const receiver = postgres.receiver({ handles: false }).onAny(() => {})
     await receiver.ready()
@@ -114,12 +124,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
   ])('reads few of the events of %s that were handled while a snapshot is open', async (_, media) => {
     const receiver = await accepting()
     await insertMany(media)
-    const client = await postgres.pool.connect()
-    onTestFinished(async () => {
-      await client.query('COMMIT')
-      client.release()
-    })
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+    await openSnapshot()
     await postgres.query('DELETE FROM $schema.event')
     const handled = await handling(1)
     expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
@@ -128,12 +133,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
   test('reads few of the events that were handled before Postgres analyzed the table, while a snapshot is open', async () => {
     const receiver = await accepting()
     await insertMany('n')
-    const client = await postgres.pool.connect()
-    onTestFinished(async () => {
-      await client.query('COMMIT')
-      client.release()
-    })
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+    await openSnapshot()
     await postgres.query('DELETE FROM $schema.event')
     await postgres.query('VACUUM ANALYZE $schema.event')
     const handled = await handling(1)
