@@ -114,8 +114,8 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
     const begun = new Map<string, Run>()
     const hasBegun = new Set<number>()
     for (const run of journal.runs) {
-      const { mediaId } = events[sentNumber(run.event)] ?? {}
-      if (mediaId === undefined || run.by !== name || run.attempt !== 1) continue
+      const { mediaId, type } = events[sentNumber(run.event)] ?? {}
+      if (mediaId === undefined || type === undefined || run.by !== name || run.attempt !== 1) continue
       // What is overdue has no place among the accepted events, but waits for those that run.
       if (!place.has(run.event) && !isOverdue(run.event)) continue
       const before = begun.get(mediaId)
@@ -123,7 +123,8 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
       if (hasBegun.has(run.event) && before?.event !== run.event) continue
       hasBegun.add(run.event)
       const isLater = before !== undefined && Number(place.get(before.event)) > Number(place.get(run.event))
-      if (isLater && !(setup === 'postgres' && overlapped(before.event, run.event, name, journal)))
+      const mayPass = () => overlapped(Number(before?.event), run.event, name, journal) || wasLeft(run, type, journal)
+      if (isLater && !(setup === 'postgres' && mayPass()))
         yield `event ${run.event} began after event ${before.event}, which was accepted later`
       if (before !== undefined && isRunning(before, run.startedAt, handlerTimeoutMs))
         yield `event ${run.event} began while event ${before.event} of its media was running`
@@ -140,6 +141,18 @@ function overlapped(event: number, other: number, by: string, { arrivals, decisi
   const answer = decisions.find((each) => each.event === other && each.by === by && each.outcome === 'accepted')
   return arrival !== undefined && answer !== undefined && arrival.at < answer.at
 }
+
+/**
+ * Returns true if a process whose version lacks the handler had begun the event, and left it to the others. Later events
+ * do not wait for it, as for a retry.
+ */
+const wasLeft = ({ event, handler, startedAt }: Run, type: string, { runs, lives }: Journal): boolean =>
+  runs.some(
+    (before) =>
+      before.event === event &&
+      before.startedAt < startedAt &&
+      lives.some(({ name, handlersFor }) => name === before.by && !handlersFor(type).includes(handler)),
+  )
 
 /** Maximum time limit of a handler, in ms: that of Workers is shorter. */
 const longestMs = requestsEndWork ? 25_000 : Number.POSITIVE_INFINITY
