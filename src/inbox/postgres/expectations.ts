@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { Database, Tables } from './database.ts'
-import { literal, turnOff } from './schema.ts'
+import { literal, tookMs, turnOff } from './schema.ts'
 
 /** Maximum number of expectations that are handed over in a commit. */
 const largestCommit = 500
@@ -9,11 +9,21 @@ const largestCommit = 500
 /** Maximum pause between two searches, in ms. Another process can store a deadline that is nearer than the known ones. */
 const longestPauseMs = 1_000
 
-/** Minimum pause, as a multiple of the duration of a search. It passes the dead rows that an open snapshot keeps. */
+/**
+ * Minimum pause, as a multiple of the time that a search took in Postgres, and its maximum, in ms. A search passes the
+ * dead rows that an open snapshot keeps.
+ */
 const pauseShare = 10
+const longestRestMs = 30_000
 
 /** Maximum time of a search, in ms. */
 const searchMs = 30_000
+
+interface Fired {
+  readonly count: string
+  readonly last: string | null
+  readonly took: string
+}
 
 /** Hands over what is overdue, in any process. */
 export class Overdue {
@@ -33,18 +43,17 @@ export class Overdue {
    * one of them at the same time, the first commit counts. Returns the pause before the next step, in ms.
    */
   async step(): Promise<number> {
-    const startedAt = performance.now()
     let mayHaveStored = true
     try {
       const results = await this.#database.batch(this.#statements(), searchMs)
-      const [fired, next] = results.slice(-3) as [{ count: string; last: string | null }[], { wait: string }[]]
-      const { count, last } = fired[0] as { count: string; last: string | null }
+      const [fired, next] = results.slice(-3) as [Fired[], { wait: string }[]]
+      const { count, last, took } = fired[0] as Fired
       mayHaveStored = count !== '0'
       const isBusy = Number(count) === largestCommit
       this.#from = isBusy ? (last as string) : '-infinity'
       if (isBusy) return 0
       const waitMs = Math.min(Number(next[0]?.wait ?? longestPauseMs), longestPauseMs)
-      return Math.max(waitMs, pauseShare * (performance.now() - startedAt))
+      return Math.max(waitMs, Math.min(pauseShare * Number(took), longestRestMs))
     } finally {
       // If the answer was lost, the events may be stored.
       if (mayHaveStored) this.#stored()
@@ -72,7 +81,7 @@ export class Overdue {
         INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
         SELECT id, media, event, due_at, trace, owed FROM given JOIN new USING (id, hash)
       )
-      SELECT count(*)::text AS count, max(due_at)::text AS last FROM given;
+      SELECT count(*)::text AS count, max(due_at)::text AS last, (${tookMs})::text AS took FROM given;
       SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
       FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
       COMMIT`

@@ -1,8 +1,11 @@
 import type { Database } from './database.ts'
-import { literal, turnOff } from './schema.ts'
+import { literal, tookMs, turnOff } from './schema.ts'
 
-/** Minimum time between two searches, in ms, and the part of the time that they may take. */
+/**
+ * The pause between two searches, in ms, at least and at most, and the part of the time that they may take in Postgres.
+ */
 const leastPauseMs = 1_000
+const longestPauseMs = 60_000
 const largestPart = 0.01
 
 /** Maximum time of a search, in ms: it reads every dead row. */
@@ -67,7 +70,6 @@ export class LowMarksOf {
   /** The search does not hold the lock of the claims, since it is slow if many rows are dead or wait for a retry. */
   async #search(): Promise<LowMarks> {
     const { schema } = this.#database
-    const startedAt = performance.now()
     const first = `SELECT id FROM ${schema}.event WHERE owner IS NULL AND due_at IS NULL ORDER BY id LIMIT 1`
     const firstDue = `SELECT due_at FROM ${schema}.event WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`
     const results = await this.#database.batch(
@@ -79,13 +81,14 @@ export class LowMarksOf {
          due: `(${firstDue})`,
          claim: `coalesce((SELECT min(id) FROM ${schema}.claim), 0)`,
        })}::text AS marks;
+       SELECT ${tookMs} AS took;
        COMMIT`,
       searchMs,
     )
-    const endedAt = performance.now()
-    const pauseMs = Math.max(leastPauseMs, (endedAt - startedAt) / largestPart)
-    this.#searchAt = this.#isForgotten ? 0 : endedAt + pauseMs
-    return JSON.parse(results.at(-2)?.[0]?.['marks'] as string)
+    const [[found] = [], [duration] = []] = results.slice(-3)
+    const pauseMs = Math.max(leastPauseMs, Math.min(Number(duration?.['took']) / largestPart, longestPauseMs))
+    this.#searchAt = this.#isForgotten ? 0 : performance.now() + pauseMs
+    return JSON.parse(found?.['marks'] as string)
   }
 }
 

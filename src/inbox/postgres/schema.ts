@@ -19,6 +19,9 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 export const turnOff = (...settings: readonly string[]): string =>
   settings.map((name) => `SET LOCAL ${name} = off`).join('; ')
 
+/** The time since the beginning of the transaction, in ms: without that of the network. */
+export const tookMs = 'extract(epoch FROM clock_timestamp() - now()) * 1000'
+
 /** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 

@@ -147,6 +147,17 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     )
   })
 
+  test('are handed over in time after a search that the network held up', async () => {
+    const { proxy, pool } = await postgres.throughProxy()
+    const sent = proxy.delay('expectation WHERE hash = ANY')
+    const { begin } = await open({ pool })
+    const passOn = await sent
+    await begin('one', { dueInMs: 2_000 })
+    await sleep(1_500)
+    await passOn()
+    await vi.waitFor(async () => expect(await openOnes()).toEqual([]), { timeout: 5_000 })
+  })
+
   test('are kept apart by rules and media items of any text', async () => {
     const { inbox, calls, begin, end } = await open()
     const texts = ['a', '\ud800', '\udfff', 'nul \0', `quote ' " \\' \\`, '$1 $20', '{a,"b"}', 'x'.repeat(100_000)]
