@@ -188,6 +188,7 @@ export class PostgresWorker {
       owner,
       events,
       nextRetryInMs = pollMs,
+      nextStepInMs = pollMs,
       hasMore,
     } = await this.#claims.next({
       withSuspect: !hasSuspect,
@@ -200,7 +201,7 @@ export class PostgresWorker {
     this.#isAwake ||= jobs.some(isSuspect) || hasMore
     this.#mayHaveMore = this.#isAwake
     const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
-    return Math.min(nextRetryInMs + headStartMs, pollMs)
+    return Math.min(nextRetryInMs + headStartMs, nextStepInMs, pollMs)
   }
 
   #take(job: PostgresJob): void {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import type { Handler } from '../../../src/index.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -67,6 +68,14 @@ describe.skipIf(!findPostgres())('a claim', () => {
     }
   }
 
+  /** The number of claims since the statistics were reset. */
+  async function claims(): Promise<number> {
+    const [row] = await postgres.query<{ calls: string }>(
+      `SELECT sum(calls) AS calls FROM pg_stat_statements WHERE query LIKE '% claimed%'`,
+    )
+    return Number(row?.calls)
+  }
+
   /** The claims that a process makes for 4,000 events, if its clock advances by `stepMs` each time it is read. */
   async function claimsFor4000(stepMs: number): Promise<number> {
     await accepting()
@@ -77,10 +86,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
     onTestFinished(() => clock.mockRestore())
     const handled = await handling(1)
     await vi.waitFor(() => expect(handled).toHaveLength(4_000))
-    const [row] = await postgres.query<{ calls: string }>(
-      `SELECT sum(calls) AS calls FROM pg_stat_statements WHERE query LIKE '% claimed%'`,
-    )
-    return Number(row?.calls)
+    return claims()
   }
 
   test('takes more events at a time while they are handled fast', async () => {
@@ -106,6 +112,18 @@ describe.skipIf(!findPostgres())('a claim', () => {
       expect(await postgres.query('SELECT FROM $schema.event WHERE owner IS NOT NULL LIMIT 1')).toHaveLength(1),
     )
     expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(10_000)
+  })
+
+  test('rarely reads the waiting events of one media item again while it claims those of others', async () => {
+    const receiver = await accepting()
+    await insertMany(hashMedia('many'))
+    const handled = await handling(1, untilClosed)
+    await handleTen(receiver, handled)()
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    const others = Array.from({ length: 3_000 }, (_, index) => `another ${index}`)
+    await Promise.all(others.map((mediaId) => accept(receiver, mediaId)))
+    await vi.waitFor(() => expect(handled).toHaveLength(3_010))
+    expect(await claims()).toBeLessThan(80)
   })
 
   test('finds the events of 250 media items behind those of one that are with another process', async () => {

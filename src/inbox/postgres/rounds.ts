@@ -1,0 +1,97 @@
+import type { Found, Place } from './claim-statement.ts'
+import type { LowMarks } from './low-marks.ts'
+
+/** The rest after reading events that cannot be claimed, as a multiple of the time that it took. */
+const restShare = 10
+
+/** A way through the events, from the first to the newest. */
+export interface Round {
+  event: Place['event']
+  due: Place['due']
+  /** The media items with an event that a claim of this round did not take. Their later events have to wait for it. */
+  readonly left: Set<string>
+}
+
+/** The end of a claim. */
+export interface ClaimEnd extends Pick<Found, 'next' | 'hasMore' | 'left'> {
+  /** `true` if the claim found as many events as it wanted. */
+  readonly isFull: boolean
+  readonly tookMs: number
+}
+
+/**
+ * Decides where a claim begins. Usually that is at the first events. These can all belong to media items that processes
+ * have: more than a claim examines. In that case a round goes on behind them, up to the newest events, and stays there.
+ * From then on, events that arrive are claimed there. The first events, and a new round that replaces the previous one,
+ * take only a part of the time.
+ */
+export class Rounds {
+  #owners: string | undefined
+  /** The round that has not reached the newest events yet. */
+  #underway: Round | undefined
+  /** The round that has. */
+  #newest: Round | undefined
+  /** The times at which the first events are examined next, and at which the next step of the round is made. */
+  #firstAt = 0
+  #stepAt = 0
+  /** The media items that were skipped at the first events, since this process had enough of their events. */
+  #crowded: readonly string[] = []
+  #goesOn = false
+  #owesFirst = false
+
+  /** Returns the place at which the next claim begins, as a round that begins or goes on. */
+  begin(low: LowMarks, crowded: readonly string[]): Round {
+    // A process has released events. They may be before the place of a round.
+    if (low.owners !== this.#owners) this.startOver()
+    this.#owners = low.owners
+    const now = performance.now()
+    const round = now >= this.#stepAt ? (this.#underway ?? this.#newest) : (this.#newest ?? this.#underway)
+    const hasRoom = this.#crowded.some((media) => !crowded.includes(media))
+    if (round !== undefined && now < this.#firstAt && !hasRoom) {
+      this.#owesFirst ||= !this.#goesOn
+      return round
+    }
+    this.#owesFirst = false
+    this.#crowded = crowded
+    return { event: low.event, due: low.due, left: new Set() }
+  }
+
+  /** Records the end of a claim. Returns `true` if the next claim can find more. */
+  end(round: Round, { next, hasMore, left, isFull, tookMs }: ClaimEnd): boolean {
+    round.event = next.event
+    round.due = next.due
+    for (const media of left) round.left.add(media)
+    const restsUntil = performance.now() + restShare * tookMs
+    this.#goesOn = hasMore && !isFull
+    if (round === this.#underway) {
+      this.#stepAt = isFull ? 0 : restsUntil
+      if (!hasMore) this.#reach(round)
+    } else if (round !== this.#newest) {
+      this.#firstAt = this.#goesOn ? restsUntil : 0
+      if (!hasMore) this.startOver()
+      else if (!isFull) this.#underway ??= round
+    }
+    return this.#goesOn
+  }
+
+  #reach(round: Round): void {
+    this.#newest = round
+    this.#underway = undefined
+  }
+
+  /** Returns the time until the next claim, in ms, even if no event arrives. `undefined` if that is not needed. */
+  get nextInMs(): number | undefined {
+    const at = Math.min(
+      this.#owesFirst ? this.#firstAt : Number.POSITIVE_INFINITY,
+      this.#underway ? this.#stepAt : Number.POSITIVE_INFINITY,
+    )
+    return at === Number.POSITIVE_INFINITY ? undefined : Math.max(0, at - performance.now())
+  }
+
+  startOver(): void {
+    this.#underway = undefined
+    this.#newest = undefined
+    this.#firstAt = 0
+    this.#goesOn = false
+  }
+}
