@@ -71,13 +71,18 @@ describe('turns', () => {
   })
 
   test('are found immediately even if many lanes wait', async () => {
-    const { started, ask } = takers(new Turns(64))
-    const computed = computingTime()
-    for (let i = 0; i < 20_000; i++) ask(`lane ${i}`)
-    await settled()
+    const times: number[] = []
+    // A collection of garbage that other files have left can fall into one of the rounds.
+    for (let round = 0; round < 3; round++) {
+      const { started, ask } = takers(new Turns(64))
+      const computed = computingTime()
+      for (let i = 0; i < 20_000; i++) ask(`lane ${i}`)
+      await settled()
+      times.push(computed())
+      expect(started).toHaveLength(64)
+    }
     // It takes about 50 ms, and would take more than 2 s if each lane were compared with all others.
-    expect(computed()).toBeLessThan(1_000)
-    expect(started).toHaveLength(64)
+    expect(Math.min(...times)).toBeLessThan(1_000)
   })
 
   test('are passed on by an aborted caller', async () => {
