@@ -53,8 +53,8 @@ export default defineConfig({
       reporters: ['default', 'json'],
       outputFile: { json: join(reports, `${process.pid}.json`) },
     }),
-    // The tests wait for servers more than they compute, so a machine with two cores runs two files at a time.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // The tests wait for servers more than they compute.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       project('quick', {
         include: ['test/**/*.test.ts'],
