@@ -96,7 +96,7 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
 
 /** Makes dead letters of all events. Their keys are old. */
 const bury = async ({ settings: { name }, query }: NewQueue): Promise<void> => {
-  await query(`UPDATE ${name}.key SET accepted_at = now() - interval '2 days'`)
+  await query(`UPDATE ${name}.key SET accepted_at = now() - interval '2 days' + id * interval '1 ms'`)
   await query(
     `WITH gone AS (DELETE FROM ${name}.event RETURNING *)
      INSERT INTO ${name}.dead_letter (hash, event_id, media, dead_letter)

@@ -8,8 +8,8 @@ const sliceSize = 2_000
 /** The maximum id. */
 const largestId = '9223372036854775807'
 
-/** Pauses between two clean-ups, in ms: usually, and while there is more to clean up. */
-const pauses = { usual: 60_000, busy: 100 }
+/** Pauses between two clean-ups, in ms: usually, while there is more to clean up, and while it only finds what stays. */
+const pauses = { usual: 60_000, busy: 100, futile: 1_000 }
 
 /** The place before the first key, the first record and the first end of expectations. */
 const beginning = { key: '-infinity', record: '0', end: '-infinity' }
@@ -19,6 +19,8 @@ interface Progress {
   readonly key: string | null
   readonly record: string | null
   readonly end: string | null
+  /** `true` if the step removed anything. */
+  readonly hasRemoved: boolean
 }
 
 /**
@@ -42,10 +44,10 @@ export class CleanUp {
   /** Makes the next step. Returns the pause before another one, in ms. */
   async step(): Promise<number> {
     const results = await this.#database.batch(this.#statements())
-    const { key, record, end } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
+    const { key, record, end, hasRemoved } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
     const isBusy = key !== null || record !== null || end !== null
     this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId, end: end ?? 'infinity' } : beginning
-    return isBusy ? pauses.busy : pauses.usual
+    return pauses[isBusy ? (hasRemoved ? 'busy' : 'futile') : 'usual']
   }
 
   #statements(): string {
@@ -70,7 +72,7 @@ export class CleanUp {
             WHERE (SELECT 1 FROM ${schema}.event WHERE event.id = examined.id LIMIT 1) IS NULL
               AND (SELECT 1 FROM ${schema}.dead_letter WHERE event_id = examined.id LIMIT 1) IS NULL
           )) FOR UPDATE SKIP LOCKED
-        ))
+        )) RETURNING 1
       ), forgotten AS (
         DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(
           SELECT id FROM ${schema}.handled
@@ -87,7 +89,8 @@ export class CleanUp {
       SELECT json_build_object(
         'key', (SELECT max(accepted_at)::text FROM examined HAVING count(*) >= ${sliceSize}),
         'record', (SELECT max(id)::text FROM forgotten HAVING count(*) >= ${sliceSize}),
-        'end', (SELECT max(accepted_at)::text FROM ended HAVING count(*) >= ${sliceSize})
+        'end', (SELECT max(accepted_at)::text FROM ended HAVING count(*) >= ${sliceSize}),
+        'hasRemoved', EXISTS (SELECT FROM removed) OR EXISTS (SELECT FROM forgotten) OR EXISTS (SELECT FROM ended)
       )::text AS progress;
       DELETE FROM ${schema}.activity WHERE minute < now() - ${activityKeptMs} * interval '1 ms';
       COMMIT`
