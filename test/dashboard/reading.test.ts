@@ -11,6 +11,8 @@ describe('two messages have one cause', () => {
     ['timed out after 3001 ms', 'timed out after 2999 ms'],
     ['no media 9b2d7c1e-58a4-4f5f-8a36-2f5f0b7d9f10', 'no media 00000000-0000-4000-8000-000000000001'],
     ['no media "Holiday.mp4"', 'no media "Interview, with \'quotes\'.mov"'],
+    ['no media "Holiday.mp4"', 'no media ""><script>alert(1)</script>"'],
+    ['no media "Holiday.mp4", so no mail', 'no media "><img title="x"/>", so no mail'],
     ["no media 'a'", "no media 'b'"],
     ['no media “a”', 'no media “b”'],
     ['connect ECONNREFUSED 10.0.0.1:5432', 'connect ECONNREFUSED 10.0.0.12:5433'],
@@ -24,6 +26,7 @@ describe('two messages have one cause', () => {
 
   test.each([
     ['the catalogue is down', 'the catalogue is slow'],
+    ['no media "a" on the disk "b"', 'no media "a" in the mail "b"'],
     ["can't reach the user's file", "can't read the user's file"],
     ['Cannot read properties of undefined', 'Cannot read properties of null'],
   ])('but not %j and %j', (a, b) => {
