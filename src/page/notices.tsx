@@ -5,6 +5,8 @@ export interface Notice {
   readonly text: string
   /** `true` if not everything was done. */
   readonly failed?: boolean
+  /** Where more about it is. */
+  readonly more?: { readonly text: string; readonly address: string } | undefined
   /** Values that the user can copy. */
   readonly values?: readonly { readonly name: string; readonly value: string }[]
 }
@@ -59,6 +61,7 @@ export function NoticeLine({ notice, dismissed }: NoticeLineProps) {
               ))}
             </Facts>
           )}
+          {notice.more && <a href={notice.more.address}>{notice.more.text}</a>}
           <a href={dismissed}>Dismiss</a>
         </div>
       )}

@@ -36,7 +36,9 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   if (job.state === 'running') return to(page, 'job', { id: job.id })
   if (job.state === 'failed') throw job.error
   const isPartial = job.done < (job.total ?? 0)
-  return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial }) })
+  const isFollowed = what === 'replay' && job.done > 0 && page.subject.inbox.events !== undefined
+  const more = isFollowed ? { text: 'See how it went', address: page.at('job', { id: job.id }) } : undefined
+  return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial, more }) })
 }
 
 function stop(page: PageState, form: URLSearchParams): Response {

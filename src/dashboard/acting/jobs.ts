@@ -13,6 +13,8 @@ export interface Job {
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
+  /** The keys of the events that were acted on, up to `followedLimit`. */
+  readonly keys: readonly string[]
   /**
    * The number of events that another user or process has replayed, discarded or retried, or that were handled
    * meanwhile.
@@ -23,7 +25,14 @@ export interface Job {
   readonly error?: unknown
 }
 
-type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & { kept: Map<string, number>; isStopping: boolean }
+type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
+  kept: Map<string, number>
+  keys: string[]
+  isStopping: boolean
+}
+
+/** Maximum number of events of an action that are asked for afterwards. */
+export const followedLimit = 200
 
 /** The number of jobs that are remembered. */
 const rememberedJobs = 100
@@ -66,7 +75,7 @@ export class Jobs {
   /** Starts a job. The promise resolves when it has ended, and never rejects. */
   start(act: Act, selection: Selection): { readonly job: Job; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
-    const counts = { total: undefined, done: 0, gone: 0, kept: new Map() }
+    const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
     const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, ...counts }
     this.#jobs.set(id, job)
     const oldest = [...this.#jobs.values()].find(({ state }) => state !== 'running')
@@ -99,8 +108,9 @@ export class Jobs {
   async #take(job: RunningJob, key: string): Promise<void> {
     while (!job.isStopping) {
       try {
-        if (await this.#act(job.act, key)) job.done++
-        else job.gone++
+        if (!(await this.#act(job.act, key))) return void job.gone++
+        job.done++
+        if (job.keys.length < followedLimit) job.keys.push(key)
         return
       } catch (error) {
         const { code, message } = error as Partial<WebhookError>

@@ -1,5 +1,6 @@
-import { type Job, keptBy } from '../acting/jobs.ts'
-import { resultOf, words } from '../acting/result.ts'
+import type { EventState } from '../../inbox/reading.ts'
+import { followedLimit, type Job, keptBy } from '../acting/jobs.ts'
+import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
@@ -12,7 +13,45 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  return { title: titleOf(job), body: <Progress page={page} job={job} />, changes: job.state === 'running' }
+  const states = await statesAfter(page, job)
+  const isOpen = openStates.some((state) => states.has(state))
+  const body = (
+    <>
+      <Progress page={page} job={job} />
+      {states.size > 0 && <Since states={states} />}
+    </>
+  )
+  return { title: titleOf(job), body, changes: job.state === 'running' || isOpen }
+}
+
+const openStates = ['waiting', 'running', 'retrying'] as const
+
+/**
+ * Counts the events of a replay that has ended by the state that they have now. An event that its inbox no longer knows
+ * is in none. There are no counts for a large replay: each event is one question to the inbox.
+ */
+async function statesAfter({ subject }: PageState, { act, state, done, keys }: Job) {
+  const states = new Map<EventState, number>()
+  if (act !== 'replay' || state === 'running' || done > followedLimit) return states
+  for (const key of keys) {
+    const record = await subject.inbox.events?.get(key)
+    if (record !== undefined) states.set(record.state, (states.get(record.state) ?? 0) + 1)
+  }
+  return states
+}
+
+/** Says how a replay went. */
+function Since({ states }: { states: ReadonlyMap<EventState, number> }) {
+  const handled = states.get('handled') ?? 0
+  const open = openStates.reduce((sum, state) => sum + (states.get(state) ?? 0), 0)
+  const dead = states.get('dead') ?? 0
+  return (
+    <ul aria-label="The replayed events now">
+      {handled > 0 && <li>{counted(handled, 'event')} handled since.</li>}
+      {open > 0 && <li>{counted(open, 'event')} waiting, running or waiting for a retry.</li>}
+      {dead > 0 && <li>{counted(dead, 'event')} failed again, dead letters now.</li>}
+    </ul>
+  )
 }
 
 const titleOf = ({ act, total, state }: Job): string => {
