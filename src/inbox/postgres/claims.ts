@@ -26,8 +26,8 @@ export interface Claimed {
   readonly events: readonly string[]
   /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
   readonly nextRetryInMs: number | undefined
-  /** The time until the next claim even if no event arrives, in ms. `undefined` if that is not needed. */
-  readonly nextStepInMs: number | undefined
+  /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
+  readonly nextStepInMs: number
   /** `true` if there may be more: the claim found as many events as it wanted, or did not examine all of them. */
   readonly hasMore: boolean
 }
@@ -123,6 +123,7 @@ export class Claims {
       this.#rounds.startOver()
       return true
     }
+    // It began at the low marks, so it has read everything above them.
     if (round.event === event && round.due === due) this.#low.raise(end.low)
     return this.#rounds.end(round, end)
   }

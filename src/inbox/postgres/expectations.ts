@@ -81,7 +81,7 @@ export class Overdue {
         INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
         SELECT id, media, event, due_at, trace, owed FROM given JOIN new USING (id, hash)
       )
-      SELECT count(*)::text AS count, max(due_at)::text AS last, (${tookMs})::text AS took FROM given;
+      SELECT count(*)::text AS count, max(due_at)::text AS last, ${tookMs} AS took FROM given;
       SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
       FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
       COMMIT`

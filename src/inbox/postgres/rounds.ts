@@ -1,8 +1,12 @@
 import type { Found, Place } from './claim-statement.ts'
 import type { LowMarks } from './low-marks.ts'
 
-/** The rest after reading events that cannot be claimed, as a multiple of the time that it took. */
+/**
+ * The rest after reading events that cannot be claimed, as a multiple of the time that it took, and its maximum, in ms:
+ * the time may be that of the network, or of the claims of others.
+ */
 const restShare = 10
+const longestRestMs = 1_000
 
 /** A way through the events, from the first to the newest. */
 export interface Round {
@@ -29,14 +33,16 @@ export class Rounds {
   #owners: string | undefined
   /** The round that has not reached the newest events yet. */
   #underway: Round | undefined
-  /** The round that has. */
+  /** The round that has reached them, and stays there. */
   #newest: Round | undefined
-  /** The times at which the first events are examined next, and at which the next step of the round is made. */
+  /** The times of the next claim at the first events, and of the next step of the round that is underway. */
   #firstAt = 0
   #stepAt = 0
   /** The media items that were skipped at the first events, since this process had enough of their events. */
   #crowded: readonly string[] = []
+  /** `true` if the last claim has to be followed by another one. */
   #goesOn = false
+  /** `true` if the process was woken up while the first events rested. */
   #owesFirst = false
 
   /** Returns the place at which the next claim begins, as a round that begins or goes on. */
@@ -61,11 +67,11 @@ export class Rounds {
     round.event = next.event
     round.due = next.due
     for (const media of left) round.left.add(media)
-    const restsUntil = performance.now() + restShare * tookMs
+    const restsUntil = performance.now() + Math.min(restShare * tookMs, longestRestMs)
     this.#goesOn = hasMore && !isFull
     if (round === this.#underway) {
       this.#stepAt = isFull ? 0 : restsUntil
-      if (!hasMore) this.#reach(round)
+      if (!hasMore) [this.#newest, this.#underway] = [round, undefined]
     } else if (round !== this.#newest) {
       this.#firstAt = this.#goesOn ? restsUntil : 0
       if (!hasMore) this.startOver()
@@ -74,18 +80,11 @@ export class Rounds {
     return this.#goesOn
   }
 
-  #reach(round: Round): void {
-    this.#newest = round
-    this.#underway = undefined
-  }
-
-  /** Returns the time until the next claim, in ms, even if no event arrives. `undefined` if that is not needed. */
-  get nextInMs(): number | undefined {
-    const at = Math.min(
-      this.#owesFirst ? this.#firstAt : Number.POSITIVE_INFINITY,
-      this.#underway ? this.#stepAt : Number.POSITIVE_INFINITY,
-    )
-    return at === Number.POSITIVE_INFINITY ? undefined : Math.max(0, at - performance.now())
+  /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
+  get nextInMs(): number {
+    const firstAt = this.#owesFirst ? this.#firstAt : Number.POSITIVE_INFINITY
+    const stepAt = this.#underway ? this.#stepAt : Number.POSITIVE_INFINITY
+    return Math.max(0, Math.min(firstAt, stepAt) - performance.now())
   }
 
   startOver(): void {

@@ -188,7 +188,7 @@ export class PostgresWorker {
       owner,
       events,
       nextRetryInMs = pollMs,
-      nextStepInMs = pollMs,
+      nextStepInMs,
       hasMore,
     } = await this.#claims.next({
       withSuspect: !hasSuspect,
