@@ -51,7 +51,7 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
   [`${number(dead)} dead letters, all older than \`ttlMs\``]: {
     async prepare(queue) {
       await fill(queue, dead)
-      await bury(queue)
+      await deadLetterAll(queue)
       return {}
     },
   },
@@ -95,7 +95,7 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
 }
 
 /** Makes dead letters of all events. Their keys are old. */
-const bury = async ({ settings: { name }, query }: NewQueue): Promise<void> => {
+const deadLetterAll = async ({ settings: { name }, query }: NewQueue): Promise<void> => {
   await query(`UPDATE ${name}.key SET accepted_at = now() - interval '2 days' + id * interval '1 ms'`)
   await query(
     `WITH gone AS (DELETE FROM ${name}.event RETURNING *)

@@ -5,7 +5,7 @@ export interface Notice {
   readonly text: string
   /** `true` if not everything was done. */
   readonly failed?: boolean
-  /** Where more about it is. */
+  /** A link to more about it. */
   readonly more?: { readonly text: string; readonly address: string } | undefined
   /** Values that the user can copy. */
   readonly values?: readonly { readonly name: string; readonly value: string }[]

@@ -123,8 +123,8 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
       if (hasBegun.has(run.event) && before?.event !== run.event) continue
       hasBegun.add(run.event)
       const isLater = before !== undefined && Number(place.get(before.event)) > Number(place.get(run.event))
-      const mayPass = () => overlapped(Number(before?.event), run.event, name, journal) || wasLeft(run, type, journal)
-      if (isLater && !(setup === 'postgres' && mayPass()))
+      const mayPass = ({ event }: Run) => overlapped(event, run.event, name, journal) || wasLeft(run, type, journal)
+      if (isLater && !(setup === 'postgres' && mayPass(before)))
         yield `event ${run.event} began after event ${before.event}, which was accepted later`
       if (before !== undefined && isRunning(before, run.startedAt, handlerTimeoutMs))
         yield `event ${run.event} began while event ${before.event} of its media was running`

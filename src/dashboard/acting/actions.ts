@@ -1,6 +1,7 @@
 import { headed } from '../access/respond.ts'
 import type { Answer, PageState } from '../page/page-state.ts'
 import { questionBefore } from '../page/question.tsx'
+import { isFollowed } from './jobs.ts'
 import { addressOf, placeIn } from './place.ts'
 import { resultOf } from './result.ts'
 import { type Act, readSelection } from './selection.ts'
@@ -36,8 +37,8 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   if (job.state === 'running') return to(page, 'job', { id: job.id })
   if (job.state === 'failed') throw job.error
   const isPartial = job.done < (job.total ?? 0)
-  const isFollowed = what === 'replay' && job.done > 0 && page.subject.inbox.events !== undefined
-  const more = isFollowed ? { text: 'See how it went', address: page.at('job', { id: job.id }) } : undefined
+  const hasMore = isFollowed(job) && page.subject.inbox.events !== undefined
+  const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: job.id }) } : undefined
   return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial, more }) })
 }
 

@@ -13,7 +13,7 @@ export interface Job {
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
-  /** The keys of the events that were acted on, up to `followedLimit`. */
+  /** The keys of the first 200 events that were acted on. */
   readonly keys: readonly string[]
   /**
    * The number of events that another user or process has replayed, discarded or retried, or that were handled
@@ -31,8 +31,12 @@ type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
   isStopping: boolean
 }
 
-/** Maximum number of events of an action that are asked for afterwards. */
-export const followedLimit = 200
+/** Maximum number of events of a replay that are followed: each is one question to the inbox. */
+const followedLimit = 200
+
+/** Returns `true` if the outcome of an action can be followed: that of a replay which has ended, and is not large. */
+export const isFollowed = ({ act, state, done }: Job): boolean =>
+  act === 'replay' && state !== 'running' && done > 0 && done <= followedLimit
 
 /** The number of jobs that are remembered. */
 const rememberedJobs = 100
@@ -108,9 +112,10 @@ export class Jobs {
   async #take(job: RunningJob, key: string): Promise<void> {
     while (!job.isStopping) {
       try {
-        if (!(await this.#act(job.act, key))) return void job.gone++
-        job.done++
-        if (job.keys.length < followedLimit) job.keys.push(key)
+        if (await this.#act(job.act, key)) {
+          job.done++
+          if (job.keys.length < followedLimit) job.keys.push(key)
+        } else job.gone++
         return
       } catch (error) {
         const { code, message } = error as Partial<WebhookError>

@@ -1,5 +1,5 @@
 import type { EventState } from '../../inbox/reading.ts'
-import { followedLimit, type Job, keptBy } from '../acting/jobs.ts'
+import { isFollowed, type Job, keptBy } from '../acting/jobs.ts'
 import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -26,21 +26,17 @@ export async function showJob(page: PageState): Promise<Answer> {
 
 const openStates = ['waiting', 'running', 'retrying'] as const
 
-/**
- * Counts the events of a replay that has ended by the state that they have now. An event that its inbox no longer knows
- * is in none. There are no counts for a large replay: each event is one question to the inbox.
- */
-async function statesAfter({ subject }: PageState, { act, state, done, keys }: Job) {
+/** Counts the events of a replay by the state that they have now. An event that its inbox no longer knows has none. */
+async function statesAfter({ subject }: PageState, job: Job) {
   const states = new Map<EventState, number>()
-  if (act !== 'replay' || state === 'running' || done > followedLimit) return states
-  for (const key of keys) {
+  for (const key of isFollowed(job) ? job.keys : []) {
     const record = await subject.inbox.events?.get(key)
     if (record !== undefined) states.set(record.state, (states.get(record.state) ?? 0) + 1)
   }
   return states
 }
 
-/** Says how a replay went. */
+/** The outcome of a replay. */
 function Since({ states }: { states: ReadonlyMap<EventState, number> }) {
   const handled = states.get('handled') ?? 0
   const open = openStates.reduce((sum, state) => sum + (states.get(state) ?? 0), 0)

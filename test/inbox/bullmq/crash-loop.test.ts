@@ -12,8 +12,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     onTestFinished(() => server.remove())
     const queue = 'crashing'
     const { inbox } = openInbox(bullmqInbox({ connection: server.url, queue, handles: false }))
-    const innocents = Array.from({ length: 5 }, (_, i) => `innocent ${i}`)
-    for (const key of ['culprit', ...innocents]) await inbox.accept(eventOf(key))
+    const harmless = Array.from({ length: 5 }, (_, i) => `harmless ${i}`)
+    for (const key of ['culprit', ...harmless]) await inbox.accept(eventOf(key))
 
     const isOver = async () => {
       const { waiting, running, retrying } = await inbox.stats()
@@ -34,7 +34,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(deadLetters[0]?.failures).toEqual([{ handler: 'none', message: 'its handling was cut off 11 times' }])
     expect(crashes).toBe(11)
     const redis = new Redis(server.port)
-    expect(Object.keys(await redis.hgetall('effects')).sort()).toEqual(innocents)
+    expect(Object.keys(await redis.hgetall('effects')).sort()).toEqual(harmless)
     redis.disconnect()
     await inbox.close()
   })

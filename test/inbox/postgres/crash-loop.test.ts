@@ -14,9 +14,8 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     await postgres.query('CREATE TABLE effect (media text)')
     const receiver = postgres.receiver({ handles: false }).onAny(() => {})
     await receiver.ready()
-    const innocents = Array.from({ length: 60 }, (_, index) => `innocent ${index}`)
-    for (const mediaId of [...innocents.slice(0, 20), 'culprit', ...innocents.slice(20)])
-      await accept(receiver, mediaId)
+    const harmless = Array.from({ length: 60 }, (_, index) => `harmless ${index}`)
+    for (const mediaId of [...harmless.slice(0, 20), 'culprit', ...harmless.slice(20)]) await accept(receiver, mediaId)
 
     const isOver = async () => {
       const { waiting, running, retrying } = await receiver.inbox.stats()
@@ -36,6 +35,6 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     expect(deadLetters[0]?.failures).toEqual([{ handler: 'none', message: 'its handling was cut off 10 times' }])
     expect(crashes).toBe(10)
     const written = await postgres.query<{ media: string }>('SELECT media FROM effect')
-    expect(written.map(({ media }) => media).toSorted()).toEqual(innocents.toSorted())
+    expect(written.map(({ media }) => media).toSorted()).toEqual(harmless.toSorted())
   })
 })

@@ -1,23 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CleanUp } from '../../../src/inbox/postgres/clean-up.ts'
-import { Database } from '../../../src/inbox/postgres/database.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
-import { silent } from '../../support/silent.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
   const postgres = postgresTests()
   const keys = async () =>
     Number((await postgres.query<{ count: string }>('SELECT count(*) FROM $schema.key'))[0]?.count)
-
-  function cleaningUp(): CleanUp {
-    const config = { connectionString: postgres.server.url }
-    const host = { logger: silent }
-    const database = new Database({ config, schema: postgres.schema, timeoutMs: 2_000, listen: true, host })
-    onTestFinished(() => database.close())
-    return new CleanUp(database, 86_400_000)
-  }
 
   test('are forgotten when their time is up, except those of unfinished events and of dead letters', async () => {
     const receiver = postgres.receiver({ ttlMs: 300 }, { retry: { attempts: 1 } })
@@ -77,7 +67,7 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
       SELECT gen_random_uuid(), nextval('$schema.event_id'), now() - interval '2 days' + n * interval '1 ms'
       FROM generate_series(1, 3000) AS n`)
     const pausesMs: number[] = []
-    const cleanUp = cleaningUp()
+    const cleanUp = new CleanUp(postgres.database(), 86_400_000)
     while (pausesMs.at(-1) !== 60_000) pausesMs.push(await cleanUp.step())
     expect(await keys()).toBe(12_000)
     const [found] = await postgres.query<{ count: string }>('SELECT last_value AS count FROM $schema.found')

@@ -1,23 +1,16 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Database } from '../../../src/inbox/postgres/database.ts'
 import { Listener } from '../../../src/inbox/postgres/notifications.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
-import { silent } from '../../support/silent.ts'
 import { postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('Listener', () => {
   const postgres = postgresTests()
 
   function listening(connectionString: string) {
-    const host = { logger: silent }
-    const config = { connectionString }
-    const database = new Database({ config, schema: postgres.schema, timeoutMs: 2_000, listen: true, host })
+    const database = postgres.database(connectionString)
     const heard: string[] = []
     const listener = new Listener(database, (payload) => void heard.push(payload))
-    onTestFinished(async () => {
-      await listener.stop()
-      await database.close()
-    })
+    onTestFinished(() => listener.stop())
     return { listener, heard }
   }
 

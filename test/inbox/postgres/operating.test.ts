@@ -32,8 +32,8 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const program = await bundled(new URL('processes/crashing.ts', import.meta.url), folder)
     const child = new Forked(program, { url: postgres.server.url, schema: postgres.schema }, () => {})
     onTestFinished(() => child.kill())
-    await accept(front, 'innocent')
-    await vi.waitFor(async () => expect(await stateOf('innocent')).toEqual(['handled']))
+    await accept(front, 'harmless')
+    await vi.waitFor(async () => expect(await stateOf('harmless')).toEqual(['handled']))
     await accept(front, 'culprit')
     await child.ended
     expect(await stateOf('culprit')).toEqual(['running'])
@@ -42,7 +42,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       .onAny(() => {})
       .ready()
     await vi.waitFor(async () => expect(await stateOf('culprit')).toEqual(['handled']))
-    expect(await stateOf('innocent')).toEqual(['handled'])
+    expect(await stateOf('harmless')).toEqual(['handled'])
   })
 
   const sum = (minutes: readonly ActivityMinute[] = [], count: 'accepted' | 'duplicates' | 'rejected' | 'handled') =>

@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
+import { Database } from '../../../src/inbox/postgres/database.ts'
 import { lockClass } from '../../../src/inbox/postgres/schema.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import {
@@ -48,6 +49,14 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     /** The schema of the current test. */
     get schema() {
       return `test_${tests}`
+    },
+    /** Opens connections as an inbox has them, until the end of the test. */
+    database(connectionString = server.url): Database {
+      const host = { logger: silent }
+      const config = { connectionString }
+      const database = new Database({ config, schema: fixture.schema, timeoutMs: 2_000, listen: true, host })
+      onTestFinished(() => database.close())
+      return database
     },
     /** Makes a receiver that is closed after the test. Receivers of one test share their events. */
     receiver(inbox: Partial<PostgresInboxOptions> = {}, options: Partial<ReceiverOptions> = {}): PostgresReceiver {

@@ -20,8 +20,8 @@ async function fileWith(events: readonly { readonly mediaId: string; readonly ti
   return copy
 }
 
-const innocent = (count: number) =>
-  Array.from({ length: count }, (_, i) => ({ mediaId: `media ${i % 20}`, title: `innocent ${i}` }))
+const harmless = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ mediaId: `media ${i % 20}`, title: `harmless ${i}` }))
 
 const notesOf = (path: string) =>
   existsSync(`${path}-notes`) ? readFileSync(`${path}-notes`, 'utf8').trimEnd().split('\n') : []
@@ -37,7 +37,7 @@ function deadIn(path: string): (string | undefined)[] {
 
 describe('in a crash loop', () => {
   test('that no event causes, none becomes a dead letter', async () => {
-    const path = await fileWith(innocent(5))
+    const path = await fileWith(harmless(5))
     for (let starts = 1; starts <= 11; starts++) {
       const { kill } = await startProgram('crashing', [path, `${path}-notes`, 1_000])
       await pause(300)
@@ -51,10 +51,10 @@ describe('in a crash loop', () => {
 
   test('that an event causes, only that one becomes a dead letter, and the others are handled meanwhile, in order', async () => {
     const path = await fileWith([
-      ...innocent(10),
+      ...harmless(10),
       { mediaId: 'media 0', title: 'fatal' },
-      { mediaId: 'another', title: 'innocent 100' },
-      ...innocent(100).slice(10),
+      { mediaId: 'another', title: 'harmless 100' },
+      ...harmless(100).slice(10),
     ])
     const handledAfter: number[] = []
     let isIdle = false
@@ -68,9 +68,9 @@ describe('in a crash loop', () => {
         })
       })
       await Promise.race([ended, idle])
-      handledAfter.push(notesOf(path).filter((title) => title.startsWith('innocent')).length)
+      handledAfter.push(notesOf(path).filter((title) => title.startsWith('harmless')).length)
     }
-    console.log(`innocent events handled after each start: ${handledAfter.join(', ')}`)
+    console.log(`harmless events handled after each start: ${handledAfter.join(', ')}`)
     expect(deadIn(path)).toEqual(['fatal'])
     const notes = notesOf(path)
     expect(new Set(notes).size).toBe(101)
