@@ -56,8 +56,9 @@ export interface PreparedBatch {
   readonly message: (statement: string) => string
 }
 
+/** Puts the names of tables in a statement, but not in its quoted names: a schema's may have a `$`. */
 const withTables = (statement: string, schema: string): string =>
-  statement.replaceAll(/\$([a-z]\w*)/g, (_, table) => `${schema}.${table}`)
+  statement.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, table) => (table === undefined ? found : `${schema}.${table}`))
 
 /** The tables, over a pool. A statement is not repeated: the caller waits for its result, and can repeat it. */
 export function tablesOf(pool: pg.Pool, name: string): Tables {
