@@ -36,7 +36,7 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
       const media = { id: slowMedia, hash: hashMedia(slowMedia) }
       await fill(queue, 1, { media })
       await holder?.open('postgresInbox', queue.settings)
-      while ((await queue.query(`SELECT FROM ${queue.settings.name}.event WHERE owner IS NULL`)).length > 0)
+      while ((await queue.query(`SELECT FROM ${queue.settings.name}.claim WHERE events <> '{}'`)).length === 0)
         await pause(10)
       await fill(queue, waiting, { media })
       return {}
@@ -116,7 +116,6 @@ async function handleAll(queue: NewQueue): Promise<void> {
   const batch = handled / 20
   for (let left = handled; left > 0; left -= batch) {
     await fill(queue, batch)
-    await query(`UPDATE ${name}.event SET owner = gen_random_uuid()`)
     await query(
       `WITH gone AS (DELETE FROM ${name}.event RETURNING id, media, event)
        INSERT INTO ${name}.handled (id, media, record) SELECT id, media, json_build_object('key', event -> 'key') FROM gone`,

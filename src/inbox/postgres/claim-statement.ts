@@ -1,3 +1,4 @@
+import { claimedEvents, type HeldEvent } from './claimed.ts'
 import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
@@ -13,6 +14,9 @@ const windowSize = 5_000
 /** The number of a media item's first events that a claim searches for events of an earlier version's processes. */
 const depth = 100
 
+/** The maximum id. */
+const largestId = '9223372036854775807'
+
 /** What a claim is asked for. */
 export interface ClaimValues {
   readonly owner: Pick<Lease, 'id' | 'generation'>
@@ -22,8 +26,8 @@ export interface ClaimValues {
   readonly withSuspect: boolean
   /** The hashes of media items whose events are not claimed. */
   readonly without: readonly string[]
-  /** The ids of the events that the process has. */
-  readonly held: readonly string[]
+  /** The events that the process has. */
+  readonly held: readonly HeldEvent[]
   readonly low: LowMarks
   /** The place at which the examined events begin. */
   readonly from: Place
@@ -40,6 +44,7 @@ const parameterTypes = {
   suspects: 'bigint',
   without: 'bigint[]',
   held: 'bigint[]',
+  heldReleases: 'integer[]',
   owners: 'text',
   lowClaim: 'bigint',
   lowEvent: 'bigint',
@@ -57,7 +62,8 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
     limit: request.limit,
     suspects: request.withSuspect ? 1 : 0,
     without: `{${request.without}}`,
-    held: `{${request.held}}`,
+    held: `{${request.held.map(({ id }) => id)}}`,
+    heldReleases: `{${request.held.map(({ releases }) => releases)}}`,
     owners: low.owners,
     lowClaim: low.claim,
     lowEvent: low.event,
@@ -81,27 +87,19 @@ export function claimStatement(schema: string, hasEarlier: boolean, parameter: P
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
   const parts: Parts = { schema, hasEarlier, ...Object.fromEntries(names) }
   return `
-    WITH ${elsewhere(parts)},
+    WITH ${taken(parts)},
     ${choose(parts)},
-    locked AS (
-      SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM chosen)) AND owner IS NULL
-      FOR UPDATE SKIP LOCKED
-    ),
-    skipped AS (SELECT id, media FROM chosen WHERE id NOT IN (SELECT id FROM locked)),
-    claimed AS (
-      UPDATE ${schema}.event SET owner = ${parts.owner}, since = coalesce(due_at, since), due_at = NULL
-      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(parts)}
-        AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
-      RETURNING *
-    ),
+    ${take(parts)},
     published AS (
-      INSERT INTO ${schema}.claim (owner, events)
-      SELECT ${parts.owner}, ${parts.held} || array_agg(id) FROM claimed HAVING count(*) > 0 RETURNING 1
+      INSERT INTO ${schema}.claim (owner, events, releases)
+      SELECT ${parts.owner}, ${parts.held} || array_agg(id), ${parts.heldReleases} || array_agg(releases)
+      FROM claimed HAVING count(*) > 0 RETURNING 1
     ),
     replaced AS (
       DELETE FROM ${schema}.claim
       WHERE id >= ${parts.lowClaim} AND owner = ${parts.owner} AND EXISTS (SELECT FROM published)
-    )
+    ),
+    ${examine(parts)}
     SELECT id, ${claimedColumns} FROM claimed
     UNION ALL SELECT NULL, ${found(parts)}
     ORDER BY id NULLS LAST`
@@ -128,18 +126,13 @@ const mayClaim = ({ schema, owner, generation }: Parts): string => `EXISTS (SELE
   WHERE owner.id = ${owner} AND NOT is_dead AND generation = ${generation})`
 
 /**
- * Selects the media items whose events another process has. The number of unclaimed events before them does not matter.
- * Each process publishes the ids of its events with each claim, in the same commit and under the lock of all claims, so
- * that none is missing. The rows of the events show which of them the process still has.
+ * Selects the events that processes have. Their number matters, and not that of the unclaimed events before them. Each
+ * process publishes its events with each claim, in the same commit and under the lock of all claims, so that none is
+ * missing.
  */
-const elsewhere = ({ schema, owner, owners, lowClaim }: Parts): string => `
-  elsewhere AS MATERIALIZED (
-    SELECT media FROM (
-      SELECT (SELECT media FROM ${schema}.event WHERE event.id = published.id AND event.owner = claim.owner LIMIT 1)
-      FROM ${schema}.claim CROSS JOIN unnest(claim.events) AS published (id)
-      WHERE claim.id >= ${lowClaim} AND claim.owner <> ${owner}
-    ) held WHERE media IS NOT NULL
-  ),
+const taken = ({ schema, owner, owners, lowClaim, held }: Parts): string => `
+  elsewhere AS MATERIALIZED (${claimedEvents(schema, `claim.id >= ${lowClaim} AND claim.owner <> ${owner}`)}),
+  taken AS MATERIALIZED (SELECT id FROM elsewhere UNION ALL SELECT unnest(${held})),
   current AS MATERIALIZED (SELECT ${ownersText(schema)} = ${owners} AS is_current)`
 
 const isCurrent = '(SELECT is_current FROM current)'
@@ -158,18 +151,22 @@ const isWithEarlier = ({ schema, owner }: Parts, media: string): string => `EXIS
   ) first WHERE first.owner <> ${owner}
 )`
 
+/** The condition that no process has an event, and that it does not wait for a retry. */
+const isUnclaimed = (row: string): string =>
+  `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.id NOT IN (SELECT id FROM taken)`
+
 const isAfter = (schema: string, row: string, condition: string): string => `(
   SELECT 1 FROM ${schema}.event other WHERE other.media = ${row}.media AND other.id < ${row}.id
-    AND other.owner IS NULL AND other.due_at IS NULL AND ${condition} LIMIT 1
+    AND ${isUnclaimed('other')} AND ${condition} LIMIT 1
 ) IS NOT NULL`
 
 const isWaiting = (schema: string, row: string): string =>
-  `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
+  `${isUnclaimed(row)} AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
 
 /** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
-const earliest = ({ schema, fromEvent }: Parts): string => `(
+const earliest = ({ schema, fromEvent }: Parts, where = 'true'): string => `(
   SELECT id, media, owner, due_at, crashes FROM ${schema}.event
-  WHERE id >= ${fromEvent} AND ${isCurrent} ORDER BY id LIMIT ${windowSize}
+  WHERE id >= ${fromEvent} AND ${isCurrent} AND ${where} ORDER BY id LIMIT ${windowSize}
 ) earliest`
 
 /** The retries that a claim examines. */
@@ -194,13 +191,40 @@ const choose = (parts: Parts): string => {
     ),
     suspects AS MATERIALIZED (
       SELECT id, media FROM ${schema}.event suspect
-      WHERE owner IS NULL AND due_at IS NULL AND crashes > 0 AND ${isCurrent}
+      WHERE ${isUnclaimed('suspect')} AND crashes > 0 AND ${isCurrent}
         AND ${isFree(parts, 'suspect.media')}
         AND NOT ${isAfter(schema, 'suspect', 'other.crashes > 0')}
         AND NOT ${isAfter(schema, 'suspect', `other.id >= ${lowEvent} AND other.id NOT IN (SELECT id FROM others)`)}
       ORDER BY crashes, id LIMIT ${suspects}
     ),
     chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
+}
+
+/**
+ * Claims the chosen events. Only the row of a retry is written, since it must no longer be due, and any row while a process
+ * of an earlier version could claim it.
+ */
+const take = (parts: Parts): string => {
+  const { schema, owner, hasEarlier } = parts
+  return `
+    changing AS (SELECT id, media FROM ${hasEarlier ? 'chosen' : 'retries'}),
+    locked AS (
+      SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM changing)) AND owner IS NULL
+      FOR UPDATE SKIP LOCKED
+    ),
+    skipped AS (SELECT id, media FROM changing WHERE id NOT IN (SELECT id FROM locked)),
+    changed AS (
+      UPDATE ${schema}.event SET since = coalesce(due_at, since), due_at = NULL ${hasEarlier ? `, owner = ${owner}` : ''}
+      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(parts)}
+        AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
+      RETURNING *
+    ),
+    claimed AS (
+      SELECT * FROM changed
+      UNION ALL
+      SELECT * FROM ${schema}.event
+      WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM changing)) AND ${mayClaim(parts)}
+    )`
 }
 
 /** The other findings of a claim, as JSON. */
@@ -217,32 +241,39 @@ export interface Found {
   readonly left: readonly string[]
 }
 
+const isLeft = 'id NOT IN (SELECT id FROM claimed)'
+
+/** Selects what the claim has examined: up to the last event that it chose, if it could choose no more. */
+const examine = (parts: Parts): string => `
+    last AS MATERIALIZED (SELECT max(id) AS id FROM others HAVING count(*) = ${parts.limit}),
+    examined AS MATERIALIZED (
+      SELECT id, media, ${isUnclaimed('earliest')} AND ${isLeft} AS is_left
+      FROM ${earliest(parts, `id <= coalesce((SELECT id FROM last), ${largestId})`)}
+    )`
+
 const found = (parts: Parts): string => {
-  const { schema, limit, lowClaim, fromEvent, fromDue } = parts
-  const lastOf = (column: string, where: string) =>
-    `(SELECT ${column} FROM ${schema}.event WHERE ${where} ORDER BY ${column} OFFSET ${windowSize - 1} LIMIT 1)`
-  const isLeft = 'id NOT IN (SELECT id FROM claimed)'
-  const firstLeft = `SELECT id FROM ${earliest(parts)} WHERE owner IS NULL AND due_at IS NULL AND ${isLeft} ORDER BY id LIMIT 1`
+  const { schema, limit, lowClaim, fromDue } = parts
   return `(
     SELECT json_build_object(
       'low', CASE WHEN ${isCurrent} THEN ${marksJson(schema, {
-        event: `coalesce((${firstLeft}), last_id)`,
+        event: `coalesce((SELECT min(id) FROM examined WHERE is_left), last_id)`,
         due: `(SELECT due_at FROM ${due(parts)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
         claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${lowClaim}), ${lowClaim})`,
       })} END,
       'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due' })}),
       'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
       'left', coalesce((
-        SELECT json_agg(DISTINCT media::text) FROM ${schema}.event
-        WHERE id >= ${fromEvent} AND id <= last_id AND owner IS NULL AND due_at IS NULL AND ${isLeft}
+        SELECT json_agg(DISTINCT media::text) FROM examined WHERE is_left AND last_id IS NOT NULL
       ), '[]')
     )::text FROM (SELECT
-      CASE WHEN (SELECT count(*) FROM others) = ${limit} THEN (SELECT max(id) FROM others)
-        ELSE ${lastOf('id', `id >= ${fromEvent}`)} END AS last_id,
+      coalesce((SELECT id FROM last), (SELECT max(id) FROM examined HAVING count(*) = ${windowSize})) AS last_id,
       CASE WHEN (SELECT count(*) FROM retries) = ${limit} THEN (
         SELECT max(due_at) FROM ${due(parts)} WHERE id IN (SELECT id FROM retries)
-      ) ELSE ${lastOf('due_at', `due_at <= now() AND due_at >= ${fromDue}`)} END AS last_due
+      ) ELSE (
+        SELECT due_at FROM ${schema}.event WHERE due_at <= now() AND due_at >= ${fromDue}
+        ORDER BY due_at OFFSET ${windowSize - 1} LIMIT 1
+      ) END AS last_due
       OFFSET 0
-    ) examined
+    ) end_of_claim
   )`
 }

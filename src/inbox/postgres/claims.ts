@@ -51,8 +51,9 @@ const fastMs = 50
 /**
  * Claims events that are due, the oldest first. It claims no event if another process has one of the same media item,
  * or if an earlier one of the media item is unclaimed. So each media item's events are handled in order across
- * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, this process can no longer record
- * anything about the event. A process claims nothing after its lease is over.
+ * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, another process can claim the event
+ * too. Both run its handlers, and a transaction of a handler is committed by one of them. A process claims nothing after
+ * its lease is over.
  *
  * A claim examines a limited number of events. {@link Rounds} decides where it begins.
  */

@@ -9,6 +9,8 @@ interface StoredDeadEvent extends Pick<DeadEvent, 'event' | 'completed'> {
   readonly trace?: TraceCarrier | null
   /** The names of the handlers that it owes. Absent before version 3. */
   readonly owed?: readonly string[] | null
+  /** The number of its releases when it is replayed. Absent before version 6. */
+  readonly releases?: number
   /** Version 1 has no failed attempts. */
   readonly end: Pick<DeadEvent, 'key' | 'attempts' | 'failures' | 'failedAttempts'> & { readonly diedAt: string }
 }
@@ -34,9 +36,11 @@ export const columns = "id::text AS place, dead_letter::text, encode(body, 'base
 /** The columns without the body. The body can be large. */
 export const columnsWithoutBody = 'id::text AS place, dead_letter::text, NULL AS body'
 
-/** Reads the names of the handlers that the event of a dead letter owes. */
-export const owedOf = ({ dead_letter: text }: DeadLetterRow): readonly string[] | undefined =>
-  (JSON.parse(text) as Partial<StoredDeadEvent>).owed ?? undefined
+/** Reads what a dead letter keeps only for its replay. */
+export function forReplay({ dead_letter: text }: DeadLetterRow): Required<Pick<StoredDeadEvent, 'owed' | 'releases'>> {
+  const { owed = null, releases = 1 } = JSON.parse(text) as StoredDeadEvent
+  return { owed, releases }
+}
 
 /** Makes a dead letter of its row. */
 export function toDeadLetter({ dead_letter: text, body }: DeadLetterRow): DeadLetter {

@@ -2,6 +2,7 @@ import type { MediaEvent } from '../../events/catalogue.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
+import { claimedEvents } from './claimed.ts'
 import type { OwnClaims } from './claims.ts'
 import { toDeadLetter } from './dead-letter-row.ts'
 import type { PostgresJob } from './job.ts'
@@ -26,19 +27,22 @@ export const columnsOf = {
     json: 'event',
     record: `json_build_object(
       'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000, 'attempts', attempts, 'completed', completed,
-      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'owner', owner, 'trace', trace
+      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'trace', trace,
+      'owner', coalesce(owner, (SELECT claimed.owner FROM claimed WHERE claimed.id = event.id LIMIT 1))
     )`,
   },
   dead_letter: { id: 'event_id', json: 'dead_letter', record: 'dead_letter' },
   handled: { id: 'id', json: 'record', record: 'record' },
 } as const satisfies Record<TableName, object>
 
-/** Selects the {@link EventRow}s of a table. */
+/** Selects the {@link EventRow}s of a table, in a statement that begins with {@link withClaimed}. */
 export const selectOf = (table: TableName, where: string): string => {
   const { id, record } = columnsOf[table]
   return `SELECT '${table}' AS source, ${id}::text AS place, ${record}::text AS record, ${id} AS id
     FROM $${table} WHERE ${where}`
 }
+
+export const withClaimed = (schema: string): string => `WITH claimed AS MATERIALIZED (${claimedEvents(schema)})`
 
 interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly event: MediaEvent

@@ -2,7 +2,7 @@ import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor }
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { OwnClaims } from './claims.ts'
 import type { Tables } from './database.ts'
-import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord } from './event-row.ts'
+import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord, withClaimed } from './event-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
 /** The number of rows of a table that one statement examines, if no index leads to the matching rows. */
@@ -49,7 +49,8 @@ export class PostgresEvents implements InboxEvents {
       selectOf(table, `${columnsOf[table].id} = (SELECT id FROM $key WHERE hash = $1)`),
     )
     const claims = this.#claims()
-    const rows = await this.#tables.ask<EventRow>(selects.join(' UNION ALL '), [hashKey(key)])
+    const statement = `${withClaimed(this.#tables.schema)} ${selects.join(' UNION ALL ')}`
+    const rows = await this.#tables.ask<EventRow>(statement, [hashKey(key)])
     return rows.map((row) => toRecord(row, claims)).find((record) => record.key === key)
   }
 
@@ -106,7 +107,9 @@ class EventSearch {
       const where = this.#range(table, values, after, bound) + this.#filters(table, values)
       return `(${selectOf(table, where)} ${limit})`
     })
-    return this.#tables.ask(`SELECT source, place, record FROM (${selects.join(' UNION ALL ')}) found ${limit}`, values)
+    const statement = `${withClaimed(this.#tables.schema)}
+      SELECT source, place, record FROM (${selects.join(' UNION ALL ')}) found ${limit}`
+    return this.#tables.ask(statement, values)
   }
 
   /** The condition that an index answers. */
@@ -131,7 +134,7 @@ class EventSearch {
     if (state === 'retrying') filters += ' AND due_at IS NOT NULL'
     // Only this process knows whether a claimed event has started.
     if (state === 'waiting') filters += ' AND due_at IS NULL'
-    if (state === 'running') filters += ' AND owner IS NOT NULL'
+    if (state === 'running') filters += ' AND (owner IS NOT NULL OR id IN (SELECT id FROM claimed))'
     return filters
   }
 }

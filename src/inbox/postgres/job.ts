@@ -8,7 +8,7 @@ import type { FailedAttempt, TraceCarrier } from '../reading.ts'
 export const claimedColumns = `json_build_object(
   'id', id::text, 'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000,
   'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed,
-  'owed', owed
+  'owed', owed, 'releases', releases
 )::text AS claimed`
 
 interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
@@ -16,6 +16,7 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
   readonly event: AcceptedEvent['event']
   readonly receivedAt: number
   readonly crashes: number
+  readonly releases: number
   readonly trace: TraceCarrier | null
   readonly failedAttempts: readonly FailedAttempt[] | null
   readonly owed: readonly string[] | null
@@ -27,13 +28,15 @@ export class PostgresJob extends Job implements OwingEvent {
   readonly id: string
   /** The owner of the claim. */
   readonly owner: string
+  /** The number of its releases when it was claimed. After the next one, this process no longer has it. */
+  readonly releases: number
   /** The number of processes that may have been handling it when they ended. */
   readonly crashes: number
   readonly owed: readonly string[] | undefined
   readonly #transact: (job: PostgresJob) => Attempt['transaction']
 
   constructor(claimed: string, owner: string, transact: (job: PostgresJob) => Attempt['transaction']) {
-    const { id, event, receivedAt, crashes, trace, failedAttempts, owed, ...earlier } = JSON.parse(
+    const { id, event, receivedAt, crashes, releases, trace, failedAttempts, owed, ...earlier } = JSON.parse(
       claimed,
     ) as ClaimedEvent
     super(
@@ -42,6 +45,7 @@ export class PostgresJob extends Job implements OwingEvent {
     )
     this.id = id
     this.owner = owner
+    this.releases = releases
     this.crashes = crashes
     this.owed = owed ?? undefined
     this.#transact = transact

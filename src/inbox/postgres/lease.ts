@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { handlersJson } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
+import { claimedEvents, type HeldEvent } from './claimed.ts'
 import type { Database } from './database.ts'
-import { literal, lockClass, turnOff } from './schema.ts'
+import { literal, lockClass, schemaVersion, turnOff } from './schema.ts'
 
-/** Maximum time for reading all the events, in ms. */
+/** Maximum time for the events of other processes, in ms. To find those of an earlier version's, it reads all events. */
 const lookMs = 30_000
 
 /**
- * The lease of this process: a row that it renews, by the clock of Postgres. Each claimed event has the row's id. Once
- * the row has expired, any other process takes the events over, and this one can record nothing about them.
+ * The lease of this process: a row that it renews, by the clock of Postgres. Each row in `claim` has its id. Once it has
+ * expired, any other process takes the claimed events over, and this one can record nothing about them.
  */
 export class Lease {
   readonly #database: Database
@@ -49,8 +50,8 @@ export class Lease {
     const handlers = this.#handlers()
     await this.#database.query(
       `WITH published AS (INSERT INTO ${schema}.claim (owner, events) VALUES ($1, '{}'))
-       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers)
-       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4)`,
+       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers, version)
+       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4, ${schemaVersion})`,
       [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers)],
     )
     this.#published = handlers
@@ -82,7 +83,8 @@ export class Lease {
 
   /**
    * Renews the lease. Resolves with `isLost` if it is over, and with `hasDead` if another one is over. Its row in
-   * `claim` is written again, so that all these rows are new, and a claim does not start its read at an old one.
+   * `claim` is written again, so that all these rows are new, and a claim does not start its read at an old one. If a
+   * claim replaces the row meanwhile, both rows stay until the next claim: what the older one says no longer counts.
    */
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
@@ -91,8 +93,8 @@ export class Lease {
       `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms'
        WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
        SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1;
-       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events)
-       INSERT INTO ${schema}.claim (owner, events) SELECT owner, events FROM old`,
+       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events, releases)
+       INSERT INTO ${schema}.claim (owner, events, releases) SELECT owner, events, releases FROM old`,
     )
     return { isLost: renewed.length === 0, hasDead: dead.length > 0 }
   }
@@ -110,15 +112,14 @@ export class Lease {
        ${claimLock(schema)};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
        WITH held AS (
-         SELECT event.id, suspects, row_number() OVER (PARTITION BY owner ORDER BY event.id) AS place
-         FROM ${schema}.event JOIN ${schema}.owner ON owner.id = event.owner WHERE is_dead
+         SELECT held.id, suspects, row_number() OVER (PARTITION BY owner.id ORDER BY held.id) AS place
+         FROM ${schema}.owner CROSS JOIN LATERAL (${heldBy(schema, 'owner')}) held WHERE is_dead
        ), free AS (
          SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM held) FOR UPDATE SKIP LOCKED
        )
-       UPDATE ${schema}.event SET owner = NULL, crashes = crashes + CASE WHEN place <= suspects THEN 1 ELSE 0 END
+       UPDATE ${schema}.event SET ${released}, crashes = crashes + CASE WHEN place <= suspects THEN 1 ELSE 0 END
        FROM held JOIN free USING (id) WHERE event.id = held.id;
-       DELETE FROM ${schema}.owner
-       WHERE is_dead AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.owner = owner.id);
+       DELETE FROM ${schema}.owner WHERE is_dead AND NOT EXISTS (${heldBy(schema, 'owner')});
        DELETE FROM ${schema}.claim WHERE owner NOT IN (SELECT id FROM ${schema}.owner);
        COMMIT`,
       lookMs,
@@ -130,35 +131,39 @@ export class Lease {
    * Postgres runs such a claim later, it claims nothing, since it belongs to an earlier generation. The same is true
    * for a repetition of this step.
    */
-  async releaseOthers(held: readonly string[]): Promise<void> {
+  async releaseOthers(held: readonly HeldEvent[]): Promise<void> {
     const { schema } = this.#database
     const generation = ++this.#generation
+    const [ids, releases] = [held.map(({ id }) => id), held.map((event) => event.releases)]
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        ${claimLock(schema)};
        WITH current AS (
          UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.#id}' AND generation < ${generation}
          RETURNING id
+       ), old AS (
+         DELETE FROM ${schema}.claim USING current WHERE claim.owner = current.id RETURNING claim.owner, events
+       ), others AS (
+         UPDATE ${schema}.event SET owner = NULL FROM old
+         WHERE event.id = ANY (old.events) AND event.owner = old.owner AND event.id <> ALL ('{${ids}}'::bigint[])
        )
-       UPDATE ${schema}.event SET owner = NULL FROM current
-       WHERE event.owner = current.id AND event.id <> ALL ('{${held}}'::bigint[]);
+       INSERT INTO ${schema}.claim (owner, events, releases)
+       SELECT id, '{${ids}}', '{${releases}}' FROM current;
        COMMIT`,
       lookMs,
     )
   }
 
-  /**
-   * Releases the lease, and every event, so that the next process has them immediately.
-   * @param held the events that this process owns; `undefined` if it may own others, so that all events have to be
-   * searched
-   */
-  async release(held: readonly string[] | undefined): Promise<void> {
+  /** Releases the lease, and every event, so that the next process has them immediately. */
+  async release(): Promise<void> {
     const { schema, channel } = this.#database
-    const isHeld = held === undefined ? 'true' : `id = ANY ('{${held}}'::bigint[])`
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        ${claimLock(schema)};
-       WITH given AS (UPDATE ${schema}.event SET owner = NULL WHERE ${isHeld} AND owner = '${this.#id}' RETURNING 1)
+       WITH given AS (
+         UPDATE ${schema}.event SET ${released}
+         WHERE id IN (SELECT id FROM (${claimedEvents(schema, `claim.owner = '${this.#id}'`)}) held) RETURNING 1
+       )
        SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
        DELETE FROM ${schema}.claim WHERE owner = '${this.#id}';
        DELETE FROM ${schema}.owner WHERE id = '${this.#id}';
@@ -167,6 +172,14 @@ export class Lease {
     )
   }
 }
+
+/** Releases an event. What its process records about it later is not written. */
+const released = 'owner = NULL, releases = releases + 1'
+
+/** Selects the events of a row of `owner`, also if its process is of an earlier version, which may publish none. */
+const heldBy = (schema: string, row: string): string => `
+  SELECT id FROM (${claimedEvents(schema, `claim.owner = ${row}.id`)}) published
+  UNION SELECT id FROM ${schema}.event WHERE event.owner = ${row}.id AND ${row}.version IS NULL`
 
 /** Runs the claims and takeovers of all processes one after another. Each sees the result of the previous one. */
 export const claimLock = (schema: string): string =>

@@ -27,7 +27,7 @@ export interface LowMarks {
   readonly claim: string
   /** The processes for which these marks are valid. */
   readonly owners: string
-  /** `true` if one of them is of an earlier version, which publishes no claims. */
+  /** `true` if one of them is of an earlier version, which sees a claim only if it is written in the event. */
   readonly hasEarlier: boolean
 }
 
@@ -103,9 +103,7 @@ export const marksJson = (
   ${placeFields(schema, place)},
   'claim', (${claim})::text,
   'owners', ${ownersText(schema)},
-  'hasEarlier', EXISTS (
-    SELECT FROM ${schema}.owner WHERE id NOT IN (SELECT claim.owner FROM ${schema}.claim WHERE claim.id >= ${claim})
-  )
+  'hasEarlier', EXISTS (SELECT FROM ${schema}.owner WHERE version IS NULL)
 )`
 
 /** Selects a place as fields of JSON. It is below the rows that may still be committed. */

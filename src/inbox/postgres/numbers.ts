@@ -1,6 +1,7 @@
 import type { Logger } from '../../internal/logger.ts'
 import type { ActivityStorage, StoredMinute } from '../operations/activity.ts'
 import type { InboxStats } from '../reading.ts'
+import { claimedEvents } from './claimed.ts'
 import type { OwnClaims } from './claims.ts'
 import type { Database, Tables } from './database.ts'
 import { FailureLog } from './regularly.ts'
@@ -18,12 +19,16 @@ interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
  * @param claims the earlier claims of this process. The claimed events of other processes count as running.
  */
 export async function readStats(tables: Tables, { owner, started = [] }: OwnClaims = {}): Promise<InboxStats> {
-  const isWaiting = `due_at IS NULL
-    AND (owner IS NULL OR (owner IS NOT DISTINCT FROM $1::uuid AND id <> ALL ($2::bigint[])))`
+  // Processes of versions 1 and 2 publish no claims.
+  const isRunning = 'id IN (SELECT id FROM running) OR (owner IS NOT NULL AND owner IS DISTINCT FROM $1::uuid)'
+  const isWaiting = `due_at IS NULL AND NOT (${isRunning})`
   const [row] = await tables.ask<{ stats: string }>(
-    `SELECT json_build_object(
+    `WITH running AS (
+       SELECT id FROM (${claimedEvents(tables.schema)}) claimed WHERE owner IS DISTINCT FROM $1::uuid OR id = ANY ($2::bigint[])
+     )
+     SELECT json_build_object(
        'waiting', count(*) FILTER (WHERE ${isWaiting}),
-       'running', count(*) FILTER (WHERE due_at IS NULL AND NOT (${isWaiting})),
+       'running', count(*) FILTER (WHERE due_at IS NULL AND (${isRunning})),
        'retrying', count(*) FILTER (WHERE due_at IS NOT NULL),
        'deadLetters', (SELECT count(*) FROM $dead_letter),
        'expected', (SELECT count(*) FROM $expectation),

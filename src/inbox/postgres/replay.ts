@@ -1,7 +1,7 @@
 import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
 import type { DeadEvent } from '../reading.ts'
 import type { Parameter, Tables } from './database.ts'
-import { type DeadLetterRow, owedOf, toDeadLetter } from './dead-letter-row.ts'
+import { type DeadLetterRow, forReplay, toDeadLetter } from './dead-letter-row.ts'
 import { type Effects, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 
@@ -17,20 +17,21 @@ export const replayMark = 'replay'
 export async function putBack(tables: Tables, rows: readonly DeadLetterRow[]): Promise<readonly string[]> {
   if (rows.length === 0) return []
   const events = rows.map((row) => toDeadLetter(row) as DeadEvent)
+  const stored = rows.map(forReplay)
   // Postgres could not read the event from the JSON, which may have characters that Postgres cannot store as text.
   const replayed = await tables.ask<{ id: string }>(
     `WITH given AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::json[], $4::float8[], $5::json[], $6::json[], $7::json[],
-         $8::json[]) AS given (id, media, event, received, completed, failed, trace, owed)
+         $8::json[], $9::integer[]) AS given (id, media, event, received, completed, failed, trace, owed, releases)
      ), gone AS (
        DELETE FROM $dead_letter WHERE id IN (SELECT id FROM given) AND event_id IS NOT NULL RETURNING id, event_id
      ), back AS (
-       INSERT INTO $event (id, media, event, received_at, since, completed, failed, trace, owed)
+       INSERT INTO $event (id, media, event, received_at, since, completed, failed, trace, owed, releases)
        SELECT event_id, media, event, to_timestamp(received / 1000), now(),
-         ARRAY(SELECT json_array_elements_text(completed)), failed, trace, owed
+         ARRAY(SELECT json_array_elements_text(completed)), failed, trace, owed, releases
        FROM gone JOIN given USING (id)
      )
-     SELECT id::text, (SELECT pg_notify($9, '')) FROM gone`,
+     SELECT id::text, (SELECT pg_notify($10, '')) FROM gone`,
     [
       rows.map(({ place }) => place),
       events.map(({ event }) => hashMedia(event.mediaId)),
@@ -39,7 +40,8 @@ export async function putBack(tables: Tables, rows: readonly DeadLetterRow[]): P
       events.map(({ completed }) => JSON.stringify(completed)),
       events.map((deadEvent) => JSON.stringify(deadRecord(deadEvent).failedAttempts)),
       events.map(({ trace }) => trace && JSON.stringify(trace)),
-      rows.map(owedOf).map((owed) => owed && JSON.stringify(owed)),
+      stored.map(({ owed }) => owed && JSON.stringify(owed)),
+      stored.map(({ releases }) => releases),
       tables.channel,
     ],
   )

@@ -4,7 +4,7 @@ import { WebhookError } from '../../errors.ts'
 export const standardSchema = 'media_webhooks'
 
 /** The version of the tables that this version of the package makes. */
-export const schemaVersion = 5
+export const schemaVersion = 6
 
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
@@ -172,6 +172,17 @@ DROP INDEX IF EXISTS ${schema}.event_media;
 UPDATE ${schema}.version SET tables = 5 WHERE tables < 5;
 `
 
+// `releases` is the number of times that an event was released, and `claim.releases` that of each of its events when they
+// were claimed. Processes of the earlier versions continue to work. They have no `owner.version`, and set `event.owner`.
+const makeVersion6 = (schema: string, ifNotExists: string): string => `
+ALTER TABLE ${schema}.claim ADD COLUMN ${ifNotExists}releases integer[];
+ALTER TABLE ${schema}.owner ADD COLUMN ${ifNotExists}version integer;
+
+UPDATE ${schema}.version SET tables = 6 WHERE tables < 6;
+
+ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}releases integer NOT NULL DEFAULT 0;
+`
+
 /** Gives the new tables the owner and the rights of the table of events. The user may have granted rights to others. */
 const giveSameRights = (schema: string, names: readonly string[]): string =>
   `DO ${literal(`
@@ -195,7 +206,7 @@ BEGIN
   END LOOP;
 END`)}`
 
-const makeVersions = [makeVersion1, makeVersion2, makeVersion3, makeVersion4, makeVersion5] as const
+const makeVersions = [makeVersion1, makeVersion2, makeVersion3, makeVersion4, makeVersion5, makeVersion6] as const
 
 /**
  * Returns the SQL that makes the tables, or updates them.

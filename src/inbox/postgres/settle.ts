@@ -2,6 +2,7 @@ import type { JobAttempt } from '../engine/job.ts'
 import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
+import { isHeldBy } from './claimed.ts'
 import { type Database, isUnreachable, type Tables } from './database.ts'
 import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
@@ -142,11 +143,12 @@ export class PostgresSettling implements Settling<PostgresJob> {
 }
 
 const rows = (entries: readonly PendingRecord[]): string =>
-  JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, ...values]))
+  JSON.stringify(entries.map(({ job, values }) => [job.id, job.owner, job.releases, ...values]))
 
 const columns = (entries: readonly PendingRecord[]): unknown[] => [
   entries.map(({ job }) => job.id),
   entries.map(({ job }) => job.owner),
+  entries.map(({ job }) => job.releases),
   entries.map(({ values }) => values[0]),
 ]
 
@@ -154,8 +156,8 @@ const columns = (entries: readonly PendingRecord[]): unknown[] => [
 const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
 
 /**
- * The statements. Their parameter is a JSON array of rows: the id of the event, its owner and the values. Each
- * statement returns the ids of the events that still had that owner. The names of completed handlers are added to those
+ * The statements. Their parameter is a JSON array of rows: the id of the event, its owner, the number of its releases, and
+ * the values. Each statement returns the ids of the events that the owner still had. The names of completed handlers are added to those
  * that a transaction has recorded. Some JSON may have characters that Postgres cannot store as text. It is a JSON
  * string in its row. The id of a handled event can only exist already if the sequence began again, as after a failover
  * to a logical replica.
@@ -170,40 +172,42 @@ function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Re
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
   const union = (row: string) => `ARRAY(
     SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`
-  const own = `event.id = given.id AND owner = (row ->> 1)::uuid`
+  const own = `event.id = given.id AND ${isHeldBy('(row ->> 1)::uuid', '(row ->> 2)::int')}`
+  const released = (delayMs: string) =>
+    `owner = NULL, releases = releases + 1, due_at = clock_timestamp() + (${delayMs})::float8 * interval '1 ms'`
   return {
     progress: `
-      UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${own}
+      UPDATE ${schema}.event SET completed = ${union('row -> 3')} FROM ${given} given WHERE ${own}
       RETURNING event.id::text`,
     complete: `
       WITH gone AS (
-        DELETE FROM ${schema}.event USING unnest($1::bigint[], $2::uuid[], $3::json[]) AS given (id, owner, record)
-        WHERE event.id = given.id AND event.owner = given.owner RETURNING event.id, media, record
+        DELETE FROM ${schema}.event USING unnest($1::bigint[], $2::uuid[], $3::integer[], $4::json[])
+          AS given (id, owner, releases, record)
+        WHERE event.id = given.id AND ${isHeldBy('given.owner', 'given.releases')} RETURNING event.id, media, record
       ), handled AS (
         INSERT INTO ${schema}.handled (id, media, record) SELECT id, media, record FROM gone
         ON CONFLICT (id) DO UPDATE SET media = excluded.media, record = excluded.record
       )
       SELECT id::text FROM gone`,
     retry: `
-      UPDATE ${schema}.event SET owner = NULL, crashes = 0, attempts = attempts + (row ->> 5)::int, completed = ${union('row -> 3')},
-        due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms', failed = coalesce((row ->> 4)::json, failed)
+      UPDATE ${schema}.event SET ${released('row ->> 3')}, crashes = 0, attempts = attempts + (row ->> 6)::int,
+        completed = ${union('row -> 4')}, failed = coalesce((row ->> 5)::json, failed)
       FROM ${given} given WHERE ${own} RETURNING event.id::text`,
     release: `
       WITH freed AS (
-        UPDATE ${schema}.event SET owner = NULL, completed = ${union('row -> 3')},
-          due_at = clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'
+        UPDATE ${schema}.event SET ${released('row ->> 3')}, completed = ${union('row -> 4')}
         FROM ${given} given WHERE ${own} RETURNING event.id
       )
       SELECT id::text, (SELECT pg_notify(${literal(channel)}, '')) FROM freed`,
     deadLetter: `
       WITH gone AS (
         DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
-        RETURNING event.id, media, event, received_at, trace, owed, ${union('row -> 3')} AS completed, row
+        RETURNING event.id, media, event, received_at, trace, owed, releases, ${union('row -> 4')} AS completed, row
       ), moved AS (
         INSERT INTO ${schema}.dead_letter (hash, event_id, media, dead_letter)
-        SELECT (row ->> 2)::uuid, id, media, json_build_object('event', event, 'completed', completed,
+        SELECT (row ->> 3)::uuid, id, media, json_build_object('event', event, 'completed', completed,
           'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'owed', owed,
-          'end', (row ->> 4)::json)
+          'releases', releases + 1, 'end', (row ->> 5)::json)
         FROM gone
       )
       SELECT id::text FROM gone`,

@@ -3,6 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, InboxHost } from '../inbox.ts'
+import { isHeldBy } from './claimed.ts'
 import type { PostgresJob } from './job.ts'
 import { releaseClient, take } from './pool.ts'
 
@@ -23,7 +24,7 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
     `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
      SELECT set_config('media_webhooks.role', current_setting('role'), true)`
 
-  return ({ id, owner }: PostgresJob): Attempt['transaction'] => {
+  return (job: PostgresJob): Attempt['transaction'] => {
     const transact: NonNullable<Attempt['transaction']> = async (scope, run) => {
       const { handler, signal } = scope
       const pooled = await connect(pool, signal).catch((error) => {
@@ -33,11 +34,11 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
       const client = new Client(pooled, signal)
       try {
         signal.throwIfAborted()
-        await client.pooled.query(begin(owner))
+        await client.pooled.query(begin(job.owner))
         const result = await unlessAborted(signal, run(client.lent as never))
         signal.throwIfAborted()
         const name = client.pooled.escapeLiteral(handler.replaceAll('\0', ''))
-        await client.commit(completeAndCommit(schema, id, owner, name))
+        await client.commit(completeAndCommit(schema, job, name))
         return result
       } catch (error) {
         await client.rollBack()
@@ -58,13 +59,13 @@ export function transactions({ pool, schema, leaseMs, measured }: TransactionsOp
  * commit.
  * @param handler the quoted name of the handler
  */
-const completeAndCommit = (schema: string, id: string, owner: string, handler: string): string => `
+const completeAndCommit = (schema: string, { id, owner, releases }: PostgresJob, handler: string): string => `
   SELECT CASE current_setting('media_webhooks.owner', true) WHEN '${owner}' THEN ''
     ELSE current_setting('media_webhooks.ended') END;
   SELECT set_config('role', current_setting('media_webhooks.role'), true);
   WITH held AS (
     UPDATE ${schema}.event SET completed = completed || ${handler}::text
-    WHERE id = ${id} AND owner = '${owner}' AND NOT ${handler}::text = ANY (completed) RETURNING 1
+    WHERE id = ${id} AND ${isHeldBy(`'${owner}'`, `${releases}`)} AND NOT ${handler}::text = ANY (completed) RETURNING 1
   ) SELECT CASE count(*) WHEN 0 THEN current_setting('media_webhooks.lost') END FROM held;
   COMMIT`
 

@@ -73,8 +73,6 @@ export class PostgresWorker {
   #crowded: readonly string[] = []
   /** `true` if the answer to a claim was lost: this process may own events that it does not know. */
   #isUnsure = false
-  /** The events that this process had when it closed. */
-  #held: readonly string[] = []
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
@@ -179,7 +177,7 @@ export class PostgresWorker {
   /** Returns the time until the next check, in ms. */
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
-    const held = Array.from(this.#jobs, (job) => job.id)
+    const held = Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
     if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
@@ -277,9 +275,6 @@ export class PostgresWorker {
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
     await within(left(), Promise.resolve(this.#claiming), () => {})
-    // The answer to the claim may come later, or never.
-    this.#isUnsure ||= this.#claiming !== undefined
-    this.#held = Array.from(this.#jobs, (job) => job.id)
     this.#jobs.release(['claiming', 'waiting'])
     await this.#jobs.idle(left())
   }
@@ -297,7 +292,7 @@ export class PostgresWorker {
     await this.#renewing.stop()
     await this.#takingOver
     await this.#settling.settle()
-    await this.#lease.release(this.#isUnsure ? undefined : this.#held)
+    await this.#lease.release()
   }
 
   /** Counts the claimed events of each media item. */

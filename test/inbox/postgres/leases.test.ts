@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { PermanentFailure } from '../../../src/index.ts'
 import { ownTime } from '../../support/own-time.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { signalled } from '../../support/signalled.ts'
@@ -14,8 +15,9 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
   /**
    * Opens two receivers. The first one handles an event, and the second one has taken it over.
    * @param firstLeaseMs long enough for the second one to do so before the first one renews its lease, and notices
+   * @param before called before the second one writes
    */
-  async function takenOver(firstLeaseMs = 9_000) {
+  async function takenOver(firstLeaseMs = 9_000, before: () => unknown = () => {}) {
     const started = signalled()
     const resume = signalled()
     const signals: AbortSignal[] = []
@@ -42,8 +44,9 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     const handled = vi.fn()
     second.onAny(
       async (_, { transaction, attempt }) => {
-        await transaction((client) => client.query("INSERT INTO written VALUES ('second')"))
         handled(attempt)
+        await before()
+        await transaction((client) => client.query("INSERT INTO written VALUES ('second')"))
       },
       { name: 'write' },
     )
@@ -52,13 +55,16 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     return { first, second, handled, resume, signals, results }
   }
 
+  const secondWrote = () =>
+    vi.waitFor(async () => expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }]))
+
   test('writes nothing, and the process that took over writes once', async () => {
     const { resume, results, signals } = await takenOver()
     await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true))
     resume.resolve()
     await vi.waitFor(() => expect(results.length).toBe(1))
     expect(results[0]).toMatchObject({ name: 'WebhookError', code: 'lease_lost' })
-    expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }])
+    await secondWrote()
   })
 
   test('writes nothing even before it notices', async () => {
@@ -68,7 +74,25 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     resume.resolve()
     await vi.waitFor(() => expect(results.length).toBe(1))
     expect(results[0]).toMatchObject({ code: 'lease_lost' })
-    expect(await postgres.query('SELECT writer FROM written')).toEqual([{ writer: 'second' }])
+    await secondWrote()
+  })
+
+  test('writes nothing even if the event became a dead letter and was replayed in the meantime', async () => {
+    const replayed = signalled()
+    const fail = () => {
+      before = () => replayed.promise
+      throw new PermanentFailure('no')
+    }
+    let before: () => unknown = fail
+    const { second, handled, resume, results } = await takenOver(180_000, () => before())
+    const { deadLetters } = second.inbox
+    await vi.waitFor(async () => expect(await deadLetters.list()).toHaveLength(1))
+    await deadLetters.replayAll?.()
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(2))
+    resume.resolve()
+    await vi.waitFor(() => expect(results[0]).toMatchObject({ code: 'lease_lost' }))
+    replayed.resolve()
+    await secondWrote()
   })
 
   test('is taken over although every renewal takes longer than the slack of a lease', async () => {

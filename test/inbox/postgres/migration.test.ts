@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import { migrate, migrationSql, openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -8,8 +10,15 @@ import { PostgresServer } from '../../support/postgres/postgres-server.ts'
 import { silent } from '../../support/silent.ts'
 import { version1, version1Rows } from './version-1.ts'
 
-/** Replaces the index of the events by media item with that of the versions before 5. */
+/** Removes what version 6 has added. */
+const withoutReleases = (schema: string) => `
+  ALTER TABLE ${schema}.event DROP COLUMN releases;
+  ALTER TABLE ${schema}.claim DROP COLUMN releases;
+  ALTER TABLE ${schema}.owner DROP COLUMN version`
+
+/** Removes what versions 5 and 6 have added: before, the events had another index by media item. */
 const withEarlierIndex = (schema: string) => `
+  ${withoutReleases(schema)};
   DROP INDEX ${schema}.event_of_media;
   CREATE INDEX event_media ON ${schema}.event (media, id)`
 
@@ -91,7 +100,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
   test('stay usable by processes of version 1, which only check the number', async () => {
     const { schema, rows } = await earlier()
     const { receiver, handled } = await serve(schema)
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 5 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
     await rows.event('one', 'm')
     await rows.deadLetter('dead', 'm')
     // The notification of a process that has marked an unreadable delivery. The running process then checks its tables.
@@ -115,7 +124,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await rows.event('one', 'm')
     for (let time = 0; time < 2; time++) {
       await server.query(`BEGIN; ${migrationSql(schema)}; COMMIT`)
-      expect(await versionOf(schema)).toEqual({ version: 1, tables: 5 })
+      expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
     }
     expect(await migrate(server.url, { schema })).toBe(false)
     const { handled } = await serve(schema)
@@ -176,7 +185,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     await vi.waitFor(async () =>
       expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0, retrying: 0 }),
     )
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 5 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
   })
 
   test('of version 3 are updated while its processes use them', async () => {
@@ -192,7 +201,44 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
       VALUES (nextval('${schema}.event_id'), 1, '${JSON.stringify(eventOf('one').event)}', now(), '[]')`)
     const { handled } = await serve(schema)
     await vi.waitFor(() => expect(handled).toEqual([['one', 1]]))
-    expect(await versionOf(schema)).toEqual({ version: 1, tables: 5 })
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
+  })
+
+  test('of version 5 are updated while its processes use them, and see what this version claims', async () => {
+    const { schema } = await earlier()
+    await migrate(server.url, { schema })
+    const owner = randomUUID()
+    const insert = (key: string, mediaId: string, by = 'NULL') =>
+      server.query(`INSERT INTO ${schema}.event (id, media, event, received_at, owed, owner)
+        VALUES (nextval('${schema}.event_id'), ${hashMedia(mediaId)}, '${JSON.stringify(eventOf(key, mediaId).event)}', now(), '[]', ${by}); NOTIFY ${schema}`)
+    const ownerOf = async (key: string) =>
+      (await server.query(`SELECT owner FROM ${schema}.event WHERE event ->> 'key' = '${key}'`))[0]
+    await server.query(`
+      ${withoutReleases(schema)};
+      UPDATE ${schema}.version SET tables = 5;
+      INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers) VALUES ('${owner}', now() + interval '1 h', 1, '[]')`)
+    await insert('with version 5', 'a', `'${owner}'`)
+    await server.query(
+      `INSERT INTO ${schema}.claim (owner, events) SELECT owner, array_agg(id) FROM ${schema}.event GROUP BY owner`,
+    )
+    await insert('behind it', 'a')
+    await insert('other', 'b')
+    const { receiver, handled } = await serve(schema)
+    const owners: unknown[] = []
+    receiver.onAny(async ({ key }) => void owners.push([key, await ownerOf(key)]))
+    await vi.waitFor(() => expect(owners).toEqual([['other', { owner: expect.any(String) }]]))
+    await server.query(`DELETE FROM ${schema}.event WHERE owner = '${owner}'; NOTIFY ${schema}`)
+    await vi.waitFor(() => expect(owners).toHaveLength(2))
+    // The last process of version 5 has ended.
+    await server.query(`DELETE FROM ${schema}.owner WHERE id = '${owner}'`)
+    await insert('last', 'a')
+    await vi.waitFor(() =>
+      expect(owners.slice(1)).toEqual([
+        ['behind it', { owner: expect.any(String) }],
+        ['last', { owner: null }],
+      ]),
+    )
+    expect(handled.map(([key]) => key)).toEqual(['other', 'behind it', 'last'])
   })
 
   test('cannot be looked into before they are updated, with an error that names the fix', async () => {

@@ -44,8 +44,7 @@ describe.skipIf(!findPostgres())('an event in Postgres waits', () => {
     const before = Date.now()
     expect(await deadLetters.replay('dead')).toBe(true)
     const after = Date.now() + 1
-    const isClaimed = async () =>
-      (await postgres.query('SELECT FROM $schema.event WHERE owner IS NOT NULL')).length === 2
+    const isClaimed = async () => (await postgres.claimed()).length === 2
     await until(isClaimed)
     const { waiting, oldestWaitingAt } = await inbox.stats()
     expect(waiting).toBe(1)

@@ -223,10 +223,7 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     await sleep(100)
     proxy.mute()
     await accept(accepting, 'media')
-    await vi.waitFor(
-      async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE owner IS NOT NULL')).toHaveLength(1),
-      { interval: 2 },
-    )
+    await vi.waitFor(async () => expect(await postgres.claimed()).toHaveLength(1), { interval: 2 })
     await proxy.breakFor(20)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'))
   })

@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
+import { claimedEvents } from '../../../src/inbox/postgres/claimed.ts'
 import { Database } from '../../../src/inbox/postgres/database.ts'
 import { lockClass } from '../../../src/inbox/postgres/schema.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
@@ -100,6 +101,11 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
         return rows.length
       }
       return { waiting, goOn }
+    },
+    /** The ids of the events that processes have, also of those whose leases are over. */
+    async claimed(): Promise<readonly string[]> {
+      const rows = await fixture.query<{ id: string }>(`SELECT id::text FROM (${claimedEvents('$schema')}) claimed`)
+      return rows.map(({ id }) => id)
     },
     /** Runs a query in which `$schema` is the schema of the test. */
     async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {

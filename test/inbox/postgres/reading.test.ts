@@ -72,7 +72,8 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     const owner = randomUUID()
     const started = [first?.id ?? '']
     const claimedBy = (by: string, where: string) =>
-      postgres.query(`UPDATE $schema.event SET owner = '${by}' WHERE id ${where} ${first?.id}`)
+      postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
+        SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
     const tables = tablesOf(postgres.pool, postgres.schema)
     const events = new PostgresEvents(tables, () => ({ owner, started }))
     const counts = async () => {
@@ -86,6 +87,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     // Postgres has carried the claim out, and the process may not have the answer yet.
     await claimedBy(owner, '<>')
     expect(await counts()).toEqual(oneWaits)
+    await postgres.query('DELETE FROM $schema.claim WHERE id = (SELECT max(id) FROM $schema.claim)')
     await claimedBy(randomUUID(), '<>')
     expect(await counts()).toEqual({ waiting: 0, running: 2, listed: ['running', 'running'] })
   })
