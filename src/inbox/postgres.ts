@@ -241,7 +241,8 @@ class PostgresInbox implements Inbox {
   #heard(payload: string): void {
     if (payload === this.#sender) return
     // Replays and processes that close have no payload.
-    this.#worker?.wake(payload === '')
+    if (payload === '') this.#worker?.wake(true)
+    else this.#worker?.hear()
     if (payload === replayMark) this.#cleaning.now()
   }
 

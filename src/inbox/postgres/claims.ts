@@ -63,6 +63,7 @@ export class Claims {
   readonly #low: LowMarksOf
   readonly #rounds = new Rounds()
   #size = leastSize
+  #processes = 1
   #claimedAt = Number.NEGATIVE_INFINITY
 
   constructor(database: Database, lease: Lease) {
@@ -79,6 +80,11 @@ export class Claims {
     return this.#size
   }
 
+  /** The number of processes at the last claim. */
+  get processes(): number {
+    return this.#processes
+  }
+
   /** Old events may have come back. */
   lookBack(): void {
     this.#low.forget()
@@ -88,6 +94,7 @@ export class Claims {
     const { schema } = this.#database
     const limit = this.#size
     const low = await this.#low.get()
+    this.#processes = low.owners.split(',').length
     const round = this.#rounds.begin(low, crowded)
     const without = [...crowded, ...round.left]
     // It is read now, because the process may have begun a new lease in the meantime.

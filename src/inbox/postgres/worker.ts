@@ -43,6 +43,13 @@ const pauseMs = 100
 const othersFirstMs = 100
 const recentMs = 10_000
 
+/**
+ * The number of notifications in a row after which a process that found no event leaves the next ones to others for a
+ * moment, and the maximum of that time for each process, in ms. It grows fourfold each time.
+ */
+const futileNotifications = 3
+const longestMomentMs = 20
+
 /** The number of failures in a row after which one is logged, and the time until the next log line, in ms. */
 const tellingFailures = 3
 const quietMs = 60_000
@@ -69,6 +76,10 @@ export class PostgresWorker {
   #isAwake = false
   /** `false` once a claim has found all the events that this process could take. */
   #mayHaveMore = true
+  /** `true` if the next claim follows a notification, and the number of those in a row that found no event. */
+  #hasHeard = false
+  #futile = 0
+  #hearing: Timer | undefined
   /** The media items that the last claim skipped, since this process has enough of their events. */
   #crowded: readonly string[] = []
   /** `true` if the answer to a claim was lost: this process may own events that it does not know. */
@@ -139,6 +150,21 @@ export class PostgresWorker {
     })
   }
 
+  /**
+   * Another process has accepted events. Of many processes only a few find one, and each claim holds up those of the others.
+   * A process that finds one is the first to claim the next ones.
+   */
+  hear(): void {
+    const exponent = this.#futile - futileNotifications
+    const momentMs = exponent < 0 ? 0 : Math.random() * Math.min(4 ** exponent, longestMomentMs * this.#claims.processes)
+    this.#hearing ??= setTimeout(() => {
+      this.#hearing = undefined
+      this.#hasHeard = true
+      this.wake()
+    }, momentMs)
+    unref(this.#hearing)
+  }
+
   /** Claims events until there are no more, or until it has enough. */
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open') {
@@ -180,6 +206,8 @@ export class PostgresWorker {
     const held = Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
     if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
+    const hasHeard = this.#hasHeard
+    this.#hasHeard = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
     const {
@@ -193,6 +221,8 @@ export class PostgresWorker {
       crowded: this.#crowded.map(hashMedia),
       held,
     })
+    if (events.length > 0) this.#futile = Math.floor(this.#futile / 2)
+    else if (hasHeard) this.#futile++
     const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed earlier than the suspect.
@@ -273,6 +303,7 @@ export class PostgresWorker {
   async finish(left: Countdown): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
+    clearTimeout(this.#hearing)
     this.#engine.stop(() => {})
     await within(left(), Promise.resolve(this.#claiming), () => {})
     this.#jobs.release(['claiming', 'waiting'])

@@ -97,6 +97,18 @@ describe.skipIf(!findPostgres())('a claim', () => {
     expect(await claimsFor4000(60)).toBeGreaterThanOrEqual(4_000 / 64)
   })
 
+  test('is made by few of the processes that hear of an event, once the others have found none several times', async () => {
+    const receiver = await accepting()
+    const handled = await handling(8)
+    const mediaIds = Array.from({ length: 150 }, (_, index) => `media ${index}`)
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    for (const mediaId of mediaIds) {
+      await accept(receiver, mediaId)
+      await vi.waitFor(() => expect(handled).toContain(mediaId), { interval: 5 })
+    }
+    expect(await claims()).toBeLessThan(600)
+  })
+
   const untilClosed: Handler = ({ mediaId }, { signal }) =>
     new Promise<void>((resolve, reject) => {
       if (mediaId !== 'many') return resolve()
