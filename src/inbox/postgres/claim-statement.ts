@@ -2,7 +2,15 @@ import { claimedEvents, type HeldEvent } from './claimed.ts'
 import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
-import { type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
+import {
+  type FoundMarks,
+  type LowMarks,
+  marksJson,
+  ownersText,
+  placeFields,
+  type TransactionsSeen,
+  transactionsSeen,
+} from './low-marks.ts'
 import { turnOff } from './schema.ts'
 
 /**
@@ -48,6 +56,7 @@ const parameterTypes = {
   owners: 'text',
   lowClaim: 'bigint',
   lowEvent: 'bigint',
+  committed: 'bigint',
   fromEvent: 'bigint',
   fromDue: 'timestamptz',
 }
@@ -67,6 +76,7 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
     owners: low.owners,
     lowClaim: low.claim,
     lowEvent: low.event,
+    committed: low.committed,
     fromEvent: from.event,
     fromDue: from.due,
   }
@@ -232,7 +242,8 @@ export interface Found {
   /**
    * The low marks, if the claim began at them. `null`: the given low marks are no longer valid, and nothing was chosen.
    */
-  readonly low: LowMarks | null
+  readonly low: FoundMarks | null
+  readonly transactions: TransactionsSeen
   /** The place at which the next claim continues. */
   readonly next: Place
   /** `true` if there are more events that were not examined. */
@@ -252,15 +263,17 @@ const examine = (parts: Parts): string => `
     )`
 
 const found = (parts: Parts): string => {
-  const { schema, limit, lowClaim, fromDue } = parts
+  const { schema, limit, lowClaim, fromDue, committed } = parts
   return `(
     SELECT json_build_object(
+      'transactions', ${transactionsSeen(schema)},
       'low', CASE WHEN ${isCurrent} THEN ${marksJson(schema, {
         event: `coalesce((SELECT min(id) FROM examined WHERE is_left), last_id)`,
         due: `(SELECT due_at FROM ${due(parts)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
         claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${lowClaim}), ${lowClaim})`,
+        committed,
       })} END,
-      'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due' })}),
+      'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due', committed })}),
       'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
       'left', coalesce((
         SELECT json_agg(DISTINCT media::text) FROM examined WHERE is_left AND last_id IS NOT NULL

@@ -113,6 +113,7 @@ export class Claims {
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
     const isFull = events.length >= limit
+    this.#low.saw(found.transactions)
     const hasMore = this.#examined(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
     if (isFull || !hasMore) this.#resize(isFull)
     return {

@@ -1,3 +1,4 @@
+import { claimedEvents } from './claimed.ts'
 import type { Database } from './database.ts'
 import { literal, tookMs, turnOff } from './schema.ts'
 
@@ -11,14 +12,23 @@ const largestPart = 0.01
 /** Maximum time of a search, in ms: it reads every dead row. */
 const searchMs = 30_000
 
-/** The ids that may still be committed, among the newest ones: each process stores up to 1,000 events at a time. */
+/**
+ * The ids that may still be committed, among the newest ones, if a transaction that writes stays open for long: each process
+ * stores up to 1,000 events at a time.
+ */
 const underway = 2_000
 
 /** Maximum time until a statement commits after it sets `due_at`. */
-const committed = "interval '10 s'"
+const recordedWithin = "interval '10 s'"
 
 /** The places at which a claim begins to read each index, as texts of SQL. */
-export interface LowMarks {
+export interface LowMarks extends FoundMarks {
+  /** No event with this id or a lower one is still being committed. */
+  readonly committed: string
+}
+
+/** The {@link LowMarks} that a claim or a search finds. */
+export interface FoundMarks {
   /** No claimable event has a lower id, except events that wait for a retry. */
   readonly event: string
   /** No claimable retry is due earlier. */
@@ -41,9 +51,10 @@ export interface LowMarks {
  */
 export class LowMarksOf {
   readonly #database: Database
-  #marks: LowMarks | undefined
+  #marks: FoundMarks | undefined
   #searchAt = 0
   #isForgotten = false
+  readonly #committed = new CommittedMark()
 
   constructor(database: Database) {
     this.#database = database
@@ -51,14 +62,21 @@ export class LowMarksOf {
 
   /** Reads the marks, or searches for them. */
   async get(): Promise<LowMarks> {
-    if (this.#marks !== undefined && performance.now() < this.#searchAt) return this.#marks
-    this.#isForgotten = false
-    this.#marks = await this.#search()
-    return this.#marks
+    let marks = this.#marks
+    if (marks === undefined || performance.now() >= this.#searchAt) {
+      this.#isForgotten = false
+      marks = this.#marks = await this.#search()
+    }
+    return { ...marks, committed: this.#committed.id }
   }
 
-  raise(marks: LowMarks): void {
+  raise(marks: FoundMarks): void {
     this.#marks = marks
+  }
+
+  /** Records the transactions at a claim. */
+  saw(transactions: TransactionsSeen): void {
+    this.#committed.saw(transactions)
   }
 
   /** Searches again before the next claim, even if a search is running. */
@@ -68,9 +86,10 @@ export class LowMarksOf {
   }
 
   /** The search does not hold the lock of the claims, since it is slow if many rows are dead or wait for a retry. */
-  async #search(): Promise<LowMarks> {
+  async #search(): Promise<FoundMarks> {
     const { schema } = this.#database
-    const first = `SELECT id FROM ${schema}.event WHERE owner IS NULL AND due_at IS NULL ORDER BY id LIMIT 1`
+    const first = `SELECT id FROM ${schema}.event WHERE owner IS NULL AND due_at IS NULL
+      AND id NOT IN (SELECT id FROM (${claimedEvents(schema)}) claimed) ORDER BY id LIMIT 1`
     const firstDue = `SELECT due_at FROM ${schema}.event WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`
     const results = await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -80,6 +99,7 @@ export class LowMarksOf {
          event: `(${first})`,
          due: `(${firstDue})`,
          claim: `coalesce((SELECT min(id) FROM ${schema}.claim), 0)`,
+         committed: this.#committed.id,
        })}::text AS marks;
        SELECT ${tookMs} AS took;
        COMMIT`,
@@ -92,13 +112,59 @@ export class LowMarksOf {
   }
 }
 
+/** The transactions of Postgres at a claim. */
+export interface TransactionsSeen {
+  /** The last id that an event had been given at the end of the claim. */
+  readonly lastId: string
+  /** The oldest transaction that was writing at its beginning, and the one that would come next. */
+  readonly oldest: string
+  readonly next: string
+}
+
+/** Selects {@link TransactionsSeen} as JSON. */
+export const transactionsSeen = (schema: string): string => `json_build_object(
+  'lastId', ${lastId(schema)}::text,
+  'oldest', pg_snapshot_xmin(pg_current_snapshot())::text, 'next', pg_snapshot_xmax(pg_current_snapshot())::text
+)`
+
 /**
- * Selects {@link LowMarks} as JSON.
+ * Finds out up to which id no event is still being committed. The ids up to that of one claim were given to transactions
+ * that had begun before the next claim. Once these have ended, a claim sees all of their events. Snapshots do not matter.
+ */
+export class CommittedMark {
+  #id = '0'
+  #lastId: string | undefined
+  #pending: { readonly id: string; readonly before: bigint } | undefined
+
+  get id(): string {
+    return this.#id
+  }
+
+  saw({ lastId, oldest, next }: TransactionsSeen): void {
+    // The sequence began again, as after a failover to a logical replica.
+    if (Number(lastId) < Number(this.#lastId)) this.#reset()
+    if (this.#pending !== undefined && BigInt(oldest) >= this.#pending.before) {
+      this.#id = this.#pending.id
+      this.#pending = undefined
+    }
+    if (this.#lastId !== undefined) this.#pending ??= { id: this.#lastId, before: BigInt(next) }
+    this.#lastId = lastId
+  }
+
+  #reset(): void {
+    this.#id = '0'
+    this.#lastId = undefined
+    this.#pending = undefined
+  }
+}
+
+/**
+ * Selects {@link FoundMarks} as JSON.
  * @param lowest expressions for the lowest rows of the search, or NULL
  */
 export const marksJson = (
   schema: string,
-  { claim, ...place }: Readonly<Record<'event' | 'due' | 'claim', string>>,
+  { claim, ...place }: Readonly<Record<'event' | 'due' | 'claim' | 'committed', string>>,
 ): string => `json_build_object(
   ${placeFields(schema, place)},
   'claim', (${claim})::text,
@@ -106,10 +172,15 @@ export const marksJson = (
   'hasEarlier', EXISTS (SELECT FROM ${schema}.owner WHERE version IS NULL)
 )`
 
+const lastId = (schema: string): string => `coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0)`
+
 /** Selects a place as fields of JSON. It is below the rows that may still be committed. */
-export const placeFields = (schema: string, { event, due }: Readonly<Record<'event' | 'due', string>>): string => `
-  'event', least(${event}, coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0) - ${underway})::text,
-  'due', least(${due}, now() - ${committed})::text`
+export const placeFields = (
+  schema: string,
+  { event, due, committed }: Readonly<Record<'event' | 'due' | 'committed', string>>,
+): string => `
+  'event', least(${event}, greatest(${lastId(schema)} - ${underway}, least(${committed}, ${lastId(schema)})))::text,
+  'due', least(${due}, now() - ${recordedWithin})::text`
 
 /**
  * Selects a text that changes whenever a process releases events: it ends, its claims are given up, or those of a dead

@@ -156,7 +156,8 @@ export class PostgresWorker {
    */
   hear(): void {
     const exponent = this.#futile - futileNotifications
-    const momentMs = exponent < 0 ? 0 : Math.random() * Math.min(4 ** exponent, longestMomentMs * this.#claims.processes)
+    const momentMs =
+      exponent < 0 ? 0 : Math.random() * Math.min(4 ** exponent, longestMomentMs * this.#claims.processes)
     this.#hearing ??= setTimeout(() => {
       this.#hearing = undefined
       this.#hasHeard = true
