@@ -43,12 +43,8 @@ const pauseMs = 100
 const othersFirstMs = 100
 const recentMs = 10_000
 
-/**
- * The number of notifications in a row after which a process that found no event leaves the next ones to others for a
- * moment, and the maximum of that time for each process, in ms. It grows fourfold each time.
- */
-const futileNotifications = 3
-const longestMomentMs = 20
+/** The mean time between the claims of all processes that follow notifications, in ms. */
+const heardMs = 10
 
 /** The number of failures in a row after which one is logged, and the time until the next log line, in ms. */
 const tellingFailures = 3
@@ -76,9 +72,8 @@ export class PostgresWorker {
   #isAwake = false
   /** `false` once a claim has found all the events that this process could take. */
   #mayHaveMore = true
-  /** `true` if the next claim follows a notification, and the number of those in a row that found no event. */
-  #hasHeard = false
-  #futile = 0
+  /** The time from which on a notification is followed by a claim. */
+  #hearsAt = Number.NEGATIVE_INFINITY
   #hearing: Timer | undefined
   /** The media items that the last claim skipped, since this process has enough of their events. */
   #crowded: readonly string[] = []
@@ -151,18 +146,19 @@ export class PostgresWorker {
   }
 
   /**
-   * Another process has accepted events. Of many processes only a few find one, and each claim holds up those of the others.
-   * A process that finds one is the first to claim the next ones.
+   * Looks for events, because another process has accepted some. Every process hears of them, and most would find none. So
+   * the more processes there are, the less often each one looks. The random part keeps them from looking at the same time.
    */
   hear(): void {
-    const exponent = this.#futile - futileNotifications
-    const momentMs =
-      exponent < 0 ? 0 : Math.random() * Math.min(4 ** exponent, longestMomentMs * this.#claims.processes)
+    const waitMs = this.#hearsAt - performance.now()
+    if (waitMs <= 0) {
+      this.#hearsAt = performance.now() + heardMs * this.#claims.processes * (0.5 + Math.random())
+      return this.wake()
+    }
     this.#hearing ??= setTimeout(() => {
       this.#hearing = undefined
-      this.#hasHeard = true
-      this.wake()
-    }, momentMs)
+      this.hear()
+    }, waitMs)
     unref(this.#hearing)
   }
 
@@ -207,8 +203,6 @@ export class PostgresWorker {
     const held = Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
     if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
-    const hasHeard = this.#hasHeard
-    this.#hasHeard = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
     this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
     const {
@@ -222,8 +216,6 @@ export class PostgresWorker {
       crowded: this.#crowded.map(hashMedia),
       held,
     })
-    if (events.length > 0) this.#futile = Math.floor(this.#futile / 2)
-    else if (hasHeard) this.#futile++
     const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
     for (const job of jobs) this.#take(job)
     // The events behind a suspect could not be claimed earlier than the suspect.
