@@ -21,6 +21,8 @@ export class AttemptFailures {
   /** The pause of the receiver's schedule. It is random, so it is drawn once, however many handlers fail. */
   #drawnMs: number | undefined
   #delayMs: number | undefined
+  /** `true` once a handler has failed that does not run again, whatever its schedule is. */
+  #isPermanent = false
   /** `false` once the inbox's own storage has failed. */
   counts: false | undefined
 
@@ -37,13 +39,12 @@ export class AttemptFailures {
    * @param own the handler's own schedule
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
-    const { number, isPartial } = this.#attempt
+    const { number } = this.#attempt
     const { message, pauseMs } = read(error)
     const schedule = own ?? this.#retry
     const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, attempts })
-    // The handlers of another process keep their run.
-    if (isPartial && attempts === undefined) this.#delayMs ??= 0
+    this.#isPermanent ||= attempts === undefined
     if (!this.#runsAgain(attempts)) return undefined
     if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(number)
     this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(number) ?? this.#drawnMs) as number)
@@ -54,9 +55,13 @@ export class AttemptFailures {
     return this.#attempt.number < attempts || (this.counts === false && attempts > 0)
   }
 
-  /** Returns the result of the attempt: the event is retried while one of the handlers runs again. */
-  result(completed: readonly string[]): AttemptResult {
-    const [delayMs, counts] = [this.#delayMs, this.counts]
+  /**
+   * Returns the result of the attempt: the event is retried while one of the handlers runs again.
+   * @param isPartial `true` if handlers were left out. They keep their run after a permanent failure of another one
+   */
+  result(completed: readonly string[], isPartial: boolean): AttemptResult {
+    const { counts } = this
+    const delayMs = this.#delayMs ?? (isPartial && this.#isPermanent ? 0 : undefined)
     const failures = this.#failed.map(({ handler, message, attempts }) => {
       const failure = { handler, message }
       return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }

@@ -41,7 +41,8 @@ export interface AttemptReport {
    * - `dead-lettered`: a handler failed, and no handler that failed runs again.
    * - `failed`: a handler failed under `ack: 'handled'`.
    * - `stopped`: it was aborted, because the inbox closed or the lease was lost.
-   * - `released`: no handler of this process failed, and the event waits for a process that has the others. It does not count.
+   * - `released`: no handler failed, and the event waits for a process that has the others, or for the end of their pause.
+   *   It does not count.
    */
   readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped' | 'released'
   /** The event's key. */

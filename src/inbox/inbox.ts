@@ -91,9 +91,14 @@ export interface Attempt {
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
   /**
    * `true` if another process has handlers that the event owes and this one lacks. Then, unless a handler fails, the
-   * result is `retry` without failures, and the attempt does not count.
+   * result is `retry` without failures, and `counts` is `false`.
    */
   readonly isPartial?: boolean | undefined
+  /**
+   * Returns `true` for a handler that is paused. The attempt leaves it out, and is partial if it still has to run. Absent if
+   * the inbox has no pauses.
+   */
+  readonly isPaused?: ((handler: string) => boolean) | undefined
   /**
    * `true` if the event was accepted without a handler, for an expectation. A process without that rule has nothing to
    * do. Absent if the inbox does not know.
@@ -119,7 +124,10 @@ export type AttemptResult =
       readonly completed: readonly string[]
       /** Empty if no handler failed, because the attempt was aborted or partial. */
       readonly failures: readonly HandlerFailure[]
-      /** `false` if the inbox's own storage failed: the next attempt has the same number. */
+      /**
+       * `false` if the inbox's own storage failed, or if handlers were left out and none failed: the next attempt has the
+       * same number.
+       */
       readonly counts?: false | undefined
     }
   | {

@@ -269,6 +269,51 @@ export interface OpenExpectation {
   readonly dueAt: Date
 }
 
+/** A pause of the whole inbox, or of one handler. */
+export interface Pause {
+  /** The name of the handler. Absent if the whole inbox is paused. */
+  readonly handler?: string | undefined
+  readonly since: Date
+  /** The person or program that asked for it, if it gave a name. */
+  readonly by?: string | undefined
+}
+
+/** The options of {@link Pauses.resume}. */
+export interface ResumeOptions {
+  /**
+   * The name of a handler. A name that no process has is taken also: a process that starts later may have it.
+   * @defaultValue the whole inbox
+   */
+  readonly handler?: string | undefined
+}
+
+/** The options of {@link Pauses.pause}. */
+export interface PauseOptions extends ResumeOptions {
+  /** The person or program that asks for it, for others to see. */
+  readonly by?: string | undefined
+}
+
+/**
+ * The pauses of an inbox. They are stored with its events: all processes obey them within about two seconds, and a restart
+ * does not end them. While the whole inbox is paused, deliveries are accepted, running attempts finish, and no attempt
+ * begins. While a handler is paused, attempts leave it out: the other handlers of the event run, and the event is tried
+ * again, without counting an attempt, after a time that grows with its age, from 1 s to 60 s.
+ */
+export interface Pauses {
+  /** Lists what is paused, the oldest pause first. */
+  list(): MaybePromise<readonly Pause[]>
+  /**
+   * Pauses the inbox or a handler. Returns `false` if it is paused already, and changes nothing.
+   * @throws WebhookError `invalid_option`
+   */
+  pause(options?: PauseOptions): MaybePromise<boolean>
+  /**
+   * Ends the pause of the inbox or of a handler. Returns `false` if it is not paused.
+   * @throws WebhookError `invalid_option`
+   */
+  resume(options?: ResumeOptions): MaybePromise<boolean>
+}
+
 /** The part of an inbox that operators use: what it has, and the outcome of its events. */
 export interface ReadableInbox {
   /** Counts the events by state. */
@@ -289,4 +334,6 @@ export interface ReadableInbox {
    * Absent if the inbox does not record it.
    */
   activity?(since: Date): MaybePromise<readonly ActivityMinute[]>
+  /** Pauses and resumes the handling of events. Absent if the inbox cannot store a pause. */
+  readonly pauses?: Pauses | undefined
 }

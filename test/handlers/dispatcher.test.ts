@@ -189,18 +189,21 @@ describe('the signal of a handler', () => {
   })
 })
 
+/** The result of an attempt at an old event that leaves it to another process. */
+const released = { status: 'retry', delayMs: 5_000, failures: [], counts: false }
+
 describe('a partial attempt', () => {
   const isPartial = true
 
   test('leaves the event to another process once the handlers of this one have succeeded', async () => {
     const { result, outcomes } = await attempted({ a() {}, b() {} }, { isPartial, completed: ['a'] })
-    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: ['a', 'b'], failures: [] })
+    expect(result).toEqual({ ...released, completed: ['a', 'b'] })
     expect(outcomes).toEqual(['released'])
   })
 
   test('does not fail if this process has no handler at all', async () => {
     const { result, outcomes, warnings } = await attempted({}, { isPartial })
-    expect(result).toEqual({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    expect(result).toEqual({ ...released, completed: [] })
     expect([outcomes, warnings]).toEqual([['released'], []])
   })
 
@@ -222,11 +225,74 @@ describe('a partial attempt', () => {
     expect(first.result).toEqual({ status: 'retry', delayMs: 0, completed: ['b'], failures })
     expect([first.outcomes, first.reports]).toEqual([['retried'], ['a dead-lettered', 'b handled']])
     const again = await attempted({ a: never, b() {} }, { isPartial, number: 2, completed: ['b'], failures }, retry)
-    expect(again.result).toEqual({ status: 'retry', delayMs: 0, completed: ['b'], failures: [] })
+    expect(again.result).toEqual({ ...released, completed: ['b'] })
     expect([again.outcomes, again.reports]).toEqual([['released'], []])
     const last = await attempted({ c() {} }, { number: 2, completed: ['b'], failures }, retry)
     expect(last.result).toEqual({ status: 'dead', completed: ['b', 'c'], failures: [failed] })
   })
+})
+
+describe('an attempt while a handler is paused', () => {
+  const isPaused = (name: string) => name === 'a'
+  const old = { ...released, delayMs: 60_000 }
+
+  test('runs the others, and releases the event', async () => {
+    const { result, outcomes, reports } = await attempted({ a() {}, b() {}, c() {} }, { isPaused })
+    expect(result).toEqual({ ...old, completed: ['b', 'c'] })
+    expect([outcomes, reports]).toEqual([['released'], ['b handled', 'c handled']])
+  })
+
+  test('releases the event for the shorter time if another process has a handler', async () => {
+    const { result } = await attempted({ a() {} }, { isPaused, isPartial: true })
+    expect(result).toEqual({ ...released, completed: [] })
+  })
+
+  test('ends the event if that handler has succeeded, or does not run again', async () => {
+    expect((await attempted({ a() {}, b() {} }, { isPaused, completed: ['a'] })).result).toEqual({ status: 'done' })
+    const failures = [{ handler: 'a', message: 'no', final: true as const }]
+    const { result } = await attempted({ a() {}, b() {} }, { isPaused, failures })
+    expect(result).toMatchObject({ status: 'dead', completed: ['b'], failures: [{ handler: 'a' }] })
+  })
+
+  test('leaves it out if the pause comes while another handler runs', async () => {
+    const paused = new Set<string>()
+    const { result } = await attempted(
+      { b: () => void paused.add('a'), a() {} },
+      { isPaused: (name) => paused.has(name) },
+    )
+    expect(result).toEqual({ ...old, completed: ['b'] })
+  })
+
+  test('has the schedule of a handler that fails, and keeps the run of the paused one after a permanent failure', async () => {
+    const retry = { attempts: 2, delayAfter: () => 7 }
+    const first = await attempted({ a() {}, b: fails }, { isPaused }, retry)
+    expect(first.result).toMatchObject({ status: 'retry', delayMs: 7, failures: [{ handler: 'b' }] })
+    expect(first.result).not.toMatchObject({ counts: false })
+    const never = () => Promise.reject(new PermanentFailure('no'))
+    for (const handlers of [
+      { a() {}, b: never },
+      { b: never, a() {} },
+    ])
+      expect((await attempted(handlers, { isPaused }, retry)).result).toMatchObject({
+        status: 'retry',
+        delayMs: 0,
+        failures: [{ handler: 'b', final: true }],
+      })
+    const last = await attempted({ a() {}, b: fails }, { isPaused, number: 2 }, retry)
+    expect(last.result).toMatchObject({ status: 'dead', completed: [] })
+  })
+})
+
+test.each([
+  ['another process has a handler', { isPartial: true }, [1_000, 1_000, 2_000, 5_000]],
+  ['a handler is paused', { isPaused: () => true }, [1_000, 1_000, 2_000, 60_000]],
+])('while %s, an event is released for a tenth of its age', async (_, attempt, delays) => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const { receivedAt } = eventOf('one')
+  for (const [index, ageMs] of [0, 1_000, 20_000, 3_600_000].entries()) {
+    vi.setSystemTime(receivedAt.getTime() + ageMs)
+    expect((await attempted({ a() {} }, attempt)).result).toMatchObject({ delayMs: delays[index] })
+  }
 })
 
 describe('an attempt that does not count, because the storage failed in a transaction', () => {

@@ -2,7 +2,7 @@ import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
-import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
+import { isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
 import { maxCrashes } from '../engine/settling.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
@@ -67,15 +67,15 @@ export class AttemptRunner {
       await this.#insist(attempt, () => applyEffects(this.#queue, job.id as string, data, this.#ttlMs))
     if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
     else await this.#isolation.alone(() => this.#runSuspect(attempt))
-    if (attempt.isReleased) await this.#release(attempt)
+    if (attempt.releasedForMs !== undefined) await this.#release(attempt, attempt.releasedForMs)
   }
 
   /**
-   * Leaves the event to the other processes, without counting the attempt. This process is often the first to get it
-   * again. Every second time it therefore passes the event on, and the longest waiting process gets it.
+   * Releases the event, without counting the attempt. If it is left to the other processes, this one is often the first to
+   * get it again. Every second time it therefore passes the event on, and the longest waiting process gets it.
    */
-  async #release({ job, accepted }: BullmqAttempt): Promise<never> {
-    if (job.attemptsStarted % 2 === 1) return postpone(job, releaseForMs(accepted))
+  async #release({ job, isPartial }: BullmqAttempt, forMs: number): Promise<never> {
+    if (!isPartial || job.attemptsStarted % 2 === 1) return postpone(job, forMs)
     await sleep(passOnMs)
     return releaseJob(job)
   }
@@ -111,8 +111,8 @@ export class AttemptRunner {
     }
     if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
-    attempt.isReleased = attempt.isPartial && result.failures.length === 0
-    if (!attempt.isReleased) throw new Retry(Math.ceil(result.delayMs))
+    if (!isRelease(result)) throw new Retry(Math.ceil(result.delayMs))
+    attempt.releasedForMs = Math.ceil(result.delayMs)
   }
 
   async #deadLetter(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {

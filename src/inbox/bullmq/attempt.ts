@@ -25,8 +25,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   readonly owed: readonly string[] | undefined
   isPartial = false
   missing: readonly string[] = []
-  /** `true` once the handlers of this process have succeeded, and another process has to run the rest. */
-  isReleased = false
+  readonly isPaused: Attempt['isPaused']
+  /** The time for which the event is released, in ms, once it is: handlers were left out, and none failed. */
+  releasedForMs: number | undefined
   /** `true` once its handlers have ended. */
   isHandled = false
   /** Fires when the lease has ended without a renewal. */
@@ -38,8 +39,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   #isCounted = false
   #stop: (reason: Error) => void = () => {}
 
-  constructor(queue: EventQueue, job: EventJob, accepted: AcceptedEvent) {
+  constructor(queue: EventQueue, job: EventJob, accepted: AcceptedEvent, isPaused: Attempt['isPaused']) {
     super()
+    this.isPaused = isPaused
     this.#queue = queue
     this.job = job
     this.accepted = accepted
@@ -118,10 +120,11 @@ export async function beginAttempt(
   queue: EventQueue,
   host: InboxHost,
   job: EventJob,
+  isPaused: Attempt['isPaused'],
 ): Promise<BullmqAttempt | undefined> {
   if (isRevived(job)) await queue.startAfresh(job)
   const accepted = await readEvent(queue, host, job)
-  return accepted && new BullmqAttempt(queue, job, accepted)
+  return accepted && new BullmqAttempt(queue, job, accepted, isPaused)
 }
 
 /** Returns `true` if an event is a replayed dead letter. Another program, such as Bull Board, may have replayed it. */

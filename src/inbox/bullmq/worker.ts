@@ -90,7 +90,7 @@ export class BullmqWorker {
     }
     // If this fails, the lease runs out.
     if (this.#isClosed) return releaseJob(job)
-    const attempt = await beginAttempt(this.#queue, this.#host, job)
+    const attempt = await beginAttempt(this.#queue, this.#host, job, undefined)
     if (attempt === undefined) return
     this.#running.set(id, attempt)
     attempt.leaseTimer = setTimeout(() => this.#leaseEnded(attempt), this.#leaseMs).unref()

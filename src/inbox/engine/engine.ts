@@ -1,6 +1,7 @@
 import { requestLifetimes } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
+import type { Pause } from '../reading.ts'
 import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
@@ -29,6 +30,12 @@ export class Engine<EachJob extends Job> {
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
   readonly #lanes: Lanes<EachJob>
+  readonly #concurrency: number
+  #isPaused = false
+  #pausedHandlers: ReadonlySet<string | undefined> = new Set()
+  readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
+  /** The attempts that wait for the end of a pause, since it came between their turn and their start. */
+  #held: JobAttempt<EachJob>[] = []
   /** `undefined` if requests do not end work. */
   readonly requests = requestLifetimes()
   #releaseRetries: (() => void) | undefined
@@ -37,6 +44,7 @@ export class Engine<EachJob extends Job> {
     this.#handle = handle
     this.#jobs = jobs
     this.#settling = settling
+    this.#concurrency = concurrency
     this.#lanes = new Lanes(concurrency, (job) => this.#start(job), this.requests)
   }
 
@@ -68,6 +76,18 @@ export class Engine<EachJob extends Job> {
     return true
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Obeys the pauses of the inbox: no attempt starts while all of it is paused, and attempts leave paused handlers out. */
+  obey(pauses: readonly Pause[]): void {
+    this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
+    this.#isPaused = this.#pausedHandlers.has(undefined)
+    this.#lanes.limit(this.#isPaused ? 0 : this.#concurrency)
+    if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.#run(attempt)
+  }
+
   /**
    * Starts no more attempts.
    * @param releaseRetries releases the jobs that wait for a retry. Called now, and for each job that would wait later
@@ -76,6 +96,7 @@ export class Engine<EachJob extends Job> {
     this.#releaseRetries = releaseRetries
     releaseRetries()
     this.#lanes.clear()
+    this.#held = []
   }
 
   #start(job: EachJob): void {
@@ -84,6 +105,7 @@ export class Engine<EachJob extends Job> {
     if (this.requests?.isOver(job)) this.requests.begin(job)
     job.state = 'running'
     const attempt = job.begin()
+    attempt.isPaused = this.#isHandlerPaused
     const began = this.#settling.begin?.(attempt)
     if (began === undefined) return this.#run(attempt)
     void began.then((dead) => {
@@ -99,6 +121,8 @@ export class Engine<EachJob extends Job> {
     if (job.attempt !== attempt) return
     // The inbox may have ended the job in the meantime.
     if (job.hasEnded) return this.#lanes.ended(job)
+    job.state = this.#isPaused ? 'waiting' : 'running'
+    if (this.#isPaused) return void this.#held.push(attempt)
     if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
     void this.#handle(job.accepted, attempt).then((result) => {
       if (job.attempt !== attempt) return

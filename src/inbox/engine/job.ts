@@ -153,6 +153,7 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   readonly completed: readonly string[]
   succeeded: Attempt['succeeded']
   isPartial = false
+  isPaused: Attempt['isPaused']
   /** The names of the owed handlers that no process has. */
   missing: readonly string[] = []
 

@@ -17,7 +17,7 @@ const maxStartsPerTurn = 256
  * The jobs of one lane run one after another, in order. Jobs of different lanes run side by side, up to `concurrency`.
  */
 export class Lanes<Job extends LaneJob> {
-  readonly #concurrency: number
+  #concurrency: number
   readonly #start: (job: Job) => void
   readonly #requests: RequestLifetimes | undefined
   /** The last job of each lane that has any. */
@@ -40,6 +40,12 @@ export class Lanes<Job extends LaneJob> {
 
   get running(): number {
     return this.#running
+  }
+
+  /** Changes the number of jobs that run at a time. With 0, none starts. */
+  limit(concurrency: number): void {
+    this.#concurrency = concurrency
+    this.schedule()
   }
 
   add(job: Job): void {

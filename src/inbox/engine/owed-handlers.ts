@@ -1,4 +1,4 @@
-import type { AcceptedEvent, HandlerName, InboxHost } from '../inbox.ts'
+import type { AcceptedEvent, AttemptResult, HandlerName, InboxHost } from '../inbox.ts'
 
 /** An event in this process, and its owed handlers. */
 export interface OwingEvent {
@@ -20,12 +20,9 @@ export interface OwingAttempt {
 export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
-/** The time for which an event is left to the other processes, in ms: for a new event, and for an old one. */
-const pauses = { least: 1_000, most: 5_000 }
-
-/** Returns the time for which an event is left to the other processes, in ms. It grows with the age of the event. */
-export const releaseForMs = ({ receivedAt }: AcceptedEvent): number =>
-  Math.min(pauses.most, Math.max(pauses.least, (Date.now() - receivedAt.getTime()) / 10))
+/** Returns `true` if an attempt left handlers out and none failed: the event is only released until the next one. */
+export const isRelease = ({ failures, counts }: AttemptResult & { status: 'retry' }): boolean =>
+  failures.length === 0 && counts === false
 
 /**
  * Decides what to do if this process lacks handlers that an event owes. In a rolling deploy, another process may have

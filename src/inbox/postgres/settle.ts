@@ -1,5 +1,5 @@
 import type { JobAttempt } from '../engine/job.ts'
-import { type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
+import { isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
 import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
 import { isHeldBy } from './claimed.ts'
@@ -60,14 +60,10 @@ export class PostgresSettling implements Settling<PostgresJob> {
     this.#add({ kind: 'complete', job, values: [record], written: recorded })
   }
 
-  retry(attempt: JobAttempt<PostgresJob>, retry: RetryResult, recorded: () => void): void {
-    const { job } = attempt
+  retry({ job }: JobAttempt<PostgresJob>, retry: RetryResult, recorded: () => void): void {
     const { delayMs, completed, failures, counts } = retry
-    // No handler failed, and another process has the missing handlers.
-    if (attempt.isPartial && failures.length === 0) {
-      const values = [releaseForMs(job.accepted), storable(completed)]
-      return this.#add({ kind: 'release', job, values, written: recorded })
-    }
+    if (isRelease(retry))
+      return this.#add({ kind: 'release', job, values: [delayMs, storable(completed)], written: recorded })
     const failed = failures.length === 0 ? null : JSON.stringify(job.failedWith(failures))
     const values = [delayMs, storable(completed), failed, Number(counts !== false)]
     this.#add({ kind: 'retry', job, values, written: recorded })
@@ -165,8 +161,8 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
  * `complete` runs for every event, and takes an array of each column instead. With rows, Postgres reads the JSON again
  * for each value, and this statement took about 17 % longer.
  *
- * `release` is for an event whose missing handlers other processes have. They learn when it is due. Its crashes stay
- * counted.
+ * `release` is for an event some of whose handlers other processes have, or are paused. The other processes learn when it
+ * is due. Its crashes stay counted.
  */
 function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`

@@ -60,7 +60,7 @@ export const blockOfId = 'id >> 12'
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
 // Earlier releases did not have the index, the outcome of handled events, the retries that another process has
-// requested, the numbers of each minute, and the expectations. Handled events have a table of their own, and it grows only at its end. If
+// requested, the numbers of each minute, the expectations, and the pauses. Handled events have a table of their own, and it grows only at its end. If
 // the row of a key grew instead, it would move others: this took 1.5 µs more CPU for each event, of 18 µs in SQL.
 // Handled events are forgotten with their keys, even if an earlier release removes the keys. One statement from
 // outside, with a trigger, takes half of the time of two. `watch` is a hash of a rule and a media item.
@@ -99,6 +99,11 @@ const laterTables = `
     accepted_at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS inbox_end_accepted ON inbox_end (accepted_at);
+  CREATE TABLE IF NOT EXISTS inbox_pause (
+    handler TEXT PRIMARY KEY,
+    since INTEGER NOT NULL,
+    paused_by TEXT
+  ) WITHOUT ROWID;
 `
 
 /**

@@ -138,6 +138,12 @@ export const prepareActivity = (database: SqliteDatabase) => ({
   forget: database.prepare('DELETE FROM inbox_activity WHERE minute < ?'),
 })
 
+export const preparePauses = (database: SqliteDatabase) => ({
+  read: database.prepare('SELECT handler, since, paused_by AS "by" FROM inbox_pause'),
+  add: database.prepare('INSERT INTO inbox_pause (handler, since, paused_by) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
+  remove: database.prepare('DELETE FROM inbox_pause WHERE handler = ?'),
+})
+
 export const prepareCleanUp = (database: SqliteDatabase) => ({
   lastOfSlice: database.prepare(
     `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${keysPerCleanUp - 1}`,

@@ -15,11 +15,13 @@ import type {
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
-import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import { StoredPauses } from '../operations/pauses.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
 import { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import { SqliteJob } from '../sqlite-tables/job.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
+import { SqlitePauses } from '../sqlite-tables/pauses.ts'
 import { SqliteSettling } from '../sqlite-tables/settle.ts'
 import { type InboxLimits, roomForOverdue } from '../sqlite-tables/storage.ts'
 import { activityTable } from './activity.ts'
@@ -34,6 +36,7 @@ import { SqliteUpkeep } from './upkeep.ts'
 export class SqliteInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
+  readonly pauses: StoredPauses
   readonly #limits: InboxLimits
   readonly #host: InboxHost
   readonly #file: OwnedFile
@@ -45,6 +48,7 @@ export class SqliteInbox implements Inbox {
   readonly #engine: Engine<SqliteJob>
   readonly #loader: StartLoader
   readonly #deadlines: Deadlines
+  readonly #pauses: SqlitePauses
   readonly #activity: StoredActivity
   readonly #upkeep: SqliteUpkeep
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -66,6 +70,8 @@ export class SqliteInbox implements Inbox {
     this.#settling = new SqliteSettling(this.#commits, file, host)
     const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.#pauses = new SqlitePauses(database)
+    this.pauses = this.#openPauses()
     this.#loader = new StartLoader(this.#loaderOptions())
     this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
       checkOpen: () => this.#closing.checkOpen(),
@@ -100,6 +106,19 @@ export class SqliteInbox implements Inbox {
     this.#open()
   }
 
+  #openPauses(): StoredPauses {
+    const [pauses, commits] = [this.#pauses, this.#commits]
+    const storage = {
+      list: () => {
+        this.#closing.checkOpen()
+        return pauses.list()
+      },
+      add: (pause: Pause) => commits.add(() => pauses.add(pause)),
+      remove: (handler?: string) => commits.add(() => pauses.remove(handler)),
+    }
+    return new StoredPauses(storage, { logger: this.#host.logger, obey: (all) => this.#engine.obey(all) })
+  }
+
   #loaderOptions(): StartLoaderOptions {
     const { owner } = this.#file
     return {
@@ -130,13 +149,15 @@ export class SqliteInbox implements Inbox {
 
   /** Loads what an earlier process left, and looks for an event that made it crash. */
   #takeOver(): void {
+    this.pauses.take(this.#pauses.list())
     this.#settling.investigate(this.#limits.concurrency)
     this.#loader.begin()
     this.deadLetters.replayMarked()
   }
 
-  /** Finds what another process has changed: it may have replayed dead letters. */
+  /** Finds what another process has changed: it may have replayed dead letters, or paused the inbox. */
   #checkFile(): void {
+    this.pauses.take(this.#pauses.list())
     void this.#loader.missing()
     void this.#deadlines.check()
     this.deadLetters.replayMarked()

@@ -3,6 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { sleep } from '../../internal/timers.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredPauses } from '../operations/pauses.ts'
 import { type Replayer, replayInSteps } from '../operations/replay-all.ts'
 import type {
   ActivityMinute,
@@ -14,6 +15,7 @@ import type {
   InboxEvents,
   InboxStats,
   OpenExpectation,
+  Pauses,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,
@@ -21,6 +23,7 @@ import type {
 import { inTransaction } from '../sqlite-tables/database.ts'
 import type { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
+import { SqlitePauses } from '../sqlite-tables/pauses.ts'
 import { minutesOf } from './activity.ts'
 import { openFile } from './file.ts'
 
@@ -88,6 +91,8 @@ export interface InboxFile extends ReadableInbox {
    * inbox open writes its numbers every 5 s.
    */
   activity(since: Date): readonly ActivityMinute[]
+  /** Pauses and resumes the handling of events. The process that has the inbox open obeys within a second. */
+  readonly pauses: Pauses
   /**
    * Runs `run`, which replays or discards some dead letters, in one commit. Take up to a hundred at a time: deliveries to
    * the process that has the inbox open wait meanwhile.
@@ -126,6 +131,7 @@ export function openInboxFile(path: string): InboxFile {
   }
   const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
   const readMinutes = minutesOf(database)
+  const pauses = new SqlitePauses(database)
   const replay = (key: string) => inOneCommit(() => deadLetters.putBack(key) !== undefined || deadLetters.mark(key))
   return {
     stats: () => ({ ...events.counts(), running: 0, deadLetters: deadLetters.size, ...events.expectations.counts() }),
@@ -160,6 +166,14 @@ export function openInboxFile(path: string): InboxFile {
       checkOpen()
       return toActivity(readMinutes(minuteOf(since.getTime())))
     },
+    pauses: new StoredPauses({
+      list() {
+        checkOpen()
+        return pauses.list()
+      },
+      add: (pause) => inOneCommit(() => pauses.add(pause)),
+      remove: (handler) => inOneCommit(() => pauses.remove(handler)),
+    }),
     inOneCommit,
     close() {
       isClosed = true

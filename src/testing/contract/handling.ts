@@ -24,6 +24,8 @@ export interface Call extends AcceptedEvent {
 export interface Calls {
   /** Resolves with the next attempt when it starts. Rejects after 30 s. */
   next(): Promise<Call>
+  /** `true` if an attempt has started that `next` has not returned yet. */
+  readonly hasStarted: boolean
   /** Ends every attempt that is left, and later ones immediately, so that the inbox can be closed. */
   finishAll(): void
 }
@@ -82,6 +84,9 @@ export function openInbox(
     observe: (observer) => observers.push(observer),
   })
   const calls: Calls = {
+    get hasStarted() {
+      return started.length > 0
+    },
     next() {
       const call = started.shift()
       if (call !== undefined) return Promise.resolve(call)

@@ -40,6 +40,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly expects?: boolean
+  /**
+   * `true` when it has `pauses`.
+   * @defaultValue false
+   */
+  readonly pauses?: boolean
 }
 
 /** The subject of each test of the suite: an open inbox. */

@@ -8,6 +8,7 @@ import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkExpecting } from './inbox-expecting.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkOpening } from './inbox-opening.ts'
+import { checkPausing } from './inbox-pausing.ts'
 import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
 import { type Runner, skip } from './runner.ts'
@@ -43,8 +44,9 @@ export function inboxContract(
     transactions: hasTransactions = false,
     reads = false,
     expects = false,
+    pauses = false,
   } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects }
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
@@ -57,6 +59,8 @@ export function inboxContract(
           throw new Error('give the suite `{ reads: true }` for an inbox with events')
         if ((definition.expects === true) !== expects)
           throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
+        if ((inbox.pauses !== undefined) !== pauses)
+          throw new Error('give the suite `{ pauses: true }` for an inbox that can be paused')
         await run({ inbox, definition, ordered, transactions, calls, effects, observers, expect })
       } finally {
         calls.finishAll()
@@ -72,5 +76,6 @@ export function inboxContract(
   checkReading(check)
   checkTransactions(check)
   checkExpecting(check)
+  checkPausing(check)
   checkClosing(check)
 }

@@ -1,0 +1,120 @@
+import { checkUnknown } from '../../check-options.ts'
+import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
+
+/** The stored pauses. */
+export interface PauseStorage {
+  /** Reads all of them. */
+  list(): MaybePromise<readonly Pause[]>
+  /** Adds a pause. Returns `false` if there is one already. */
+  add(pause: Pause): MaybePromise<boolean>
+  /** Removes the pause of a handler or of the inbox. Returns `false` if there is none. */
+  remove(handler: string | undefined): MaybePromise<boolean>
+}
+
+/** The process that obeys the pauses. Absent if the inbox was opened only to be read. */
+export interface PausedProcess {
+  readonly logger: Logger
+  /** Called with all pauses when they have changed. */
+  readonly obey: (pauses: readonly Pause[]) => void
+}
+
+/** The pauses of an inbox, and what this process knows of them. */
+export class StoredPauses implements Pauses {
+  readonly #storage: PauseStorage
+  readonly #process: PausedProcess | undefined
+  #known: readonly Pause[] = []
+  /** The number of reads that have begun, and the newest one whose answer was used. */
+  #begun = 0
+  #used = 0
+
+  constructor(storage: PauseStorage, process?: PausedProcess) {
+    this.#storage = storage
+    this.#process = process
+  }
+
+  async list(): Promise<readonly Pause[]> {
+    return sorted(await this.#storage.list())
+  }
+
+  async pause({ handler, by, ...unknown }: PauseOptions = {}): Promise<boolean> {
+    checkUnknown('pause', unknown)
+    checkName('pause: handler', handler)
+    checkName('pause: by', by)
+    const pause = { ...(handler !== undefined && { handler }), since: new Date(), ...(by !== undefined && { by }) }
+    const isNew = await this.#storage.add(pause)
+    await this.#readAfterChange()
+    return isNew
+  }
+
+  async resume({ handler, ...unknown }: ResumeOptions = {}): Promise<boolean> {
+    checkUnknown('resume', unknown)
+    checkName('resume: handler', handler)
+    const wasPaused = await this.#storage.remove(handler)
+    await this.#readAfterChange()
+    return wasPaused
+  }
+
+  /** The change is stored. If it cannot be read now, it is read the next time. */
+  async #readAfterChange(): Promise<void> {
+    if (this.#process !== undefined) await this.read().catch(() => {})
+  }
+
+  /** Reads the pauses, so that this process obeys them. If that fails, it obeys those that it knows. */
+  async read(): Promise<void> {
+    const number = ++this.#begun
+    const pauses = await this.#storage.list()
+    // A later read may have answered first.
+    if (number < this.#used) return
+    this.#used = number
+    this.take(pauses)
+  }
+
+  /** Obeys the pauses that were read. */
+  take(pauses: readonly Pause[]): void {
+    if (this.#process === undefined) return
+    const { logger, obey } = this.#process
+    const news = pauses.filter((pause) => !has(this.#known, pause))
+    const gone = this.#known.filter((pause) => !has(pauses, pause))
+    if (news.length === 0 && gone.length === 0) return
+    this.#known = pauses
+    for (const pause of sorted(news)) logger.warn(pause, `${nameOf(pause)} is paused: operators have to resume it`)
+    for (const pause of gone) logger.info({ handler: pause.handler }, `${nameOf(pause)} was resumed`)
+    obey(pauses)
+  }
+}
+
+const nameOf = ({ handler }: Pause): string => (handler === undefined ? 'the inbox' : `the handler ${handler}`)
+
+const has = (pauses: readonly Pause[], { handler }: Pause): boolean => pauses.some((each) => each.handler === handler)
+
+const sorted = (pauses: readonly Pause[]): readonly Pause[] =>
+  [...pauses].sort((a, b) => a.since.getTime() - b.since.getTime())
+
+function checkName(what: string, name: unknown): void {
+  // Postgres stores no NUL in a text.
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.includes('\0')))
+    throw new WebhookError('invalid_option', `${what} has to be a non-empty string`)
+}
+
+/** A pause as tables store it. The name of the handler is the key, and empty for the whole inbox. */
+export interface PauseRow {
+  readonly handler: string
+  /** In ms since the epoch. */
+  readonly since: number
+  readonly by: string | null
+}
+
+export const toPause = ({ handler, since, by }: PauseRow): Pause => ({
+  ...(handler !== '' && { handler }),
+  since: new Date(since),
+  ...(by !== null && { by }),
+})
+
+export const toPauseRow = ({ handler = '', since, by }: Pause): PauseRow => ({
+  handler,
+  since: since.getTime(),
+  by: by ?? null,
+})

@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest'
+import type { Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
+import type { Pause, Pauses } from '../../src/inbox/reading.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { failuresOf, type Wrong } from './failures-of.ts'
+
+const features = { transactions: true, reads: true, expects: true, pauses: true }
+const transactions = { write() {}, texts: () => [] }
+
+const subjectOf = (wrong: Wrong<InboxDefinition>) => async () => {
+  const { path, remove } = await temporaryFile()
+  const right = sqliteInbox({ path })
+  return { inbox: { ...right, ...wrong(right) } as InboxDefinition, transactions, close: remove }
+}
+
+/** An inbox whose pauses are wrong in some way. */
+const withPauses =
+  (wrong: (pauses: Pauses, inbox: Inbox) => Partial<Pauses>): Wrong<InboxDefinition> =>
+  (definition) => ({
+    open(host) {
+      const inbox = definition.open(host)
+      const right = inbox.pauses as Pauses
+      const pauses: Pauses = {
+        list: () => right.list(),
+        pause: (options) => right.pause(options),
+        resume: (options) => right.resume(options),
+        ...wrong(right, inbox),
+      }
+      return Object.assign(inbox, { pauses })
+    },
+  })
+
+/** An inbox that changes attempts or their results. */
+const withAttempts =
+  (
+    changed: (attempt: Attempt) => Attempt,
+    result: (result: AttemptResult) => AttemptResult = (each) => each,
+  ): Wrong<InboxDefinition> =>
+  (definition) => ({
+    open: ({ handle, ...host }) =>
+      definition.open({
+        ...host,
+        handle: async (accepted, attempt) => result(await handle(accepted, changed(attempt))),
+      }),
+  })
+
+/** Lists pauses that no attempt obeys. */
+function unheeded(): Partial<Pauses> {
+  const all = new Map<string | undefined, Pause>()
+  return {
+    list: () => [...all.values()],
+    pause({ handler, by } = {}) {
+      const isNew = !all.has(handler)
+      if (isNew) all.set(handler, { handler, by, since: new Date() })
+      return isNew
+    },
+    resume: ({ handler } = {}) => all.delete(handler),
+  }
+}
+
+const begins = 'begins no attempt while it is paused, and goes on when it is resumed'
+const tells = 'tells attempts which handlers are paused, and does not count those that left one out'
+const twice = 'pauses nothing twice, and resumes only what is paused'
+
+const wrongPauses: [string, Wrong<InboxDefinition>, string, string][] = [
+  ['lists its pauses and obeys none', withPauses(unheeded), begins, 'expected false to be true'],
+  ['does not store a pause', withPauses(() => ({ pause: () => true })), begins, "to deeply equal [ undefined, 'ana' ]"],
+  [
+    'resumes nothing',
+    withPauses((pauses) => ({ resume: async () => (await pauses.list()).length > 0 })),
+    begins,
+    'to deeply equal []',
+  ],
+  [
+    'forgets who paused it',
+    withPauses((pauses) => ({ pause: ({ by: _, ...options } = {}) => pauses.pause(options) })),
+    begins,
+    "expected [ undefined, undefined ] to deeply equal [ undefined, 'ana' ]",
+  ],
+  [
+    'retries while it is paused',
+    withPauses((pauses, inbox) => ({
+      async pause(options) {
+        setTimeout(async () => {
+          await pauses.resume()
+          await inbox.events?.retryNow('one')
+        }, 20)
+        return pauses.pause(options)
+      },
+    })),
+    'makes no retry while it is paused',
+    'expected false to be true',
+  ],
+  [
+    'does not tell attempts which handlers are paused',
+    withAttempts(({ number, completed, failures, signal }) => ({
+      number,
+      completed,
+      failures,
+      signal,
+      aborted: false,
+    })),
+    tells,
+    'to deeply equal [ true, false ]',
+  ],
+  [
+    'counts attempts that left a handler out',
+    withAttempts(
+      (attempt) => attempt,
+      (result) => (result.status === 'retry' ? { ...result, counts: undefined } : result),
+    ),
+    tells,
+    "expected [ 2, [ 'b' ] ] to deeply equal [ 1, [ 'b' ] ]",
+  ],
+  [
+    'pauses again what is paused',
+    withPauses((pauses) => ({
+      async pause(options) {
+        await pauses.resume(options?.handler === undefined ? {} : { handler: options.handler })
+        return pauses.pause(options)
+      },
+    })),
+    twice,
+    'expected true to be false',
+  ],
+  [
+    'takes the pause of a handler for one of all',
+    withPauses((pauses) => ({ pause: ({ by } = {}) => pauses.pause({ ...(by !== undefined && { by }) }) })),
+    tells,
+    "to deeply equal [ [ 'a', 'ana' ] ]",
+  ],
+  [
+    'ends every pause when it is resumed',
+    withPauses((pauses) => ({
+      async resume(options) {
+        const wasPaused = await pauses.resume(options)
+        for (const { handler } of wasPaused ? await pauses.list() : [])
+          await pauses.resume(handler === undefined ? {} : { handler })
+        return wasPaused
+      },
+    })),
+    twice,
+    "to deeply equal [ 'unknown' ]",
+  ],
+]
+
+test('The contract suite passes a correct inbox that can be paused', async () => {
+  for (const name of [begins, tells, twice])
+    expect(
+      await failuresOf(
+        (runner) =>
+          inboxContract(
+            subjectOf(() => ({})),
+            runner,
+            features,
+          ),
+        name,
+      ),
+    ).toEqual({})
+})
+
+test.concurrent.each(wrongPauses)(
+  'The contract suite catches an inbox that %s',
+  async (_, wrong, caughtBy, message) => {
+    const failures = await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, features), caughtBy)
+    expect(failures).toEqual({ [caughtBy]: expect.stringContaining(message) })
+  },
+)
