@@ -18,6 +18,7 @@ import type {
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
 import { historyOf } from './operations/event-query.ts'
+import { StoredPauses } from './operations/pauses.ts'
 import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters } from './postgres/dead-letters.ts'
@@ -27,12 +28,13 @@ import { Overdue, readExpected } from './postgres/expectations.ts'
 import { Intake } from './postgres/intake.ts'
 import { Announcements, Listener } from './postgres/notifications.ts'
 import { activityTable, readStats } from './postgres/numbers.ts'
+import { pauseStorage, pausesMs, readPauses } from './postgres/pauses.ts'
 import { configOf, makePool, type PostgresConnection } from './postgres/pool.ts'
 import { Regularly } from './postgres/regularly.ts'
 import { replayMark } from './postgres/replay.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { PostgresWorker } from './postgres/worker.ts'
-import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from './reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from './reading.ts'
 
 export {
   type InboxDatabase,
@@ -145,6 +147,7 @@ const invalid = (problem: string): WebhookError => new WebhookError('invalid_opt
 class PostgresInbox implements Inbox {
   readonly deadLetters: PostgresDeadLetters
   readonly events: PostgresEvents
+  readonly pauses: StoredPauses
   readonly #host: InboxHost
   readonly #database: Database
   readonly #announcements: Announcements
@@ -155,6 +158,8 @@ class PostgresInbox implements Inbox {
   readonly #cleaning: Regularly
   /** Hands over what is overdue. */
   readonly #watching: Regularly | undefined
+  /** Reads the pauses. */
+  readonly #pausing: Regularly | undefined
   readonly #activity: StoredActivity
   readonly #ownPool: pg.Pool | undefined
   /** The payload of this process's notifications, which it need not hear. Its activity has it as its process. */
@@ -187,17 +192,24 @@ class PostgresInbox implements Inbox {
       this.#worker = new PostgresWorker({ database, host, pool, concurrency, leaseMs, pollMs: longestPauseMs })
       const overdue = new Overdue(database, this.#stored)
       this.#watching = new Regularly(() => overdue.step(), watchMs, host.logger)
+      const readPauses = () => this.pauses.read().then(() => pausesMs)
+      this.#pausing = new Regularly(readPauses, pausesMs, host.logger)
       if (listen) this.#listener = new Listener(database, (payload) => this.#heard(payload))
     }
+    const worker = this.#worker
+    const process = worker && { logger: host.logger, obey: (pauses: readonly Pause[]) => worker.obey(pauses) }
+    this.pauses = new StoredPauses(pauseStorage(database), process)
     database.start(() => this.#opened())
   }
 
   async #opened(): Promise<void> {
     if (this.#closing.hasStarted) return
+    if (this.#worker !== undefined) this.pauses.take(await readPauses(this.#database))
     await this.#worker?.start()
     void this.#listener?.start()
     this.#cleaning.start(0)
     this.#watching?.start(0)
+    this.#pausing?.start(pausesMs)
     // The inbox may have closed meanwhile.
     if (!this.#closing.hasStarted) this.#activity.start()
   }
@@ -267,7 +279,7 @@ class PostgresInbox implements Inbox {
     const unfinished = (await this.#worker?.release(last)) ?? []
     const finished = [this.#activity.finish(), this.#announcements.stop()]
     await within(last(disconnectMs), Promise.all(finished), () => {}).catch(() => {})
-    const regular = [this.#cleaning.stop(), this.#watching?.stop()]
+    const regular = [this.#cleaning.stop(), this.#watching?.stop(), this.#pausing?.stop()]
     const disconnected = [...regular, this.#listener?.stop(), this.#database.close(), this.#ownPool?.end()]
     await within(last(disconnectMs), Promise.all(disconnected), () => {}).catch(() => {})
     return { unfinished }

@@ -3,6 +3,7 @@ import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredPauses } from '../operations/pauses.ts'
 import type {
   ActivityMinute,
   DeadLetters,
@@ -10,6 +11,7 @@ import type {
   InboxEvents,
   InboxStats,
   OpenExpectation,
+  Pauses,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,
@@ -19,6 +21,7 @@ import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresEvents } from './events.ts'
 import { readExpected } from './expectations.ts'
 import { readMinutes, readStats } from './numbers.ts'
+import { pauseStorage } from './pauses.ts'
 import { configOf, makePool, type PostgresConnection, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
@@ -51,6 +54,8 @@ export interface InboxDatabase extends ReadableInbox {
    * kept.
    */
   activity(since: Date): Promise<readonly ActivityMinute[]>
+  /** Pauses and resumes the handling of events. Receivers obey within two seconds. */
+  readonly pauses: Pauses
   /** Lists, replays and discards dead letters. */
   readonly deadLetters: InboxDatabaseDeadLetters
   /** Closes the connections. A given pool stays open. */
@@ -118,6 +123,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     history: (mediaId) => historyOf(events, mediaId),
     expected: (limit) => readExpected(tables, limit),
     activity: async (since) => toActivity(await readMinutes(tables, minuteOf(since.getTime()))),
+    pauses: new StoredPauses(pauseStorage(tables)),
     close,
   }
 }

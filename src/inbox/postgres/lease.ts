@@ -129,7 +129,7 @@ export class Lease {
   /**
    * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. If
    * Postgres runs such a claim later, it claims nothing, since it belongs to an earlier generation. The same is true
-   * for a repetition of this step.
+   * for a repetition of this step. A renewal that is writing the rows of `claim` again ends first.
    */
   async releaseOthers(held: readonly HeldEvent[]): Promise<void> {
     const { schema } = this.#database
@@ -138,6 +138,7 @@ export class Lease {
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        ${claimLock(schema)};
+       SELECT FROM ${schema}.owner WHERE id = '${this.#id}' FOR UPDATE;
        WITH current AS (
          UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.#id}' AND generation < ${generation}
          RETURNING id

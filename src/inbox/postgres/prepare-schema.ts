@@ -5,7 +5,7 @@ import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from 
 /** The tables that an inbox reads and writes. */
 const tableNames = [
   ...['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim'],
-  ...['expectation', 'expectation_end'],
+  ...['expectation', 'expectation_end', 'pause'],
 ]
 
 type Client = Pick<PoolClient, 'query'>

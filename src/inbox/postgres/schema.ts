@@ -172,15 +172,24 @@ DROP INDEX IF EXISTS ${schema}.event_media;
 UPDATE ${schema}.version SET tables = 5 WHERE tables < 5;
 `
 
+// Processes of the earlier versions continue to work, and obey no pause. `handler` is empty for the whole inbox.
 // `releases` is the number of times that an event was released, and `claim.releases` that of each of its events when they
-// were claimed. Processes of the earlier versions continue to work. They have no `owner.version`, and set `event.owner`.
+// were claimed. The earlier processes have no `owner.version`, and set `event.owner`.
 const makeVersion6 = (schema: string, ifNotExists: string): string => `
+CREATE TABLE ${ifNotExists}${schema}.pause (
+  handler text PRIMARY KEY,
+  since timestamptz NOT NULL,
+  paused_by text
+);
+
 ALTER TABLE ${schema}.claim ADD COLUMN ${ifNotExists}releases integer[];
 ALTER TABLE ${schema}.owner ADD COLUMN ${ifNotExists}version integer;
 
 UPDATE ${schema}.version SET tables = 6 WHERE tables < 6;
 
 ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}releases integer NOT NULL DEFAULT 0;
+
+${giveSameRights(schema, ['pause'])};
 `
 
 /** Gives the new tables the owner and the rights of the table of events. The user may have granted rights to others. */

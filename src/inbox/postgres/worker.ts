@@ -8,6 +8,8 @@ import type { JobEnd } from '../engine/job.ts'
 import { Jobs, logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { Pause } from '../reading.ts'
+import type { HeldEvent } from './claimed.ts'
 import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isUnreachable } from './database.ts'
 import { PostgresJob } from './job.ts'
@@ -162,13 +164,20 @@ export class PostgresWorker {
     unref(this.#hearing)
   }
 
+  /** Obeys the pauses of the inbox. While all of it is paused, this process claims nothing. */
+  obey(pauses: readonly Pause[]): void {
+    this.#engine.obey(pauses)
+    this.wake(true)
+  }
+
   /** Claims events until there are no more, or until it has enough. */
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open') {
       this.#isAwake = false
-      if (!this.#hasRoom()) break
+      const { isPaused } = this.#engine
+      if (!isPaused && !this.#hasRoom()) break
       try {
-        const nextInMs = await this.#claimSome()
+        const nextInMs = await (isPaused ? this.#giveBack() : this.#claimSome())
         this.#wakeIn(nextInMs)
         this.#failures = 0
       } catch (error) {
@@ -200,7 +209,7 @@ export class PostgresWorker {
   /** Returns the time until the next check, in ms. */
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
-    const held = Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
+    const held = this.#held()
     if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
@@ -223,6 +232,20 @@ export class PostgresWorker {
     this.#mayHaveMore = this.#isAwake
     const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
     return Math.min(nextRetryInMs + headStartMs, nextStepInMs, pollMs)
+  }
+
+  /** Gives up the claimed events that have not started. Returns the time until the next check, in ms. */
+  async #giveBack(): Promise<number> {
+    const waiting = [...this.#jobs].filter(({ state }) => state === 'waiting')
+    for (const job of waiting) this.#jobs.end(job, 'retried')
+    if (waiting.length > 0 || this.#isUnsure) await this.#lease.releaseOthers(this.#held())
+    this.#isUnsure = false
+    return this.#options.pollMs
+  }
+
+  /** The events that this process has. */
+  #held(): readonly HeldEvent[] {
+    return Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
   }
 
   #take(job: PostgresJob): void {

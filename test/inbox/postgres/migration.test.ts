@@ -11,14 +11,15 @@ import { silent } from '../../support/silent.ts'
 import { version1, version1Rows } from './version-1.ts'
 
 /** Removes what version 6 has added. */
-const withoutReleases = (schema: string) => `
+const withoutVersion6 = (schema: string) => `
+  DROP TABLE ${schema}.pause;
   ALTER TABLE ${schema}.event DROP COLUMN releases;
   ALTER TABLE ${schema}.claim DROP COLUMN releases;
   ALTER TABLE ${schema}.owner DROP COLUMN version`
 
 /** Removes what versions 5 and 6 have added: before, the events had another index by media item. */
 const withEarlierIndex = (schema: string) => `
-  ${withoutReleases(schema)};
+  ${withoutVersion6(schema)};
   DROP INDEX ${schema}.event_of_media;
   CREATE INDEX event_media ON ${schema}.event (media, id)`
 
@@ -214,7 +215,7 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
     const ownerOf = async (key: string) =>
       (await server.query(`SELECT owner FROM ${schema}.event WHERE event ->> 'key' = '${key}'`))[0]
     await server.query(`
-      ${withoutReleases(schema)};
+      ${withoutVersion6(schema)};
       UPDATE ${schema}.version SET tables = 5;
       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers) VALUES ('${owner}', now() + interval '1 h', 1, '[]')`)
     await insert('with version 5', 'a', `'${owner}'`)
@@ -239,6 +240,21 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
       ]),
     )
     expect(handled.map(([key]) => key)).toEqual(['other', 'behind it', 'last'])
+  })
+
+  test('of version 5 are updated, and can be paused from then on', async () => {
+    const { schema } = await earlier()
+    await migrate(server.url, { schema })
+    await server.query(`
+      ${withoutVersion6(schema)};
+      UPDATE ${schema}.version SET tables = 5`)
+    const { receiver, handled } = await serve(schema)
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
+    const { inbox } = receiver
+    expect(await inbox.pauses?.pause()).toBe(true)
+    await inbox.accept(eventOf('one'))
+    expect(await inbox.pauses?.resume()).toBe(true)
+    await vi.waitFor(() => expect(handled).toEqual([['one', 1]]))
   })
 
   test('cannot be looked into before they are updated, with an error that names the fix', async () => {
