@@ -1,16 +1,9 @@
 import { claimedEvents, type HeldEvent } from './claimed.ts'
+import { type TransactionsSeen, transactionsSeen } from './committed-mark.ts'
 import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
-import {
-  type FoundMarks,
-  type LowMarks,
-  marksJson,
-  ownersText,
-  placeFields,
-  type TransactionsSeen,
-  transactionsSeen,
-} from './low-marks.ts'
+import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 import { turnOff } from './schema.ts'
 
 /**

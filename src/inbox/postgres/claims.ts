@@ -1,4 +1,5 @@
 import { type ClaimValues, claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
+import { CommittedMark } from './committed-mark.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
@@ -60,6 +61,7 @@ const fastMs = 50
 export class Claims {
   readonly #database: Database
   readonly #lease: Lease
+  readonly #committed = new CommittedMark()
   readonly #low: LowMarksOf
   readonly #rounds = new Rounds()
   #size = leastSize
@@ -69,7 +71,7 @@ export class Claims {
   constructor(database: Database, lease: Lease) {
     this.#database = database
     this.#lease = lease
-    this.#low = new LowMarksOf(database)
+    this.#low = new LowMarksOf(database, this.#committed)
   }
 
   /**
@@ -113,7 +115,7 @@ export class Claims {
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
     const isFull = events.length >= limit
-    this.#low.saw(found.transactions)
+    this.#committed.saw(found.transactions)
     const hasMore = this.#examined(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
     if (isFull || !hasMore) this.#resize(isFull)
     return {

@@ -1,6 +1,7 @@
 import { claimedEvents } from './claimed.ts'
+import { type CommittedMark, lastId } from './committed-mark.ts'
 import type { Database } from './database.ts'
-import { literal, tookMs, turnOff } from './schema.ts'
+import { tookMs, turnOff } from './schema.ts'
 
 /**
  * The pause between two searches, in ms, at least and at most, and the part of the time that they may take in Postgres.
@@ -54,10 +55,11 @@ export class LowMarksOf {
   #marks: FoundMarks | undefined
   #searchAt = 0
   #isForgotten = false
-  readonly #committed = new CommittedMark()
+  readonly #committed: CommittedMark
 
-  constructor(database: Database) {
+  constructor(database: Database, committed: CommittedMark) {
     this.#database = database
+    this.#committed = committed
   }
 
   /** Reads the marks, or searches for them. */
@@ -72,11 +74,6 @@ export class LowMarksOf {
 
   raise(marks: FoundMarks): void {
     this.#marks = marks
-  }
-
-  /** Records the transactions at a claim. */
-  saw(transactions: TransactionsSeen): void {
-    this.#committed.saw(transactions)
   }
 
   /** Searches again before the next claim, even if a search is running. */
@@ -112,52 +109,6 @@ export class LowMarksOf {
   }
 }
 
-/** The transactions of Postgres at a claim. */
-export interface TransactionsSeen {
-  /** The last id that an event had been given at the end of the claim. */
-  readonly lastId: string
-  /** The oldest transaction that was writing at its beginning, and the one that would come next. */
-  readonly oldest: string
-  readonly next: string
-}
-
-/** Selects {@link TransactionsSeen} as JSON. */
-export const transactionsSeen = (schema: string): string => `json_build_object(
-  'lastId', ${lastId(schema)}::text,
-  'oldest', pg_snapshot_xmin(pg_current_snapshot())::text, 'next', pg_snapshot_xmax(pg_current_snapshot())::text
-)`
-
-/**
- * Finds out up to which id no event is still being committed. The ids up to that of one claim were given to transactions
- * that had begun before the next claim. Once these have ended, a claim sees all of their events. Snapshots do not matter.
- */
-export class CommittedMark {
-  #id = '0'
-  #lastId: string | undefined
-  #pending: { readonly id: string; readonly before: bigint } | undefined
-
-  get id(): string {
-    return this.#id
-  }
-
-  saw({ lastId, oldest, next }: TransactionsSeen): void {
-    // The sequence began again, as after a failover to a logical replica.
-    if (Number(lastId) < Number(this.#lastId)) this.#reset()
-    if (this.#pending !== undefined && BigInt(oldest) >= this.#pending.before) {
-      this.#id = this.#pending.id
-      this.#pending = undefined
-    }
-    if (this.#lastId !== undefined) this.#pending ??= { id: this.#lastId, before: BigInt(next) }
-    this.#lastId = lastId
-  }
-
-  #reset(): void {
-    this.#id = '0'
-    this.#lastId = undefined
-    this.#pending = undefined
-  }
-}
-
 /**
  * Selects {@link FoundMarks} as JSON.
  * @param lowest expressions for the lowest rows of the search, or NULL
@@ -171,8 +122,6 @@ export const marksJson = (
   'owners', ${ownersText(schema)},
   'hasEarlier', EXISTS (SELECT FROM ${schema}.owner WHERE version IS NULL)
 )`
-
-const lastId = (schema: string): string => `coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0)`
 
 /** Selects a place as fields of JSON. It is below the rows that may still be committed. */
 export const placeFields = (
