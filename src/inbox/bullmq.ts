@@ -9,6 +9,7 @@ import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
 import { applyEarlierEffects, applyEffects, listExpected, OverdueTimer } from './bullmq/expectations.ts'
 import { type EventData, toEventData } from './bullmq/job.ts'
+import { pauseStorage } from './bullmq/pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room, watchSettings } from './bullmq/server.ts'
 import { activityFields, readStats } from './bullmq/stats.ts'
@@ -27,7 +28,8 @@ import type {
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
 import { historyOf } from './operations/event-query.ts'
-import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from './reading.ts'
+import { StoredPauses } from './operations/pauses.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from './reading.ts'
 
 export {
   type InboxQueue,
@@ -112,6 +114,7 @@ export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
 class BullmqInbox implements Inbox {
   readonly deadLetters: BullmqDeadLetters
   readonly events: BullmqEvents
+  readonly pauses: StoredPauses
   readonly #host: InboxHost
   readonly #queue: EventQueue
   readonly #room: Room
@@ -133,7 +136,10 @@ class BullmqInbox implements Inbox {
     this.#activity = new StoredActivity(activityFields(this.#queue))
     this.#activity.start()
     host.observe(this.#activity.recorder)
-    this.#worker = handles ? new BullmqWorker(this.#queue, host, settings) : undefined
+    const process = { logger: host.logger, obey: (pauses: readonly Pause[]) => this.#worker?.obey(pauses) }
+    this.pauses = new StoredPauses(pauseStorage(this.#queue), handles ? process : undefined)
+    const readPauses = () => this.pauses.read()
+    this.#worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#overdue = handles ? new OverdueTimer(this.#queue, host.logger) : undefined
     this.#ttlMs = ttlMs
   }

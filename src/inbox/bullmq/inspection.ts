@@ -5,6 +5,7 @@ import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { minuteOf, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredPauses } from '../operations/pauses.ts'
 import type {
   ActivityMinute,
   DeadLetters,
@@ -12,11 +13,13 @@ import type {
   InboxEvents,
   InboxStats,
   OpenExpectation,
+  Pauses,
   ReadableInbox,
 } from '../reading.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
 import { listExpected } from './expectations.ts'
+import { pauseStorage } from './pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './queue.ts'
 import { readMinutes, readStats } from './stats.ts'
 
@@ -47,6 +50,8 @@ export interface InboxQueue extends ReadableInbox {
   expected(limit?: number): Promise<readonly OpenExpectation[]>
   /** Returns what all receivers did, minute by minute. The numbers are up to 5 s old. */
   activity(since: Date): Promise<readonly ActivityMinute[]>
+  /** Pauses and resumes the handling of events. Receivers obey within two seconds. */
+  readonly pauses: Pauses
   /** Closes the connection. */
   close(): Promise<void>
 }
@@ -103,6 +108,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<InboxQ
     history: (mediaId) => historyOf(events, mediaId),
     expected: (limit) => listExpected(queue, limit),
     activity: async (since) => toActivity(await readMinutes(queue, minuteOf(since.getTime()))),
+    pauses: new StoredPauses(pauseStorage(queue)),
     close,
   }
 }

@@ -5,10 +5,12 @@ import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { Pause } from '../reading.ts'
 import { type BullmqAttempt, beginAttempt } from './attempt.ts'
 import { AttemptRunner, postpone, Retry, releaseJob, retryPauseMs } from './attempt-runner.ts'
 import type { JobData } from './job.ts'
 import { LiveHandlers } from './live-handlers.ts'
+import { PauseWatch } from './pauses.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 export interface BullmqWorkerOptions {
@@ -31,18 +33,28 @@ export class BullmqWorker {
   readonly #queue: EventQueue
   readonly #host: InboxHost
   readonly #live: LiveHandlers
+  readonly #pauses: PauseWatch
+  #pausedHandlers: ReadonlySet<string | undefined> = new Set()
+  readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
   readonly #attempts: AttemptRunner
   readonly #leaseMs: number
   readonly #running = new Map<string, BullmqAttempt>()
   #isClosed = false
   readonly #worker: Worker<JobData>
 
-  constructor(queue: EventQueue, host: InboxHost, { concurrency, leaseMs, ttlMs }: BullmqWorkerOptions) {
+  /** @param readPauses reads the pauses, and calls `obey` if they have changed */
+  constructor(
+    queue: EventQueue,
+    host: InboxHost,
+    { concurrency, leaseMs, ttlMs }: BullmqWorkerOptions,
+    readPauses: () => Promise<void>,
+  ) {
     this.#queue = queue
     this.#host = host
     const owed = new OwedHandlers(host, leaseMs, () => this.#live.read())
     this.#live = new LiveHandlers(queue, host.handlers, leaseMs, () => owed.renewed())
     this.#attempts = new AttemptRunner(queue, host, ttlMs, owed)
+    this.#pauses = new PauseWatch(readPauses)
     this.#leaseMs = leaseMs
     this.#worker = new Worker(queue.jobs.name, (job) => this.#process(job), {
       connection: queue.client,
@@ -80,7 +92,13 @@ export class BullmqWorker {
     return this.#live.publish()
   }
 
+  /** Leaves paused handlers out from now on. BullMQ itself gives no worker a job while the whole inbox is paused. */
+  obey(pauses: readonly Pause[]): void {
+    this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
+  }
+
   async #process(job: EventJob): Promise<void> {
+    await this.#pauses.known
     const id = job.id as string
     const former = this.#running.get(id)
     if (former !== undefined) {
@@ -90,7 +108,7 @@ export class BullmqWorker {
     }
     // If this fails, the lease runs out.
     if (this.#isClosed) return releaseJob(job)
-    const attempt = await beginAttempt(this.#queue, this.#host, job, undefined)
+    const attempt = await beginAttempt(this.#queue, this.#host, job, this.#isHandlerPaused)
     if (attempt === undefined) return
     this.#running.set(id, attempt)
     attempt.leaseTimer = setTimeout(() => this.#leaseEnded(attempt), this.#leaseMs).unref()
@@ -132,6 +150,7 @@ export class BullmqWorker {
     const released = Promise.allSettled(unfinished.map((attempt) => this.#releaseOne(attempt)))
     await within(left(this.#queue.isReady ? releaseMs : 0), released, () => {})
     this.#live.stop()
+    this.#pauses.stop()
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 

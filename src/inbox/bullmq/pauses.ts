@@ -1,0 +1,76 @@
+import { type Timer, unref } from '../../internal/timers.ts'
+import type { PauseStorage } from '../operations/pauses.ts'
+import type { Pause } from '../reading.ts'
+import type { EventQueue } from './queue.ts'
+
+/** The time between two reads of the pauses, in ms. */
+const pausesMs = 1_500
+
+/**
+ * The pauses in Redis. BullMQ pauses the queue, for all processes: no worker gets a job then. A hash has the handlers, and
+ * who has paused the queue.
+ */
+export function pauseStorage(queue: EventQueue): PauseStorage {
+  const { client } = queue
+  const key = queue.jobs.toKey('pauses')
+  /** The time at which this process first saw the queue paused, if another program, such as Bull Board, has done that. */
+  let seenAt: Date | undefined
+  return {
+    list: () =>
+      queue.reach(async (jobs) => {
+        const [isPaused, { '': own, ...handlers }] = await Promise.all([jobs.isPaused(), client.hgetall(key)])
+        const pauses = Object.entries(handlers).map(([handler, pause]) => ({ handler, ...parsed(pause) }))
+        seenAt = isPaused ? (seenAt ?? new Date()) : undefined
+        if (seenAt === undefined) return pauses
+        return [own === undefined ? { since: seenAt } : parsed(own), ...pauses]
+      }),
+    add: ({ handler = '', ...pause }) =>
+      queue.reach(async (jobs) => {
+        const text = JSON.stringify(pause)
+        if (handler !== '') return (await client.hsetnx(key, handler, text)) === 1
+        if (await jobs.isPaused()) return false
+        await client.hset(key, handler, text)
+        await jobs.pause()
+        return true
+      }),
+    remove: (handler = '') =>
+      queue.reach(async (jobs) => {
+        const isRemoved = (await client.hdel(key, handler)) === 1
+        if (handler !== '') return isRemoved
+        if (!(await jobs.isPaused())) return false
+        await jobs.resume()
+        return true
+      }),
+  }
+}
+
+function parsed(text: string): Pause {
+  const { since, ...pause } = JSON.parse(text)
+  return { ...pause, since: new Date(since) }
+}
+
+/** Reads the pauses regularly. Without an answer the last known ones hold; the inbox logs an outage of Redis. */
+export class PauseWatch {
+  /** Resolves once the pauses are known. */
+  readonly known: Promise<void>
+  readonly #read: () => Promise<void>
+  #timer: Timer | undefined
+  #isStopped = false
+
+  constructor(read: () => Promise<void>) {
+    this.#read = read
+    this.known = new Promise((resolve) => void this.#watch(resolve))
+  }
+
+  async #watch(known: () => void): Promise<void> {
+    await this.#read().then(known, () => {})
+    if (this.#isStopped) return
+    this.#timer = setTimeout(() => void this.#watch(known), pausesMs)
+    unref(this.#timer)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+}
