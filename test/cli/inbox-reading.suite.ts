@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { userInfo } from 'node:os'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
@@ -46,6 +48,41 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
     return { ...serving, place }
   }
   const keysIn = (output: string) => JSON.parse(output).events.map(({ key }: { key: string }) => key)
+
+  describe('pause and resume', () => {
+    test('stop and continue the handling in the server, and stats says who has paused it', async () => {
+      const { send, handled, fix, inbox } = await served()
+      fix()
+      expect((await inbox('stats')).output).not.toContain('paused')
+      const { code, output } = await inbox('pause')
+      expect([code, output]).toEqual([
+        0,
+        expect.stringMatching(/^the inbox is paused: .*\nTo resume it: media-webhooks inbox .* resume/),
+      ])
+      expect((await inbox('pause')).output).toMatch(/^the inbox was paused already\n/)
+      const [{ since, by }] = JSON.parse((await inbox('stats', '--json')).output).pauses
+      expect([Math.abs(Date.parse(since) - Date.now()) < 60_000, by]).toEqual([true, userInfo().username])
+      expect((await inbox('stats')).output).toContain(`paused        the inbox since ${since} (`)
+      // The server obeys within two seconds.
+      await sleep(2_000)
+      await send('encoding.finished', { media_id: 'm1' })
+      await sleep(100)
+      expect(handled).toEqual([])
+      expect(await inbox('resume')).toEqual({ code: 0, output: 'the inbox is resumed\n', errors: '' })
+      await until(async () => handled.length === 1)
+      expect(JSON.parse((await inbox('resume', '--json')).output)).toEqual({ changed: false })
+    })
+
+    test('are about one handler with --handler', async () => {
+      const { inbox } = await served()
+      const { output } = await inbox('pause', '--handler', 'a b')
+      expect(output).toMatch(/^the handler a b is paused: .* resume.* '--handler=a b'\n$/s)
+      expect((await inbox('stats')).output).toContain('paused        the handler a b since ')
+      expect(JSON.parse((await inbox('resume', '--handler', 'a b', '--json')).output)).toEqual({ changed: true })
+      expect((await inbox('resume', '--handler=a b')).output).toBe('the handler a b was not paused\n')
+      expect((await inbox('pause', 'publish')).errors).toContain('pause takes no keys')
+    })
+  })
 
   describe('events', () => {
     test('lists events by state, type and media, page by page', async () => {

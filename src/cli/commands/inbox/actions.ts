@@ -7,6 +7,7 @@ import { events } from './events.ts'
 import { expected } from './expected.ts'
 import { actionFlags, type InboxInput } from './flags.ts'
 import { media } from './media.ts'
+import { pause, resume } from './pauses.ts'
 import { retry } from './retry.ts'
 import { serve } from './serve.ts'
 import { checkSettling, discard, replay } from './settle.ts'
@@ -30,6 +31,8 @@ const actions: Readonly<Record<string, Action>> = {
   replay,
   discard,
   retry,
+  pause,
+  resume,
   watch,
   serve,
   migrate,

@@ -36,6 +36,7 @@ export const actionFlags = {
   since: since('replay --all, discard --all: only what died since then: 15m, 2h, 1d, or an ISO time'),
   perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
   yes: toggle('discard --all: confirm that they are deleted permanently'),
+  handler: text('<name>', 'pause, resume: only this handler'),
   port: { ...portFlag, help: `serve: ${portFlag.help}` },
   redact: toggle('serve: hide payloads, titles and the bytes of unreadable deliveries'),
   print: toggle('migrate: print the SQL, and change nothing'),

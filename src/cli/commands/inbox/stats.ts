@@ -1,5 +1,6 @@
 import { table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
+import { pauseText } from './pauses.ts'
 import type { OpenedInbox } from './target.ts'
 import { duration } from './times.ts'
 
@@ -26,10 +27,14 @@ export async function countsOf({ stats, events }: OpenedInbox): Promise<InboxCou
 }
 
 export const stats: Action = {
-  help: ['stats', 'counts the events by state, and says how long the oldest one has waited to start'],
+  help: [
+    'stats',
+    'counts the events by state, and says how long the oldest one has waited to start, and what is paused',
+  ],
   flags: [],
   async run({ inbox, values, screen }) {
     const counts = await countsOf(inbox)
+    const pauses = (await inbox.pauses?.list()) ?? []
     const { waiting, running, retrying, deadLetters, expected, oldestWaitingMs } = counts
     const rows = Object.entries({
       waiting,
@@ -39,8 +44,9 @@ export const stats: Action = {
       ...(expected !== undefined && { expected }),
       ...(oldestWaitingMs !== undefined && { 'oldest waits': duration(oldestWaitingMs) }),
     })
-    if (values.json) screen.json(counts)
-    else screen.print(table(rows.map(([label, value]) => [label, `${value}`])))
+    const paused = pauses.map((pause) => ['paused', pauseText(pause)])
+    if (values.json) screen.json({ ...counts, ...(pauses.length > 0 && { pauses }) })
+    else screen.print(table([...rows.map(([label, value]) => [label, `${value}`]), ...paused]))
     return 0
   },
 }

@@ -83,7 +83,8 @@ async function openFile(path: string): Promise<OpenedInbox> {
 }
 
 /** The inbox of a server, as the package opens it. */
-interface InboxOnServer extends Pick<OpenedInbox, 'stats' | 'events' | 'history' | 'expected' | 'activity' | 'close'> {
+interface InboxOnServer
+  extends Pick<OpenedInbox, 'stats' | 'events' | 'history' | 'expected' | 'activity' | 'pauses' | 'close'> {
   readonly deadLetters: DeadLetters & Pick<OpenedInbox, 'keys' | 'replayMany' | 'discardMany'>
 }
 

@@ -1,0 +1,60 @@
+import { userInfo } from 'node:os'
+import type { Pause, Pauses } from '../../../inbox/reading.ts'
+import { plain, shellQuoted } from '../../shared/text.ts'
+import type { Action, ActionContext } from './action.ts'
+import { commandLine } from './command-line.ts'
+import { time } from './times.ts'
+
+const pausesOf = ({ inbox }: ActionContext): Pauses => {
+  if (inbox.pauses === undefined) throw new Error('this inbox cannot be paused')
+  return inbox.pauses
+}
+
+/** Names what is paused: the inbox, or a handler. */
+const nameOf = ({ handler }: Pick<Pause, 'handler'>): string =>
+  handler === undefined ? 'the inbox' : `the handler ${plain(handler)}`
+
+/** Describes a pause in one line. */
+export const pauseText = ({ since, by, ...pause }: Pause): string =>
+  `${nameOf(pause)} since ${time(since)}${by === undefined ? '' : `, by ${plain(by)}`}`
+
+/** The name of the user who runs the program. A container may have none. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username || undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const pause: Action = {
+  help: [
+    'pause',
+    'stops handling in every server: no attempt begins until resume; --handler leaves out one handler only',
+  ],
+  flags: ['handler'],
+  async run(context) {
+    const { target, values, screen } = context
+    const { handler, json } = values
+    const isNew = await pausesOf(context).pause({ handler, by: userName() })
+    if (json) screen.json({ changed: isNew })
+    else {
+      const flag = handler === undefined ? '' : ` ${shellQuoted(`--handler=${handler}`)}`
+      const state = isNew ? 'is paused: servers obey within two seconds' : 'was paused already'
+      screen.print(`${nameOf({ handler })} ${state}\nTo resume it: ${commandLine(target, 'resume')}${flag}`)
+    }
+    return 0
+  },
+}
+
+export const resume: Action = {
+  help: ['resume', 'ends the pause of the inbox, or of one handler with --handler'],
+  flags: ['handler'],
+  async run(context) {
+    const { handler, json } = context.values
+    const wasPaused = await pausesOf(context).resume({ handler })
+    if (json) context.screen.json({ changed: wasPaused })
+    else context.screen.print(`${nameOf({ handler })} ${wasPaused ? 'is resumed' : 'was not paused'}`)
+    return 0
+  },
+}
