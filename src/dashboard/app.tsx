@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import { WebhookError } from '../errors.ts'
+import type { Pause } from '../inbox/reading.ts'
 import { within } from '../internal/timers.ts'
 import type { Access, Reader } from './access/access.ts'
 import { readForm } from './access/form.ts'
@@ -24,8 +25,12 @@ export function createApp(subject: Subject, path: string, access: Access) {
   async function show(page: PageState, answer: () => Promise<Answer | Response>): Promise<Response> {
     try {
       const late = () => Promise.reject(new WebhookError('timeout', `the inbox did not answer within ${patienceMs} ms`))
-      const answered = await within(patienceMs, answer(), late)
-      const shown = answered instanceof Response ? answered : await document(page, answered)
+      const read = async () => {
+        const answered = await answer()
+        if (answered instanceof Response) return answered
+        return document(page, answered, await subject.inbox.pauses?.list())
+      }
+      const shown = await within(patienceMs, read(), late)
       isReachable = true
       return shown
     } catch (error) {
@@ -60,8 +65,8 @@ export function createApp(subject: Subject, path: string, access: Access) {
   }
 }
 
-async function document(page: PageState, answer: Answer): Promise<Response> {
-  const text = await html`<!doctype html>${<Document page={page} answer={answer} />}`
+async function document(page: PageState, answer: Answer, pauses: readonly Pause[] = []): Promise<Response> {
+  const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} />}`
   const headers = headed({ 'content-type': 'text/html; charset=utf-8' })
   return new Response(`${text}`, { status: answer.status ?? 200, headers })
 }

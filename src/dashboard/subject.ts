@@ -17,6 +17,8 @@ export interface Shown {
   readonly logger: Logger
   /** `true` if it hands its events to a queue, and knows nothing of them. */
   readonly isQueue?: boolean
+  /** Returns the names of the handlers that this process has. Absent for an inbox that was opened only to be read. */
+  readonly handlers?: () => readonly string[]
   /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
@@ -34,6 +36,7 @@ export interface Subject {
   readonly name: string
   readonly logger: Logger
   readonly isQueue: boolean
+  readonly handlers: () => readonly string[]
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
@@ -43,7 +46,7 @@ export interface Subject {
 }
 
 export function subjectOf(
-  { inbox, name, logger, isQueue = false, observe }: Shown,
+  { inbox, name, logger, isQueue = false, handlers = () => [], observe }: Shown,
   { redact }: DashboardOptions,
 ): Subject {
   const redaction = new Redaction(redact, logger)
@@ -53,6 +56,7 @@ export function subjectOf(
     name,
     logger,
     isQueue,
+    handlers,
     activity: activityOf(inbox, observe),
     redaction,
     causes,

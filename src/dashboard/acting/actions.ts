@@ -2,6 +2,7 @@ import { headed } from '../access/respond.ts'
 import type { Answer, PageState } from '../page/page-state.ts'
 import { questionBefore } from '../page/question.tsx'
 import { isFollowed } from './jobs.ts'
+import { setPause } from './pausing.ts'
 import { addressOf, placeIn } from './place.ts'
 import { resultOf } from './result.ts'
 import { type Act, readSelection } from './selection.ts'
@@ -18,6 +19,8 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['discard', (page, form) => (form.has('confirmed') ? act(page, form, 'discard') : questionBefore(page, form))],
   ['retry', (page, form) => act(page, form, 'retry')],
   ['stop', stop],
+  ['pause', (page, form) => pause(page, form, 'pause')],
+  ['resume', (page, form) => pause(page, form, 'resume')],
 ])
 
 async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
@@ -47,6 +50,11 @@ function stop(page: PageState, form: URLSearchParams): Response {
   page.subject.jobs.stop(id)
   page.subject.logger.info({ user: page.user, job: id, action: 'stop' }, 'stop was asked for on the dashboard')
   return to(page, 'job', { id })
+}
+
+async function pause(page: PageState, form: URLSearchParams, what: 'pause' | 'resume'): Promise<Response> {
+  const text = await setPause(page, form, what)
+  return to(page, placeIn(form), { notice: page.subject.notices.leave({ text }) })
 }
 
 const to = (page: PageState, place: string, query: Readonly<Record<string, string>>): Response =>

@@ -1,11 +1,21 @@
 import type { Child } from 'hono/jsx'
+import type { Pause } from '../../inbox/reading.ts'
 import { NoticeLine } from '../../page/notices.tsx'
 import { Connection, Shell } from '../../page/shell.tsx'
 import { addressOf } from '../acting/place.ts'
 import type { Answer, PageState } from './page-state.ts'
+import { PauseLines } from './pauses.tsx'
 
-/** A whole page: its heading and navigation, the result of the last action, and the content of the answer. */
-export function Document({ page, answer }: { page: PageState; answer: Answer }) {
+interface DocumentProps {
+  readonly page: PageState
+  readonly answer: Answer
+  readonly pauses: readonly Pause[]
+}
+
+/**
+ * A whole page: its heading and navigation, what is paused, the result of the last action, and the content of the answer.
+ */
+export function Document({ page, answer, pauses }: DocumentProps) {
   return (
     <Shell
       title={`${answer.title} – Inbox`}
@@ -41,6 +51,7 @@ export function Document({ page, answer }: { page: PageState; answer: Answer }) 
           <Search page={page} />
         </div>
       </header>
+      <PauseLines page={page} pauses={pauses} />
       <NoticeLine notice={page.notice} dismissed={addressOf(page, page.here)} />
       <main id="main" tabindex={-1} data-still={answer.still ? '' : undefined}>
         <h1 tabindex={-1} data-heading>

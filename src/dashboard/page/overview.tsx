@@ -8,6 +8,7 @@ import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
+import { PauseForms } from './pauses.tsx'
 import { Rows } from './rows.tsx'
 
 /** Maximum number of causes, and of events, that are shown here. */
@@ -43,6 +44,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
         {!isQueue && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <Charts page={page} />
+        <PauseForms page={page} report={report} />
       </>
     ),
   }

@@ -1,0 +1,86 @@
+import type { Pause } from '../../inbox/reading.ts'
+import { Section } from '../../page/section.tsx'
+import type { CauseReport } from '../reading/causes.ts'
+import { cut, Foreign, PostForm } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+import { Ago } from './times.tsx'
+
+/** What is paused, at the top of every page. */
+export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly Pause[] }) {
+  if (pauses.length === 0) return null
+  return (
+    <section id="paused" class="card" aria-label="Paused">
+      {pauses.map(({ handler, since, by }) => (
+        <div class="row">
+          <p>
+            <span aria-hidden="true">‖</span>{' '}
+            {handler === undefined ? (
+              <>
+                <strong>This inbox is paused</strong>: deliveries are accepted, and no event is handled.
+              </>
+            ) : (
+              <>
+                The handler{' '}
+                <strong>
+                  <Foreign text={handler} longest={60} />
+                </strong>{' '}
+                is paused: its events wait.
+              </>
+            )}{' '}
+            <span class="quiet">
+              Since <Ago at={since} now={page.now} />
+              {by !== undefined && (
+                <>
+                  , by <Foreign text={by} longest={60} />
+                </>
+              )}
+            </span>
+          </p>
+          <PostForm
+            page={page}
+            action="resume"
+            hidden={{ scope: handler === undefined ? 'inbox' : 'handler', handler: handler ?? '', back: page.here }}
+          >
+            <button type="submit" aria-label={`Resume ${handler === undefined ? 'the inbox' : cut(handler, 60)}`}>
+              Resume
+            </button>
+          </PostForm>
+        </div>
+      ))}
+    </section>
+  )
+}
+
+/** The forms that pause the inbox, or one of its handlers. They are absent for a reader who may not act. */
+export function PauseForms({ page, report }: { page: PageState; report: CauseReport }) {
+  const { inbox, handlers } = page.subject
+  if (inbox.pauses === undefined || !page.mayAct) return null
+  const failing = report.causes.flatMap(({ rows }) => rows[0]?.failures ?? []).map(({ handler }) => handler)
+  const names = new Set([...handlers(), ...failing.filter((name) => name !== 'none')])
+  return (
+    <Section id="pause" title="Pause">
+      <p class="quiet">
+        While it is paused, deliveries are accepted and stored. Every process obeys, also after a restart.
+      </p>
+      <div class="row">
+        <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>
+          <button type="submit" class="secondary">
+            Pause the inbox
+          </button>
+        </PostForm>
+        <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
+          <label for="handler">Handler</label>
+          <input id="handler" name="handler" list="handlers" required autocomplete="off" spellcheck={false} />
+          <datalist id="handlers">
+            {[...names].map((name) => (
+              <option value={name} />
+            ))}
+          </datalist>
+          <button type="submit" class="secondary">
+            Pause the handler
+          </button>
+        </PostForm>
+      </div>
+    </Section>
+  )
+}
