@@ -30,4 +30,4 @@ function subject() {
   }
 }
 
-inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true })
+inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true, pauses: true })

@@ -22,6 +22,7 @@ const soonMs = 1_000
 export class ObjectAlarm {
   readonly #storage: ObjectStorage
   readonly #jobs: Iterable<SqliteJob>
+  readonly #isPaused: () => boolean
   readonly #storeDue: () => number
   readonly #logger: Logger
   /** The time for which it is set, in ms since the epoch. */
@@ -29,10 +30,20 @@ export class ObjectAlarm {
   /** The time of the next deadline, or an earlier one if that was ended. */
   #deadline = Number.POSITIVE_INFINITY
 
-  /** @param storeDue makes events of what is overdue, and returns the time for which it has to be called next */
-  constructor(storage: ObjectStorage, jobs: Iterable<SqliteJob>, storeDue: () => number, logger: Logger) {
+  /**
+   * @param isPaused returns `true` while no event starts
+   * @param storeDue makes events of what is overdue, and returns the time for which it has to be called next
+   */
+  constructor(
+    storage: ObjectStorage,
+    jobs: Iterable<SqliteJob>,
+    isPaused: () => boolean,
+    storeDue: () => number,
+    logger: Logger,
+  ) {
     this.#storage = storage
     this.#jobs = jobs
+    this.#isPaused = isPaused
     this.#storeDue = storeDue
     this.#logger = logger
   }
@@ -44,7 +55,8 @@ export class ObjectAlarm {
 
   /** Called when an event is stored. Brings forward an alarm that is set for a later retry or deadline. */
   guard(): void {
-    const at = Math.min(Date.now() + guardMs, this.#deadline)
+    const at = this.#isPaused() ? this.#deadline : Math.min(Date.now() + guardMs, this.#deadline)
+    if (at === Number.POSITIVE_INFINITY) return
     if (this.#at === undefined || this.#at > at) this.#set(at)
   }
 
@@ -53,7 +65,7 @@ export class ObjectAlarm {
     this.#passDeadline()
     const now = Date.now()
     let inMs = this.#deadline - now
-    for (const job of this.#jobs) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
+    for (const job of this.#active()) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
     if (inMs !== Number.POSITIVE_INFINITY) this.#set(now + inMs)
     else this.clear()
   }
@@ -88,8 +100,14 @@ export class ObjectAlarm {
   #hasDue(): boolean {
     const now = Date.now()
     if (this.#deadline <= now + soonMs) return true
-    for (const job of this.#jobs) if (isDue(job, now)) return true
+    for (const job of this.#active()) if (isDue(job, now)) return true
     return false
+  }
+
+  /** The jobs that can go on: while the inbox is paused, only those that run. */
+  *#active(): Iterable<SqliteJob> {
+    const isPaused = this.#isPaused()
+    for (const job of this.#jobs) if (!isPaused || job.state === 'running' || job.state === 'recording') yield job
   }
 
   #set(at: number): void {

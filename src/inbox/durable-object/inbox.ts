@@ -14,11 +14,13 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import { historyOf } from '../operations/event-query.ts'
-import type { EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import { StoredPauses } from '../operations/pauses.ts'
+import type { EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
 import { SqliteJob, type Transactions } from '../sqlite-tables/job.ts'
 import { eventsPerTurn, Loader } from '../sqlite-tables/load.ts'
 import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
+import { SqlitePauses } from '../sqlite-tables/pauses.ts'
 import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
 import { type InboxLimits, roomForOverdue } from '../sqlite-tables/storage.ts'
 import { ObjectAlarm } from './alarm.ts'
@@ -36,6 +38,7 @@ const pauseMs = 5_000
 export class ObjectInbox implements Inbox {
   readonly deadLetters: OpenDeadLetters
   readonly events: OpenEvents
+  readonly pauses: StoredPauses
   readonly #limits: InboxLimits
   readonly #logger: Logger
   readonly #effectsOf: InboxHost['expectations']
@@ -59,7 +62,13 @@ export class ObjectInbox implements Inbox {
     this.#file = file
     this.#commits = commitsOf(storage)
     this.#transactions = objectTransactions(storage.sql, this.#commits, file.events)
-    this.#alarm = new ObjectAlarm(storage, this.#jobs, () => this.#storeDue(), logger)
+    this.#alarm = new ObjectAlarm(
+      storage,
+      this.#jobs,
+      () => this.#engine.isPaused,
+      () => this.#storeDue(),
+      logger,
+    )
     this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
@@ -90,6 +99,20 @@ export class ObjectInbox implements Inbox {
       settling: this.#settling,
       onRetry: () => this.#alarm.update(),
     })
+    const pauses = new SqlitePauses(file.database)
+    const stored = {
+      list: () => pauses.list(),
+      add: (pause: Pause) => this.#commits.now(() => pauses.add(pause)),
+      remove: (handler?: string) => this.#commits.now(() => pauses.remove(handler)),
+    }
+    this.pauses = new StoredPauses(stored, {
+      logger,
+      obey: (all) => {
+        this.#engine.obey(all)
+        this.#alarm.update()
+      },
+    })
+    this.pauses.take(pauses.list())
     file.events.bringForward()
     this.#loader.all()
     this.#settling.investigate(concurrency)

@@ -4,7 +4,7 @@ import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } fr
 import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
-import type { EventQuery } from '../reading.ts'
+import type { EventQuery, PauseOptions, ResumeOptions } from '../reading.ts'
 import { type InboxLimits, limitsOf } from '../sqlite-tables/storage.ts'
 import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
@@ -134,4 +134,7 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   retryNow: (key: string) => inbox.events.retryNow(key),
   history: (mediaId: string) => inbox.history(mediaId),
   discard: (key: string) => inbox.deadLetters.discard(key),
+  pauses: () => inbox.pauses.list(),
+  pause: (options: PauseOptions) => inbox.pauses.pause(options),
+  resume: (options: ResumeOptions) => inbox.pauses.resume(options),
 })

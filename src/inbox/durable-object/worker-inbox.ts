@@ -5,6 +5,7 @@ import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, Inbox
 import type { DeadLetters, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
+import { ShardedPauses } from './sharded-pauses.ts'
 import { Shards, type ShardsOptions } from './shards.ts'
 import { packUnreadable, unpackExpectation } from './wire.ts'
 
@@ -12,6 +13,7 @@ import { packUnreadable, unpackExpectation } from './wire.ts'
 export class WorkerInbox implements Inbox {
   readonly deadLetters: DeadLetters
   readonly events: ShardedEvents
+  readonly pauses: ShardedPauses
   readonly #shards: Shards
   readonly #measured: InboxHost['measured']
   readonly #closing = new Closing(
@@ -24,6 +26,7 @@ export class WorkerInbox implements Inbox {
     this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))
     this.events = new ShardedEvents(this.#shards)
+    this.pauses = new ShardedPauses(this.#shards)
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {

@@ -14,6 +14,7 @@ function alarmOver(
   left: Set<Left>,
   setAlarm?: () => Promise<void>,
   storeDue: () => number = () => Number.POSITIVE_INFINITY,
+  isPaused = () => false,
 ) {
   let at: number | undefined
   const storage = {
@@ -26,7 +27,7 @@ function alarmOver(
       at = undefined
     },
   }
-  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, storeDue, silent)
+  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, isPaused, storeDue, silent)
   return { alarm, inMs: () => at && at - Date.now() }
 }
 
@@ -63,6 +64,25 @@ test('it is brought forward for an event that is stored while a later retry is l
   left.add(retryIn(2_000))
   alarm.update()
   alarm.guard()
+  expect(inMs()).toBe(2_000)
+})
+
+test('it does not wake an object for events that cannot start, while the inbox is paused', () => {
+  let isPaused = true
+  const left = new Set<Left>([retryIn(2_000), { state: 'waiting', since: 0 }])
+  const { alarm, inMs } = alarmOver(left, undefined, undefined, () => isPaused)
+  alarm.guard()
+  alarm.update()
+  expect(inMs()).toBe(undefined)
+  left.add(running)
+  alarm.update()
+  expect(inMs()).toBe(5_000)
+  left.delete(running)
+  alarm.expect(Date.now() + 60_000)
+  alarm.update()
+  expect(inMs()).toBe(60_000)
+  isPaused = false
+  alarm.update()
   expect(inMs()).toBe(2_000)
 })
 

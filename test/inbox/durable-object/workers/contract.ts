@@ -20,7 +20,11 @@ export class Contract {
   async fetch(request: Request): Promise<Response> {
     const tests = new Map<string, () => Promise<void>>()
     const test = (name: string, run: () => Promise<void>) => tests.set(name, run)
-    inboxContract(() => this.#subject(), { test, expect }, { transactions: true, reads: true, expects: true })
+    inboxContract(
+      () => this.#subject(),
+      { test, expect },
+      { transactions: true, reads: true, expects: true, pauses: true },
+    )
     try {
       const { name } = (await request.json()) as { name: string }
       await (tests.get(name) as () => Promise<void>)()
