@@ -75,9 +75,13 @@ export type {
   InboxEvents,
   InboxStats,
   OpenExpectation,
+  Pause,
+  PauseOptions,
+  Pauses,
   ReadableInbox,
   ReplayAllOptions,
   ReplayReport,
+  ResumeOptions,
   TraceCarrier,
   UnreadableDelivery,
 } from './inbox/reading.ts'
