@@ -7,7 +7,7 @@
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.
  * - `handler_failed`: a handler failed and the acknowledgement waited for it, or its transaction was still open.
  * - `invalid_transaction`: a handler called `context.transaction` twice, after its end, or with an inbox that has no database.
- * - `timeout`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
+ * - `timeout`, `stopped`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
  * - `internal`: a function given by the user, such as `eventKey`, threw.
  */
 export const webhookErrorCodes = [
@@ -26,6 +26,7 @@ export const webhookErrorCodes = [
   'handler_failed',
   'invalid_transaction',
   'timeout',
+  'stopped',
   'lease_lost',
   'internal',
 ] as const

@@ -107,6 +107,7 @@ class Dispatch implements RunOwner {
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
     this.#deadlines.add(run)
+    this.#attempt.run = run
     run.start(handler)
   }
 
@@ -122,6 +123,7 @@ class Dispatch implements RunOwner {
 
   ended(run: HandlerRun, failure: Failure | undefined): void {
     this.#deadlines.remove(run)
+    this.#attempt.run = undefined
     const recorded = failure && !run.hasCommitted ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
     if (isPromise(recorded)) void recorded.then(() => this.runNext())
     else this.runNext()

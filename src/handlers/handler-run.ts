@@ -130,8 +130,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
     }
   }
 
-  expire(): void {
-    const error = new WebhookError('timeout', 'the handler did not finish in time')
+  expire(error: Error = new WebhookError('timeout', 'the handler did not finish in time')): void {
     this.abort(error)
     this.#end({ error })
   }

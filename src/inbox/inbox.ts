@@ -72,6 +72,12 @@ export interface Transactional<Client> {
   transaction<Result>(run: (client: Client) => MaybePromise<Result>): Promise<Result>
 }
 
+/** The run of a handler, which an operator can stop. */
+export interface StoppableRun {
+  /** Aborts the handler's signal with the error and ends the run with it, as if its time was up. */
+  expire(error: Error): void
+}
+
 /** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
   /** 1 for the first attempt. */
@@ -87,6 +93,8 @@ export interface Attempt {
   readonly aborted: boolean
   /** Aborted at the same moment. An inbox can create it on the first read, when a handler asks for it. */
   readonly signal: AbortSignal
+  /** Set by the receiver while a handler runs. */
+  run?: StoppableRun | undefined
   /** Records that a handler succeeded while others are still to run. Absent if the record would not survive a crash. */
   readonly succeeded?: ((handler: string) => MaybePromise<void>) | undefined
   /**

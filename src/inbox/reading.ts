@@ -172,6 +172,13 @@ export interface EventRecord {
   readonly failedAttempts: readonly FailedAttempt[]
   /** The time of the next attempt. Only while it is `retrying`. */
   readonly dueAt?: Date | undefined
+  /**
+   * The time since which its attempt has been running, by the clock of its process. Only while it is `running`, and absent
+   * if the inbox does not know.
+   */
+  readonly startedAt?: Date | undefined
+  /** The process that runs its handlers, such as `web-1, pid 4711`. Only while it is `running`, if the inbox knows. */
+  readonly process?: string | undefined
   /** The time at which it was handled, or became a dead letter. */
   readonly endedAt?: Date | undefined
   /** The trace of its delivery, if there was one and the inbox still has it. */
@@ -223,6 +230,13 @@ export interface InboxEvents {
   get(key: string): MaybePromise<EventRecord | undefined>
   /** Starts the next attempt of an event immediately. Returns `false` if no event with that key waits for one. */
   retryNow(key: string): MaybePromise<boolean>
+  /**
+   * Stops the handler that runs for an event: its signal aborts with a `stopped` error, and its run fails, as if its time
+   * was up. The event is retried by its schedule, or becomes a dead letter. A handler that ignores its signal goes on in
+   * the background. Returns `false` if no handler runs for an event with that key, in a process that the inbox can reach.
+   * Absent if it can reach none.
+   */
+  stop?(key: string): MaybePromise<boolean>
 }
 
 /** The activity of a receiver, or of all the receivers of an inbox, in one minute. */

@@ -3,7 +3,7 @@ import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 /** The code of a rejection. */
 export type RejectionCode = Exclude<
   WebhookErrorCode,
-  'invalid_option' | 'invalid_transaction' | 'timeout' | 'lease_lost'
+  'invalid_option' | 'invalid_transaction' | 'timeout' | 'stopped' | 'lease_lost'
 >
 
 /** The outcome of a delivery: one of the five successes, or the code of its rejection. */

@@ -50,6 +50,7 @@ function eventsOf(inbox: Inbox): InboxEvents {
     list: (query) => events.list(query),
     get: (key) => events.get(key),
     retryNow: (key) => events.retryNow(key),
+    stop: (key) => events.stop?.(key) ?? false,
   }
 }
 
@@ -286,6 +287,29 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     withEvents(({ retryNow }) => ({ retryNow: async (key) => (await retryNow(key)) || key === 'unknown' })),
     'starts the next attempt now, on request',
     'expected true to be false',
+  ],
+  [
+    'stops nothing on request',
+    withEvents(() => ({ stop: () => false })),
+    'stops a handler that runs, on request, if it can',
+    'expected false to be true',
+  ],
+  [
+    'says that it stopped what it did not',
+    withEvents(({ stop }) => ({ stop: async (key) => (await stop?.(key)) || key === 'unknown' })),
+    'stops a handler that runs, on request, if it can',
+    'expected true to be false',
+  ],
+  [
+    'shows when a retried event started',
+    withEvents(({ get }) => ({
+      get: async (key) => {
+        const record = await get(key)
+        return record && { ...record, startedAt: new Date() }
+      },
+    })),
+    'shows an event with its attempts, failures and times',
+    'to deeply equal [ undefined, undefined ]',
   ],
   [
     'shows the history of all media items together',

@@ -132,6 +132,7 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   events: (query: EventQuery) => inbox.events.page(query),
   event: (key: string) => inbox.events.get(key),
   retryNow: (key: string) => inbox.events.retryNow(key),
+  stop: (key: string) => inbox.events.stop(key),
   history: (mediaId: string) => inbox.history(mediaId),
   discard: (key: string) => inbox.deadLetters.discard(key),
   pauses: () => inbox.pauses.list(),

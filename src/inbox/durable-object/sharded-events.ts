@@ -45,6 +45,11 @@ export class ShardedEvents implements InboxEvents {
     return answer !== undefined && this.#shards.ask(answer.shard, 'retryNow', key, false)
   }
 
+  async stop(key: string): Promise<boolean> {
+    const answer = await this.#shards.find<EventRecord>('event', key)
+    return answer !== undefined && this.#shards.ask(answer.shard, 'stop', key, false)
+  }
+
   async history(mediaId: string): Promise<readonly EventRecord[]> {
     const records = await this.#shards.ask<EventRecord[]>(this.#shards.of(mediaId), 'history', mediaId)
     return records.map(unpackRecord)

@@ -62,6 +62,7 @@ export function unpackRecord({
   receivedAt,
   failedAttempts,
   dueAt,
+  startedAt,
   endedAt,
   ...record
 }: EventRecord): EventRecord {
@@ -71,6 +72,7 @@ export function unpackRecord({
     receivedAt: new Date(receivedAt),
     failedAttempts: reviveFailedAttempts(failedAttempts),
     ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
+    ...(startedAt !== undefined && { startedAt: new Date(startedAt) }),
     ...(endedAt !== undefined && { endedAt: new Date(endedAt) }),
   }
 }

@@ -104,6 +104,7 @@ export class Engine<EachJob extends Job> {
     // The job's own request is over, and the job runs in this one.
     if (this.requests?.isOver(job)) this.requests.begin(job)
     job.state = 'running'
+    job.since = Date.now()
     const attempt = job.begin()
     attempt.isPaused = this.#isHandlerPaused
     const began = this.#settling.begin?.(attempt)

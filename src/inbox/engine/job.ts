@@ -49,7 +49,7 @@ export class Job implements LaneJob {
   /** The answer to the claim, while it is pending. */
   claim: Promise<Claim> | undefined
   retryTimer: Timer | undefined
-  /** The time since which it waits to start, or of its next attempt while it is `retrying`, in ms since the epoch. */
+  /** The time since which it waits to start or runs, or of its next attempt while it is `retrying`, in ms since the epoch. */
   since: number
   hasEnded = false
   #onEnd: ((end: JobEnd) => void)[] | undefined
@@ -116,7 +116,7 @@ export class Job implements LaneJob {
       attempts: state === 'running' ? this.number : this.number - 1,
       completed: this.completed,
       failedAttempts,
-      ...(state === 'retrying' && { dueAt: new Date(this.since) }),
+      ...(state !== 'waiting' && { [state === 'running' ? 'startedAt' : 'dueAt']: new Date(this.since) }),
     }
   }
 
@@ -152,6 +152,7 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   readonly number: number
   readonly completed: readonly string[]
   succeeded: Attempt['succeeded']
+  run: Attempt['run']
   isPartial = false
   isPaused: Attempt['isPaused']
   /** The names of the owed handlers that no process has. */

@@ -1,6 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import type { Job } from '../engine/job.ts'
 import type { Jobs } from '../engine/jobs.ts'
+import { stopRun } from '../engine/stop-run.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import { pageOf } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
@@ -32,6 +33,10 @@ export class MemoryEvents implements InboxEvents {
 
   retryNow(key: string): boolean {
     return this.#engine.retryNow(this.#jobs.get(key))
+  }
+
+  stop(key: string): boolean {
+    return stopRun(this.#jobs.get(key))
   }
 
   *#all(): IterableIterator<EventRecord> {

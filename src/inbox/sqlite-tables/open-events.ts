@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Jobs } from '../engine/jobs.ts'
+import { stopRun } from '../engine/stop-run.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { type PlacedPage, readCursor, SqliteEventReader, toPage } from './event-reader.ts'
@@ -12,6 +13,8 @@ export interface OpenEventsOptions {
   readonly jobs: Jobs<SqliteJob>
   readonly engine: Engine<SqliteJob>
   readonly settling: SqliteSettling
+  /** The name of this process, for operators. Absent if it has none. */
+  readonly process?: string
   /** Called when the next attempt of an event has been started by hand. */
   readonly onRetry?: () => void
   /** The events that are only in the tables after the inbox has opened. Absent if there are none. */
@@ -31,7 +34,10 @@ export class OpenEvents implements InboxEvents {
 
   constructor(tables: SqliteTables, options: OpenEventsOptions) {
     this.#options = options
-    const current = (key: string) => options.jobs.get(key)?.record()
+    const current = (key: string) => {
+      const job = options.jobs.get(key)
+      return job && this.#record(job)
+    }
     this.#reader = new SqliteEventReader(tables, { current, checkOpen: () => this.#checkOpen() })
   }
 
@@ -57,12 +63,18 @@ export class OpenEvents implements InboxEvents {
       .sort((a, b) => sign * (a.row - b.row))
     const found: PlacedPage['found'][number][] = []
     for (const job of jobs) {
-      const record = job.record()
+      const record = this.#record(job)
       if (!matchesQuery(record, query)) continue
       if (found.length === limit) return { found, cursor: `${found.at(-1)?.id}` }
       found.push({ id: job.row, record })
     }
     return { found }
+  }
+
+  #record(job: SqliteJob): EventRecord {
+    const { process } = this.#options
+    const record = job.record()
+    return record.state === 'running' && process !== undefined ? { ...record, process } : record
   }
 
   get(key: string): EventRecord | undefined {
@@ -77,6 +89,11 @@ export class OpenEvents implements InboxEvents {
     settling.bringForward(job)
     onRetry?.()
     return true
+  }
+
+  stop(key: string): boolean {
+    this.#checkOpen()
+    return stopRun(this.#options.jobs.get(key))
   }
 
   close(): void {

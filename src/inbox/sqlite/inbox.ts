@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
+import { processName } from '../../internal/process-name.ts'
 import { Closing } from '../closing.ts'
 import { Engine } from '../engine/engine.ts'
 import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
@@ -93,6 +94,7 @@ export class SqliteInbox implements Inbox {
       jobs: this.#jobs,
       engine: this.#engine,
       settling: this.#settling,
+      process: processName,
       loader: this.#loader,
     })
     this.#activity = new StoredActivity(activityTable(database, this.#commits, logger))
