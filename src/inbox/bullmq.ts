@@ -132,14 +132,15 @@ class BullmqInbox implements Inbox {
     watchConnection(this.#queue.client, host.logger, () => this.#closing.hasStarted)
     watchSettings(this.#queue.client, host.logger)
     this.deadLetters = new BullmqDeadLetters(this.#queue, host, ttlMs)
-    this.events = new BullmqEvents(this.#queue)
     this.#activity = new StoredActivity(activityFields(this.#queue))
     this.#activity.start()
     host.observe(this.#activity.recorder)
     const process = { logger: host.logger, obey: (pauses: readonly Pause[]) => this.#worker?.obey(pauses) }
     this.pauses = new StoredPauses(pauseStorage(this.#queue), handles ? process : undefined)
     const readPauses = () => this.pauses.read()
-    this.#worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
+    const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
+    this.#worker = worker
+    this.events = new BullmqEvents(this.#queue, worker && ((key) => worker.stop(key)))
     this.#overdue = handles ? new OverdueTimer(this.#queue, host.logger) : undefined
     this.#ttlMs = ttlMs
   }

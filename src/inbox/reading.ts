@@ -177,7 +177,7 @@ export interface EventRecord {
    * if the inbox does not know.
    */
   readonly startedAt?: Date | undefined
-  /** The process that runs its handlers, such as `web-1, pid 4711`. Only while it is `running`, if the inbox knows. */
+  /** The host and the pid that run its handlers, such as `web-1:4711`. Only while it is `running`, if the inbox knows. */
   readonly process?: string | undefined
   /** The time at which it was handled, or became a dead letter. */
   readonly endedAt?: Date | undefined

@@ -23,6 +23,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   readonly number: number
   readonly completed: readonly string[]
   readonly owed: readonly string[] | undefined
+  run: Attempt['run']
   isPartial = false
   missing: readonly string[] = []
   readonly isPaused: Attempt['isPaused']

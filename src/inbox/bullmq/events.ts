@@ -19,10 +19,14 @@ const states = Object.keys(sets) as (keyof typeof sets)[]
  */
 export class BullmqEvents implements InboxEvents {
   readonly states = states
+  /** Absent without handlers: no other process hears of it. */
+  readonly stop?: (key: string) => boolean
   readonly #queue: EventQueue
 
-  constructor(queue: EventQueue) {
+  /** @param stop stops a handler of this process */
+  constructor(queue: EventQueue, stop?: (key: string) => boolean) {
     this.#queue = queue
+    if (stop !== undefined) this.stop = stop
   }
 
   async list(query?: EventQuery): Promise<EventPage> {

@@ -115,6 +115,8 @@ export type JobRow = [
   attemptsMade: number,
   finishedOn: number,
   failedReason: string,
+  processedOn: number,
+  processedBy: string,
 ]
 
 /**
@@ -122,7 +124,7 @@ export type JobRow = [
  * delivery.
  */
 export function toRecord(row: JobRow): EventRecord | undefined {
-  const [state, dueAt, dataText, progressText, attemptsMade, finishedOn, failedReason] = row
+  const [state, dueAt, dataText, progressText, attemptsMade, finishedOn, failedReason, processedOn, processedBy] = row
   const data: unknown = JSON.parse(dataText)
   if (!isEvent(data)) return undefined
   const progress: Job['progress'] = JSON.parse(progressText)
@@ -134,6 +136,11 @@ export function toRecord(row: JobRow): EventRecord | undefined {
   const { key, type, mediaId } = accepted.event
   const { completed, failedAttempts = [] } = progressOf(progress)
   const attempts = attemptsMade + (state === 'running' ? 1 : 0)
-  const record = { ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts }
-  return dueAt === null ? record : { ...record, dueAt: new Date(dueAt) }
+  return {
+    ...{ ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts },
+    ...(dueAt !== null && { dueAt: new Date(dueAt) }),
+    ...(state === 'running' && processedOn > 0 && { startedAt: new Date(processedOn) }),
+    // Workers of an earlier version have no name.
+    ...(state === 'running' && processedBy !== '' && { process: processedBy }),
+  }
 }

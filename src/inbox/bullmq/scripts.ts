@@ -202,13 +202,14 @@ local prefix, running, found = ARGV[1], {}, {}
 for _, id in ipairs(redis.call('LRANGE', prefix .. 'active', 0, -1)) do running[id] = true end
 for i = 2, #ARGV do
   local id = ARGV[i]
-  local job = redis.call('HMGET', prefix .. id, 'data', 'progress', 'atm', 'finishedOn', 'failedReason')
+  local job = redis.call('HMGET', prefix .. id, 'data', 'progress', 'atm', 'finishedOn', 'failedReason',
+    'processedOn', 'pb')
   if job[1] then
     local score = redis.call('ZSCORE', prefix .. 'delayed', id)
     local isDead = redis.call('ZSCORE', prefix .. 'failed', id)
     local state = score and 'retrying' or isDead and 'dead' or running[id] and 'running' or 'waiting'
     found[#found + 1] = {state, score and math.floor(score / 4096), job[1], job[2] or '0', tonumber(job[3] or 0),
-      tonumber(job[4] or 0), job[5] or ''}
+      tonumber(job[4] or 0), job[5] or '', tonumber(job[6] or 0), job[7] or ''}
   end
 end
 return found`

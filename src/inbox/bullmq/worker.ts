@@ -1,9 +1,11 @@
 import { Worker } from 'bullmq'
 import { WebhookError } from '../../errors.ts'
 import type { Countdown } from '../../internal/countdown.ts'
+import { processName } from '../../internal/process-name.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
+import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import { type BullmqAttempt, beginAttempt } from './attempt.ts'
@@ -58,6 +60,7 @@ export class BullmqWorker {
     this.#leaseMs = leaseMs
     this.#worker = new Worker(queue.jobs.name, (job) => this.#process(job), {
       connection: queue.client,
+      name: processName,
       concurrency,
       lockDuration: leaseMs,
       lockRenewTime: Math.ceil(leaseMs / 3),
@@ -132,6 +135,12 @@ export class BullmqWorker {
     const { key } = attempt.accepted.event
     this.#host.logger.warn({ key }, 'the lease of an event was lost; another process may be handling it')
     attempt.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
+  }
+
+  /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
+  stop(key: string): boolean {
+    const attempt = [...this.#running.values()].find(({ accepted }) => accepted.event.key === key)
+    return stopRun({ attempt })
   }
 
   /** Starts no more events, and waits for running ones. Call `release` afterwards. */

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { Queue } from 'bullmq'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
@@ -53,6 +54,23 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     const next = await reader.events.list({ mediaId: 'm"\\ü', limit: 2, cursor: cursor ?? '' })
     expect(keysOf(next.events)).toEqual(['key 7'])
     expect(next.cursor).toBe(undefined)
+  })
+
+  test('says since when and in which process an event runs, and only that process can stop it', async () => {
+    const queue = freshQueue()
+    const { inbox, calls } = open(queue)
+    const reader = await look(queue)
+    const before = Date.now()
+    await inbox.accept(eventOf('one'))
+    await calls.next()
+    const record = await reader.events.get('one')
+    expect(record).toMatchObject({ state: 'running', process: `${hostname()}:${process.pid}` })
+    expect(Math.abs(Number(record?.startedAt) - before)).toBeLessThan(10_000)
+    expect(reader.events.stop).toBe(undefined)
+    // BullMQ finds its workers by the names of their connections, which cannot have a space.
+    const jobs = new Queue(queue, { connection: { port: redis.server.port } })
+    onTestFinished(() => jobs.close())
+    await vi.waitFor(async () => expect(await jobs.getWorkers()).toHaveLength(1))
   })
 
   test('continues after a page whose events have ended in the meantime', async () => {

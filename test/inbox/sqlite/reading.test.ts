@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EventQuery, EventRecord, InboxEvents } from '../../../src/inbox/reading.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
@@ -22,6 +23,15 @@ async function pages(events: InboxEvents, query: EventQuery): Promise<string[][]
   } while (cursor !== undefined)
   return all
 }
+
+test('an open inbox says in which process an event runs, and since when', async () => {
+  const { inbox, calls } = started({ path: await freshPath() })
+  await inbox.accept(eventOf('one'))
+  await calls.next()
+  const named = { state: 'running', process: `${hostname()}:${process.pid}`, startedAt: expect.any(Date) }
+  expect(await inbox.events?.get('one')).toMatchObject(named)
+  expect((await inbox.events?.list({ state: 'running' }))?.events).toMatchObject([named])
+})
 
 describe('a file with 100,000 handled events', () => {
   const count = 100_000
