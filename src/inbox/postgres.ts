@@ -23,7 +23,7 @@ import { CleanUp } from './postgres/clean-up.ts'
 import { Database } from './postgres/database.ts'
 import { PostgresDeadLetters } from './postgres/dead-letters.ts'
 import { withOwed } from './postgres/effects.ts'
-import { PostgresEvents } from './postgres/events.ts'
+import { PostgresEvents, stoppedRow } from './postgres/events.ts'
 import { Overdue, readExpected } from './postgres/expectations.ts'
 import { Intake } from './postgres/intake.ts'
 import { Announcements, Listener } from './postgres/notifications.ts'
@@ -181,7 +181,8 @@ class PostgresInbox implements Inbox {
     this.#announcements = new Announcements(database, this.#sender)
     this.#intake = new Intake(database, timeoutMs, this.#stored)
     this.deadLetters = new PostgresDeadLetters(database, host, () => this.#closing.checkOpen())
-    this.events = new PostgresEvents(database, this.#claims)
+    const own = (key: string) => this.#worker?.stop(key) ?? false
+    this.events = new PostgresEvents(database, this.#claims, { own, reachesOthers: listen })
     this.#cleanUp = new CleanUp(database, ttlMs)
     this.#cleaning = new Regularly(() => this.#upkeep(), longestPauseMs, host.logger)
     this.#activity = new StoredActivity(activityTable(database, this.#sender, host.logger))
@@ -252,6 +253,8 @@ class PostgresInbox implements Inbox {
 
   #heard(payload: string): void {
     if (payload === this.#sender) return
+    const stopped = stoppedRow(payload)
+    if (stopped !== undefined) return this.#worker?.stopRow(stopped)
     // Replays and processes that close have no payload.
     if (payload === '') this.#worker?.wake(true)
     else this.#worker?.hear()

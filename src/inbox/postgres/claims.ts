@@ -17,6 +17,8 @@ export interface OwnClaims {
    * item.
    */
   readonly started?: readonly string[]
+  /** The start of their attempts, by the ids of the events. */
+  readonly startedAt?: ReadonlyMap<string, Date>
 }
 
 /** The answer to a claim. */

@@ -27,8 +27,9 @@ export const columnsOf = {
     json: 'event',
     record: `json_build_object(
       'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000, 'attempts', attempts, 'completed', completed,
-      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'trace', trace,
-      'owner', coalesce(owner, (SELECT claimed.owner FROM claimed WHERE claimed.id = event.id LIMIT 1))
+      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'owner', owner, 'trace', trace,
+      'claimed', (SELECT json_build_object('owner', claimed.owner, 'process', process, 'startedAt', started_at)
+        FROM claimed WHERE claimed.id = event.id LIMIT 1)
     )`,
   },
   dead_letter: { id: 'event_id', json: 'dead_letter', record: 'dead_letter' },
@@ -42,15 +43,27 @@ export const selectOf = (table: TableName, where: string): string => {
     FROM $${table} WHERE ${where}`
 }
 
-export const withClaimed = (schema: string): string => `WITH claimed AS MATERIALIZED (${claimedEvents(schema)})`
+/** The beginning of a statement: the claimed events, with what their processes publish. */
+export const withClaimed = (schema: string): string => `
+  WITH claimed AS MATERIALIZED (
+    SELECT held.id, held.owner, process, running -> held.id::text AS started_at
+    FROM (${claimedEvents(schema)}) held LEFT JOIN ${schema}.owner ON owner.id = held.owner
+  )`
 
 interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly event: MediaEvent
   readonly receivedAt: number
   readonly failedAttempts: readonly FailedAttempt[] | null
   readonly dueAt: number | null
+  /** Set by a process of an earlier version. */
   readonly owner: string | null
   readonly trace: TraceCarrier | null
+  /** What the process that has it publishes. `null` if none has it. */
+  readonly claimed: {
+    readonly owner: string
+    readonly process: string | null
+    readonly startedAt: number | null
+  } | null
 }
 
 /** The JSON of a handled event. */
@@ -87,7 +100,7 @@ export function handledRecord(job: PostgresJob, handlers: readonly string[]): Ha
 export function toRecord({ source, place, record }: EventRow, claims: OwnClaims): EventRecord {
   if (source === 'dead_letter') return deadRecord(toDeadLetter({ place, dead_letter: record, body: null }) as DeadEvent)
   const stored = JSON.parse(record) as UnfinishedRow | HandledRow
-  if ('event' in stored) return unfinished(stored, isRunning(stored.owner, place, claims))
+  if ('event' in stored) return unfinished(stored, place, claims)
   const { failedAttempts, receivedAt, endedAt, ...handled } = stored
   return {
     ...handled,
@@ -101,7 +114,8 @@ export function toRecord({ source, place, record }: EventRow, claims: OwnClaims)
 const isRunning = (owner: string | null, id: string, claims: OwnClaims): boolean =>
   owner !== null && (owner !== claims.owner || claims.started?.includes(id) === true)
 
-function unfinished(row: UnfinishedRow, hasStarted: boolean): EventRecord {
+function unfinished(row: UnfinishedRow, id: string, claims: OwnClaims): EventRecord {
+  const hasStarted = isRunning(row.claimed?.owner ?? row.owner, id, claims)
   const { key, type, mediaId } = row.event
   return {
     key,
@@ -114,6 +128,14 @@ function unfinished(row: UnfinishedRow, hasStarted: boolean): EventRecord {
     completed: row.completed,
     failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
     ...(row.dueAt !== null && { dueAt: new Date(Math.round(row.dueAt)) }),
+    ...(row.dueAt === null && hasStarted && runOf(row, claims.startedAt?.get(id))),
     ...(row.trace !== null && { trace: row.trace }),
   }
+}
+
+/** @param ownStart the start of the attempt, if this process makes it. Other processes publish it after some seconds */
+function runOf({ claimed }: UnfinishedRow, ownStart: Date | undefined): Pick<EventRecord, 'startedAt' | 'process'> {
+  const { process = null, startedAt = null } = claimed ?? {}
+  const start = ownStart ?? (startedAt === null ? undefined : new Date(startedAt))
+  return { ...(start !== undefined && { startedAt: start }), ...(process !== null && { process }) }
 }

@@ -11,14 +11,35 @@ const sliceSize = 20_000
 /** The time after which a returned page may be short, in ms, although there may be more events. */
 const longestScanMs = 1_000
 
+/** The beginning of a notification that asks the other processes to stop an event. The id of its row follows. */
+const stopPrefix = 'stop '
+
+/** Returns the id of the row of the event that a notification asks to stop, or `undefined`. */
+export const stoppedRow = (payload: string): string | undefined =>
+  payload.startsWith(stopPrefix) ? payload.slice(stopPrefix.length) : undefined
+
+/** How an inbox stops the handlers of its events. */
+interface Stopping {
+  /** Stops a handler of this process. */
+  readonly own: (key: string) => boolean
+  /** `false` if processes hear no notifications. */
+  readonly reachesOthers: boolean
+}
+
 /** The events of the inbox in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
 export class PostgresEvents implements InboxEvents {
   readonly states = eventStates
   readonly #tables: Tables
   readonly #claims: () => OwnClaims
+  readonly #stopping: Stopping
 
   /** @param claims returns the claims of this process. The claimed events of other processes count as running. */
-  constructor(tables: Tables, claims: () => OwnClaims = () => ({})) {
+  constructor(
+    tables: Tables,
+    claims: () => OwnClaims = () => ({}),
+    stopping: Stopping = { own: () => false, reachesOthers: true },
+  ) {
+    this.#stopping = stopping
     this.#tables = tables
     this.#claims = claims
   }
@@ -62,6 +83,20 @@ export class PostgresEvents implements InboxEvents {
        )
        SELECT pg_notify($2, '') FROM due`,
       [hashKey(key), this.#tables.channel],
+    )
+    return rows.length > 0
+  }
+
+  /** Asks the process that has the event, if it is another one, and does not wait for it. */
+  async stop(key: string): Promise<boolean> {
+    if (this.#stopping.own(key)) return true
+    if (!this.#stopping.reachesOthers) return false
+    const { owner = null } = this.#claims()
+    const rows = await this.#tables.ask(
+      `${withClaimed(this.#tables.schema)}
+       SELECT pg_notify($3, '${stopPrefix}' || id) FROM claimed
+       WHERE id = (SELECT id FROM $key WHERE hash = $1) AND owner IS DISTINCT FROM $2::uuid LIMIT 1`,
+      [hashKey(key), owner, this.#tables.channel],
     )
     return rows.length > 0
   }

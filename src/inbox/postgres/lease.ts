@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { processName } from '../../internal/process-name.ts'
 import { handlersJson } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
 import { claimedEvents, type HeldEvent } from './claimed.ts'
 import type { Database } from './database.ts'
 import { literal, lockClass, schemaVersion, turnOff } from './schema.ts'
+
+/** The start of attempts, in ms since the epoch, by the ids of their events. */
+export type LongRunning = Readonly<Record<string, number>>
 
 /** Maximum time for the events of other processes, in ms. To find those of an earlier version's, it reads all events. */
 const lookMs = 30_000
@@ -17,6 +21,7 @@ export class Lease {
   readonly #leaseMs: number
   readonly #suspects: number
   readonly #handlers: () => readonly HandlerName[]
+  readonly #running: () => LongRunning | undefined
   #id: string = randomUUID()
   #generation = 0
   /** The handlers in the row. `undefined` while there is no row. */
@@ -25,12 +30,20 @@ export class Lease {
   /**
    * @param suspects the number of claimed events that become suspects if this process crashes
    * @param handlers the handlers of this process, another array after each change
+   * @param running returns the attempts to publish with the next renewal
    */
-  constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
+  constructor(
+    database: Database,
+    leaseMs: number,
+    suspects: number,
+    handlers: () => readonly HandlerName[],
+    running: () => LongRunning | undefined,
+  ) {
     this.#database = database
     this.#leaseMs = leaseMs
     this.#suspects = suspects
     this.#handlers = handlers
+    this.#running = running
   }
 
   get id(): string {
@@ -50,9 +63,9 @@ export class Lease {
     const handlers = this.#handlers()
     await this.#database.query(
       `WITH published AS (INSERT INTO ${schema}.claim (owner, events) VALUES ($1, '{}'))
-       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers, version)
-       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4, ${schemaVersion})`,
-      [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers)],
+       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers, process, version)
+       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4, $5, ${schemaVersion})`,
+      [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers), processName],
     )
     this.#published = handlers
   }
@@ -82,15 +95,18 @@ export class Lease {
   }
 
   /**
-   * Renews the lease. Resolves with `isLost` if it is over, and with `hasDead` if another one is over. Its row in
-   * `claim` is written again, so that all these rows are new, and a claim does not start its read at an old one. If a
-   * claim replaces the row meanwhile, both rows stay until the next claim: what the older one says no longer counts.
+   * Renews the lease, and publishes what has been running for long. Resolves with `isLost` if it is over, and with
+   * `hasDead` if another one is over. Its row in `claim` is written again, so that all these rows are new, and a claim does
+   * not start its read at an old one. If a claim replaces the row meanwhile, both rows stay until the next claim: what the
+   * older one says no longer counts.
    */
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
     if (this.hasNewHandlers) await this.publish()
+    const running = this.#running()
     const [renewed = [], dead = []] = await this.#database.batch(
-      `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms'
+      `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms',
+         running = ${running === undefined ? 'NULL' : literal(JSON.stringify(running))}
        WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
        SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1;
        WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events, releases)

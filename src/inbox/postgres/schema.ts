@@ -174,7 +174,8 @@ UPDATE ${schema}.version SET tables = 5 WHERE tables < 5;
 
 // Processes of the earlier versions continue to work, and obey no pause. `handler` is empty for the whole inbox.
 // `releases` is the number of times that an event was released, and `claim.releases` that of each of its events when they
-// were claimed. The earlier processes have no `owner.version`, and set `event.owner`.
+// were claimed. The earlier processes have no `owner.version`, and set `event.owner`. `running` has the start of the attempts
+// that have been running for long, in ms since the epoch, by the id of the event.
 const makeVersion6 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.pause (
   handler text PRIMARY KEY,
@@ -183,7 +184,8 @@ CREATE TABLE ${ifNotExists}${schema}.pause (
 );
 
 ALTER TABLE ${schema}.claim ADD COLUMN ${ifNotExists}releases integer[];
-ALTER TABLE ${schema}.owner ADD COLUMN ${ifNotExists}version integer;
+ALTER TABLE ${schema}.owner
+  ADD COLUMN ${ifNotExists}version integer, ADD COLUMN ${ifNotExists}process text, ADD COLUMN ${ifNotExists}running json;
 
 UPDATE ${schema}.version SET tables = 6 WHERE tables < 6;
 

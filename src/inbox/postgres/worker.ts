@@ -7,6 +7,7 @@ import { Engine } from '../engine/engine.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { Jobs, logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
+import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import type { HeldEvent } from './claimed.ts'
@@ -14,7 +15,7 @@ import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isUnreachable } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
-import { Lease } from './lease.ts'
+import { Lease, type LongRunning } from './lease.ts'
 import { Regularly } from './regularly.ts'
 import { PostgresSettling } from './settle.ts'
 import { transactions } from './transactions.ts'
@@ -34,6 +35,9 @@ const maxOfMedia = 16
 
 /** Maximum number of claimed events that wait in this process. */
 const maxWaiting = 500
+
+/** Maximum number of attempts that a process publishes, of those that have been running for longest. */
+const maxPublished = 100
 
 /** The pause after a failed claim, in ms. */
 const pauseMs = 100
@@ -96,7 +100,7 @@ export class PostgresWorker {
     const { database, host, pool, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
-    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
+    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers, () => this.#longRunning())
     this.#claims = new Claims(database, this.#lease)
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
     this.#settling = new PostgresSettling(database, host, this.#owed)
@@ -108,7 +112,30 @@ export class PostgresWorker {
   /** The claims of this process, as it knows them itself. */
   claims(): OwnClaims {
     const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
-    return { owner: this.#lease.id, started: started.map(({ id }) => id) }
+    return {
+      owner: this.#lease.id,
+      started: started.map(({ id }) => id),
+      startedAt: new Map(started.map(({ id, since }) => [id, new Date(since)])),
+    }
+  }
+
+  /** Returns the attempts that have been running for longer than the pause between two renewals, if there are any. */
+  #longRunning(): LongRunning | undefined {
+    const before = Date.now() - this.#options.leaseMs / 3
+    const long = [...this.#jobs].filter(({ shownState, since }) => shownState === 'running' && since <= before)
+    if (long.length === 0) return undefined
+    const longest = long.sort((a, b) => a.since - b.since).slice(0, maxPublished)
+    return Object.fromEntries(longest.map(({ id, since }) => [id, since]))
+  }
+
+  /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
+  stop(key: string): boolean {
+    return stopRun(this.#jobs.get(key))
+  }
+
+  /** Stops the handler that runs for the event of a row. */
+  stopRow(id: string): void {
+    stopRun([...this.#jobs].find((job) => job.id === id))
   }
 
   /**

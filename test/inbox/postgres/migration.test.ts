@@ -15,7 +15,7 @@ const withoutVersion6 = (schema: string) => `
   DROP TABLE ${schema}.pause;
   ALTER TABLE ${schema}.event DROP COLUMN releases;
   ALTER TABLE ${schema}.claim DROP COLUMN releases;
-  ALTER TABLE ${schema}.owner DROP COLUMN version`
+  ALTER TABLE ${schema}.owner DROP COLUMN version, DROP COLUMN process, DROP COLUMN running`
 
 /** Removes what versions 5 and 6 have added: before, the events had another index by media item. */
 const withEarlierIndex = (schema: string) => `
@@ -187,6 +187,23 @@ describe.skipIf(!findPostgres())('tables of version 1', () => {
       expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0, retrying: 0 }),
     )
     expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
+  })
+
+  test('of version 5 are updated while its processes use them, whose names are not known', async () => {
+    const { schema } = await earlier()
+    await migrate(server.url, { schema })
+    await server.query(`
+      ${withoutVersion6(schema)};
+      UPDATE ${schema}.version SET tables = 5;
+      INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers)
+      VALUES ('00000000-0000-4000-8000-000000000000', now() + interval '1 h', 1, '[]');
+      INSERT INTO ${schema}.event (id, media, event, received_at, owner)
+      VALUES (1, 1, '${JSON.stringify(eventOf('one').event)}', now(), '00000000-0000-4000-8000-000000000000')`)
+    const { receiver } = await serve(schema)
+    expect(await versionOf(schema)).toEqual({ version: 1, tables: 6 })
+    const [record] = (await receiver.inbox.events?.list({ state: 'running' }))?.events ?? []
+    expect(record).toMatchObject({ key: 'one', state: 'running' })
+    expect(record).not.toHaveProperty('process')
   })
 
   test('of version 3 are updated while its processes use them', async () => {
