@@ -26,10 +26,9 @@ export function dashboard(
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
     throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
   const { inbox, setup, observe } = receiver
-  const { logger, handlers } = setup
   const { name } = setup.inbox
   const isQueue = inbox.handleMessage !== undefined
-  return createDashboard({ inbox, name, logger, isQueue, handlers, observe }, options)
+  return createDashboard({ inbox, name, logger: setup.logger, isQueue, observe }, options)
 }
 
 /** Also makes the page of an inbox that no receiver has opened. */

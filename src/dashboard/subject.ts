@@ -17,8 +17,6 @@ export interface Shown {
   readonly logger: Logger
   /** `true` if it hands its events to a queue, and knows nothing of them. */
   readonly isQueue?: boolean
-  /** Returns the names of the handlers that this process has. Absent for an inbox that was opened only to be read. */
-  readonly handlers?: () => readonly string[]
   /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
@@ -36,7 +34,6 @@ export interface Subject {
   readonly name: string
   readonly logger: Logger
   readonly isQueue: boolean
-  readonly handlers: () => readonly string[]
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
@@ -46,7 +43,7 @@ export interface Subject {
 }
 
 export function subjectOf(
-  { inbox, name, logger, isQueue = false, handlers = () => [], observe }: Shown,
+  { inbox, name, logger, isQueue = false, observe }: Shown,
   { redact }: DashboardOptions,
 ): Subject {
   const redaction = new Redaction(redact, logger)
@@ -56,7 +53,6 @@ export function subjectOf(
     name,
     logger,
     isQueue,
-    handlers,
     activity: activityOf(inbox, observe),
     redaction,
     causes,

@@ -21,8 +21,8 @@ export class AttemptFailures {
   /** The pause of the receiver's schedule. It is random, so it is drawn once, however many handlers fail. */
   #drawnMs: number | undefined
   #delayMs: number | undefined
-  /** `true` once a handler has failed that does not run again, whatever its schedule is. */
-  #isPermanent = false
+  /** 0 once a handler has failed permanently: those that were left out keep their run. */
+  #leftOutMs: 0 | undefined
   /** `false` once the inbox's own storage has failed. */
   counts: false | undefined
 
@@ -44,7 +44,7 @@ export class AttemptFailures {
     const schedule = own ?? this.#retry
     const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, attempts })
-    this.#isPermanent ||= attempts === undefined
+    if (attempts === undefined) this.#leftOutMs = 0
     if (!this.#runsAgain(attempts)) return undefined
     if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(number)
     this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(number) ?? this.#drawnMs) as number)
@@ -57,11 +57,11 @@ export class AttemptFailures {
 
   /**
    * Returns the result of the attempt: the event is retried while one of the handlers runs again.
-   * @param isPartial `true` if handlers were left out. They keep their run after a permanent failure of another one
+   * @param isPartial `true` if handlers were left out
    */
-  result(completed: readonly string[], isPartial: boolean): AttemptResult {
+  result(completed: readonly string[], isPartial: boolean | undefined): AttemptResult {
     const { counts } = this
-    const delayMs = this.#delayMs ?? (isPartial && this.#isPermanent ? 0 : undefined)
+    const delayMs = this.#delayMs ?? (isPartial ? this.#leftOutMs : undefined)
     const failures = this.#failed.map(({ handler, message, attempts }) => {
       const failure = { handler, message }
       return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }

@@ -61,8 +61,8 @@ class Dispatch implements RunOwner {
   #completed: readonly string[]
   /** Absent until a handler fails. */
   #failures: AttemptFailures | undefined
-  /** `true` once a paused handler was left out. */
-  #hasLeftOut = false
+  /** `true` if handlers are left out: those of another process, and paused ones. */
+  #isPartial: boolean | undefined
 
   constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: AttemptResult) => void) {
     this.#shared = shared
@@ -73,7 +73,8 @@ class Dispatch implements RunOwner {
     const { type } = accepted.event
     this.#handlers = registry.handlersOf(accepted.event)
     this.#completed = attempt.completed
-    if (this.#handlers.length > 0 || attempt.isPartial) return
+    this.#isPartial = attempt.isPartial
+    if (this.#handlers.length > 0 || this.#isPartial) return
     if (attempt.owesNothing || registry.expectations.mention(type)) return
     const rule = ruleOf(accepted.event)
     if (rule !== undefined) {
@@ -90,9 +91,10 @@ class Dispatch implements RunOwner {
     // The inbox may have taken the event back. The remaining handlers have not failed, and must not start.
     while (this.#next < this.#handlers.length && !this.#attempt.aborted) {
       const next = this.#handlers[this.#next++] as RegisteredHandler
-      if (this.#completed.includes(next.name) || this.#hasFailed(next.name)) continue
-      if (!this.#attempt.isPaused?.(next.name)) return this.#run(next)
-      this.#hasLeftOut = true
+      const { name } = next
+      if (this.#completed.includes(name) || this.#hasFailed(name)) continue
+      if (!this.#attempt.isPaused?.(name)) return this.#run(next)
+      this.#isPartial = true
     }
     this.#end()
   }
@@ -160,13 +162,10 @@ class Dispatch implements RunOwner {
   #result(): [AttemptReport['outcome'], AttemptResult] {
     const [attempt, completed] = [this.#attempt, this.#completed]
     if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
-    const isPartial = this.#hasLeftOut || attempt.isPartial === true
-    if (this.#failures === undefined && isPartial) {
-      const delayMs = releaseForMs(this.#accepted, attempt.isPartial)
-      return ['released', { status: 'retry', delayMs, completed, failures: none, counts: false }]
-    }
+    if (this.#failures === undefined && this.#isPartial)
+      return ['released', { status: 'retry', delayMs: 0, completed, failures: none, counts: false }]
     if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', done]
-    const result = this.#fail().result(completed, isPartial)
+    const result = this.#fail().result(completed, this.#isPartial)
     return [result.status === 'retry' ? 'retried' : finalFailure(this.#shared), result]
   }
 }
@@ -174,15 +173,6 @@ class Dispatch implements RunOwner {
 /** Warns of an overdue expectation whose rule a deploy has removed. It ends, and no handler runs. */
 function warnOfRule({ logger }: Shared, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
   logger.warn({ rule, key, mediaId }, `an expectation of ${rule} is overdue, and no process has that rule any more`)
-}
-
-/** Maximum time for which an event is released, in ms: if another process has its handlers, and if they are paused. */
-const longestRelease = { elsewhere: 5_000, paused: 60_000 }
-
-/** Returns the time for which an event is released, in ms: a tenth of its age, and 1 s for a new one. */
-function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean | undefined): number {
-  const most = isElsewhere ? longestRelease.elsewhere : longestRelease.paused
-  return Math.min(most, Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10))
 }
 
 const finalFailure = ({ retry }: DispatcherOptions) => (retry === undefined ? 'failed' : 'dead-lettered')

@@ -135,8 +135,8 @@ class BullmqInbox implements Inbox {
     this.#activity = new StoredActivity(activityFields(this.#queue))
     this.#activity.start()
     host.observe(this.#activity.recorder)
-    const process = { logger: host.logger, obey: (pauses: readonly Pause[]) => this.#worker?.obey(pauses) }
-    this.pauses = new StoredPauses(pauseStorage(this.#queue), handles ? process : undefined)
+    const obey = (pauses: readonly Pause[]) => this.#worker?.obey(pauses)
+    this.pauses = new StoredPauses(pauseStorage(this.#queue), { host, obey: handles ? obey : undefined })
     const readPauses = () => this.pauses.read()
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#worker = worker

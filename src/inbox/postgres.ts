@@ -198,8 +198,8 @@ class PostgresInbox implements Inbox {
       if (listen) this.#listener = new Listener(database, (payload) => this.#heard(payload))
     }
     const worker = this.#worker
-    const process = worker && { logger: host.logger, obey: (pauses: readonly Pause[]) => worker.obey(pauses) }
-    this.pauses = new StoredPauses(pauseStorage(database), process)
+    const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
+    this.pauses = new StoredPauses(pauseStorage(database), { host, obey })
     database.start(() => this.#opened())
   }
 

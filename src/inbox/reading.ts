@@ -326,6 +326,8 @@ export interface Pauses {
    * @throws WebhookError `invalid_option`
    */
   resume(options?: ResumeOptions): MaybePromise<boolean>
+  /** Returns the names of the handlers of this process. Absent if the inbox does not know them. */
+  handlers?(): readonly string[]
 }
 
 /** The part of an inbox that operators use: what it has, and the outcome of its events. */

@@ -179,8 +179,6 @@ export interface ReceiverSetup {
   readonly ack: 'accepted' | 'handled'
   /** Writes the log lines. It never throws. */
   readonly logger: Logger
-  /** Returns the names of the handlers. */
-  readonly handlers: () => readonly string[]
 }
 
 /**

@@ -174,7 +174,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   return withRegistration(registry, whyNotExpect(definition, ack), {
     inbox,
-    setup: { ack, inbox: definition, logger, handlers: () => registry.handlers.map(({ name }) => name) },
+    setup: { ack, inbox: definition, logger },
     receive: receiveTraced,
     accept: acceptLookup,
     observe: reporter.observe,

@@ -189,8 +189,8 @@ describe('the signal of a handler', () => {
   })
 })
 
-/** The result of an attempt at an old event that leaves it to another process. */
-const released = { status: 'retry', delayMs: 5_000, failures: [], counts: false }
+/** The result of an attempt that leaves handlers out. */
+const released = { status: 'retry', delayMs: 0, failures: [], counts: false }
 
 describe('a partial attempt', () => {
   const isPartial = true
@@ -234,17 +234,11 @@ describe('a partial attempt', () => {
 
 describe('an attempt while a handler is paused', () => {
   const isPaused = (name: string) => name === 'a'
-  const old = { ...released, delayMs: 60_000 }
 
   test('runs the others, and releases the event', async () => {
     const { result, outcomes, reports } = await attempted({ a() {}, b() {}, c() {} }, { isPaused })
-    expect(result).toEqual({ ...old, completed: ['b', 'c'] })
+    expect(result).toEqual({ ...released, completed: ['b', 'c'] })
     expect([outcomes, reports]).toEqual([['released'], ['b handled', 'c handled']])
-  })
-
-  test('releases the event for the shorter time if another process has a handler', async () => {
-    const { result } = await attempted({ a() {} }, { isPaused, isPartial: true })
-    expect(result).toEqual({ ...released, completed: [] })
   })
 
   test('ends the event if that handler has succeeded, or does not run again', async () => {
@@ -260,7 +254,7 @@ describe('an attempt while a handler is paused', () => {
       { b: () => void paused.add('a'), a() {} },
       { isPaused: (name) => paused.has(name) },
     )
-    expect(result).toEqual({ ...old, completed: ['b'] })
+    expect(result).toEqual({ ...released, completed: ['b'] })
   })
 
   test('has the schedule of a handler that fails, and keeps the run of the paused one after a permanent failure', async () => {
@@ -281,18 +275,6 @@ describe('an attempt while a handler is paused', () => {
     const last = await attempted({ a() {}, b: fails }, { isPaused, number: 2 }, retry)
     expect(last.result).toMatchObject({ status: 'dead', completed: [] })
   })
-})
-
-test.each([
-  ['another process has a handler', { isPartial: true }, [1_000, 1_000, 2_000, 5_000]],
-  ['a handler is paused', { isPaused: () => true }, [1_000, 1_000, 2_000, 60_000]],
-])('while %s, an event is released for a tenth of its age', async (_, attempt, delays) => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-  const { receivedAt } = eventOf('one')
-  for (const [index, ageMs] of [0, 1_000, 20_000, 3_600_000].entries()) {
-    vi.setSystemTime(receivedAt.getTime() + ageMs)
-    expect((await attempted({ a() {} }, attempt)).result).toMatchObject({ delayMs: delays[index] })
-  }
 })
 
 describe('an attempt that does not count, because the storage failed in a transaction', () => {

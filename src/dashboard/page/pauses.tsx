@@ -53,10 +53,10 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
 
 /** The forms that pause the inbox, or one of its handlers. They are absent for a reader who may not act. */
 export function PauseForms({ page, report }: { page: PageState; report: CauseReport }) {
-  const { inbox, handlers } = page.subject
-  if (inbox.pauses === undefined || !page.mayAct) return null
+  const { pauses } = page.subject.inbox
+  if (pauses === undefined || !page.mayAct) return null
   const failing = report.causes.flatMap(({ rows }) => rows[0]?.failures ?? []).map(({ handler }) => handler)
-  const names = new Set([...handlers(), ...failing.filter((name) => name !== 'none')])
+  const names = new Set([...(pauses.handlers?.() ?? []), ...failing.filter((name) => name !== 'none')])
   return (
     <Section id="pause" title="Pause">
       <p class="quiet">

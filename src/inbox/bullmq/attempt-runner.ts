@@ -2,7 +2,7 @@ import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
-import { isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
+import { isRelease, type OwedHandlers, releaseForMs } from '../engine/owed-handlers.ts'
 import { maxCrashes } from '../engine/settling.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
@@ -112,7 +112,7 @@ export class AttemptRunner {
     if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
     if (!isRelease(result)) throw new Retry(Math.ceil(result.delayMs))
-    attempt.releasedForMs = Math.ceil(result.delayMs)
+    attempt.releasedForMs = Math.ceil(releaseForMs(accepted, attempt.isPartial))
   }
 
   async #deadLetter(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {

@@ -2,8 +2,8 @@ import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import { Closing } from '../closing.ts'
-import { Engine } from '../engine/engine.ts'
 import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
+import { PausableEngine } from '../engine/pausable-engine.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -48,7 +48,7 @@ export class ObjectInbox implements Inbox {
   readonly #transactions: Transactions
   readonly #alarm: ObjectAlarm
   readonly #settling: SqliteSettling
-  readonly #engine: Engine<SqliteJob>
+  readonly #engine: PausableEngine<SqliteJob>
   readonly #loader: Loader
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -71,7 +71,7 @@ export class ObjectInbox implements Inbox {
     )
     this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
     const { concurrency } = limits
-    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.#engine = new PausableEngine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#cleanUp = new ObjectCleanUp(file, this.#commits, limits, logger)
     this.#loader = new Loader({
       file,
@@ -106,7 +106,7 @@ export class ObjectInbox implements Inbox {
       remove: (handler?: string) => this.#commits.now(() => pauses.remove(handler)),
     }
     this.pauses = new StoredPauses(stored, {
-      logger,
+      host,
       obey: (all) => {
         this.#engine.obey(all)
         this.#alarm.update()

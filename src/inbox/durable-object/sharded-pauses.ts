@@ -1,12 +1,19 @@
+import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
 import type { Shards } from './shards.ts'
 
 /** The pauses of all objects. Each stores its own, so that it asks no other when it wakes. */
 export class ShardedPauses implements Pauses {
   readonly #shards: Shards
+  readonly #host: Pick<InboxHost, 'handlers'>
 
-  constructor(shards: Shards) {
+  constructor(shards: Shards, host: Pick<InboxHost, 'handlers'>) {
     this.#shards = shards
+    this.#host = host
+  }
+
+  handlers(): readonly string[] {
+    return this.#host.handlers().map(({ name }) => name)
   }
 
   async list(): Promise<readonly Pause[]> {

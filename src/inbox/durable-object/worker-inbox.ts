@@ -26,7 +26,7 @@ export class WorkerInbox implements Inbox {
     this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))
     this.events = new ShardedEvents(this.#shards)
-    this.pauses = new ShardedPauses(this.#shards)
+    this.pauses = new ShardedPauses(this.#shards, host)
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {

@@ -1,7 +1,6 @@
 import { requestLifetimes } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
-import type { Pause } from '../reading.ts'
 import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
@@ -29,13 +28,7 @@ export class Engine<EachJob extends Job> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
-  readonly #lanes: Lanes<EachJob>
-  readonly #concurrency: number
-  #isPaused = false
-  #pausedHandlers: ReadonlySet<string | undefined> = new Set()
-  readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
-  /** The attempts that wait for the end of a pause, since it came between their turn and their start. */
-  #held: JobAttempt<EachJob>[] = []
+  protected readonly lanes: Lanes<EachJob>
   /** `undefined` if requests do not end work. */
   readonly requests = requestLifetimes()
   #releaseRetries: (() => void) | undefined
@@ -44,18 +37,17 @@ export class Engine<EachJob extends Job> {
     this.#handle = handle
     this.#jobs = jobs
     this.#settling = settling
-    this.#concurrency = concurrency
-    this.#lanes = new Lanes(concurrency, (job) => this.#start(job), this.requests)
+    this.lanes = new Lanes(concurrency, (job) => this.#start(job), this.requests)
   }
 
   get running(): number {
-    return this.#lanes.running
+    return this.lanes.running
   }
 
   add(job: EachJob): void {
     this.requests?.begin(job)
     job.state = 'waiting'
-    this.#lanes.add(job)
+    this.lanes.add(job)
   }
 
   /** Adds a job whose next attempt is due in `delayMs`. */
@@ -76,18 +68,6 @@ export class Engine<EachJob extends Job> {
     return true
   }
 
-  get isPaused(): boolean {
-    return this.#isPaused
-  }
-
-  /** Obeys the pauses of the inbox: no attempt starts while all of it is paused, and attempts leave paused handlers out. */
-  obey(pauses: readonly Pause[]): void {
-    this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
-    this.#isPaused = this.#pausedHandlers.has(undefined)
-    this.#lanes.limit(this.#isPaused ? 0 : this.#concurrency)
-    if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.#run(attempt)
-  }
-
   /**
    * Starts no more attempts.
    * @param releaseRetries releases the jobs that wait for a retry. Called now, and for each job that would wait later
@@ -95,35 +75,32 @@ export class Engine<EachJob extends Job> {
   stop(releaseRetries = () => {}): void {
     this.#releaseRetries = releaseRetries
     releaseRetries()
-    this.#lanes.clear()
-    this.#held = []
+    this.lanes.clear()
   }
 
   #start(job: EachJob): void {
-    if (job.hasEnded) return this.#lanes.ended(job)
+    if (job.hasEnded) return this.lanes.ended(job)
     // The job's own request is over, and the job runs in this one.
     if (this.requests?.isOver(job)) this.requests.begin(job)
     job.state = 'running'
     job.since = Date.now()
     const attempt = job.begin()
-    attempt.isPaused = this.#isHandlerPaused
     const began = this.#settling.begin?.(attempt)
-    if (began === undefined) return this.#run(attempt)
+    if (began === undefined) return this.run(attempt)
     void began.then((dead) => {
-      if (dead === undefined || job.attempt !== attempt) return this.#run(attempt)
-      this.#settle(attempt, dead)
-      this.#lanes.ended(job)
+      if (dead === undefined || job.attempt !== attempt) return this.run(attempt)
+      this.settle(attempt, dead)
+      this.lanes.ended(job)
     })
   }
 
-  #run(attempt: JobAttempt<EachJob>): void {
+  /** Makes the attempt. */
+  protected run(attempt: JobAttempt<EachJob>): void {
     const { job } = attempt
     // An abandoned job has another attempt, and another place in its lane.
     if (job.attempt !== attempt) return
     // The inbox may have ended the job in the meantime.
-    if (job.hasEnded) return this.#lanes.ended(job)
-    job.state = this.#isPaused ? 'waiting' : 'running'
-    if (this.#isPaused) return void this.#held.push(attempt)
+    if (job.hasEnded) return this.lanes.ended(job)
     if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
     void this.#handle(job.accepted, attempt).then((result) => {
       if (job.attempt !== attempt) return
@@ -132,8 +109,8 @@ export class Engine<EachJob extends Job> {
         job.completed = result.completed
         return this.#start(job)
       }
-      this.#settle(attempt, result)
-      this.#lanes.ended(job)
+      this.settle(attempt, result)
+      this.lanes.ended(job)
     })
   }
 
@@ -145,7 +122,8 @@ export class Engine<EachJob extends Job> {
     }
   }
 
-  #settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
+  /** Settles the job of an attempt that has ended. */
+  protected settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
     const { job } = attempt
     // The job's lease was lost, or the inbox released the job.
     if (job.hasEnded) return
@@ -173,7 +151,7 @@ export class Engine<EachJob extends Job> {
     if (this.requests === undefined) return
     for (const job of this.#jobs) if (this.requests.isOver(job)) this.#abandon(job)
     // The waiting jobs may have lost their turn to start, because it ended with its request.
-    this.#lanes.schedule()
+    this.lanes.schedule()
   }
 
   #abandon(job: EachJob): void {
@@ -186,9 +164,9 @@ export class Engine<EachJob extends Job> {
     if (job.state !== 'running' || attempt === undefined) return
     // This is the end of the attempt. If it still returns a result, nothing is done with it.
     job.attempt = undefined
-    this.#lanes.ended(job)
+    this.lanes.ended(job)
     const again = { status: 'retry', delayMs: 0, completed, failures: [] } as const
-    this.#settle(attempt as JobAttempt<EachJob>, number < maxRequests ? again : endedTooOften(job))
+    this.settle(attempt as JobAttempt<EachJob>, number < maxRequests ? again : endedTooOften(job))
   }
 }
 

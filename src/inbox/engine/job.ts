@@ -154,7 +154,7 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   succeeded: Attempt['succeeded']
   run: Attempt['run']
   isPartial = false
-  isPaused: Attempt['isPaused']
+  declare isPaused: Attempt['isPaused']
   /** The names of the owed handlers that no process has. */
   missing: readonly string[] = []
 

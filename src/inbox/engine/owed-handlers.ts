@@ -20,6 +20,15 @@ export interface OwingAttempt {
 export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
+/** Maximum time for which an event is released, in ms: if another process has its handlers, and if they are paused. */
+const longestRelease = { elsewhere: 5_000, paused: 60_000 }
+
+/** Returns the time for which an event is released, in ms: a tenth of its age, and 1 s for a new one. */
+export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean): number {
+  const most = isElsewhere ? longestRelease.elsewhere : longestRelease.paused
+  return Math.min(most, Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10))
+}
+
 /** Returns `true` if an attempt left handlers out and none failed: the event is only released until the next one. */
 export const isRelease = ({ failures, counts }: AttemptResult & { status: 'retry' }): boolean =>
   failures.length === 0 && counts === false

@@ -1,7 +1,7 @@
 import { checkUnknown } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
-import type { Logger } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
 
 /** The stored pauses. */
@@ -14,11 +14,11 @@ export interface PauseStorage {
   remove(handler: string | undefined): MaybePromise<boolean>
 }
 
-/** The process that obeys the pauses. Absent if the inbox was opened only to be read. */
+/** The process that has opened the inbox. */
 export interface PausedProcess {
-  readonly logger: Logger
-  /** Called with all pauses when they have changed. */
-  readonly obey: (pauses: readonly Pause[]) => void
+  readonly host: Pick<InboxHost, 'logger' | 'handlers'>
+  /** Called with all pauses when they have changed. Absent if it handles no events. */
+  readonly obey?: ((pauses: readonly Pause[]) => void) | undefined
 }
 
 /** The pauses of an inbox, and what this process knows of them. */
@@ -30,9 +30,14 @@ export class StoredPauses implements Pauses {
   #begun = 0
   #used = 0
 
+  /** @param process absent if the inbox was opened only to be read */
   constructor(storage: PauseStorage, process?: PausedProcess) {
     this.#storage = storage
     this.#process = process
+  }
+
+  handlers(): readonly string[] {
+    return this.#process?.host.handlers().map(({ name }) => name) ?? []
   }
 
   async list(): Promise<readonly Pause[]> {
@@ -59,7 +64,7 @@ export class StoredPauses implements Pauses {
 
   /** The change is stored. If it cannot be read now, it is read the next time. */
   async #readAfterChange(): Promise<void> {
-    if (this.#process !== undefined) await this.read().catch(() => {})
+    if (this.#process?.obey !== undefined) await this.read().catch(() => {})
   }
 
   /** Reads the pauses, so that this process obeys them. If that fails, it obeys those that it knows. */
@@ -74,8 +79,9 @@ export class StoredPauses implements Pauses {
 
   /** Obeys the pauses that were read. */
   take(pauses: readonly Pause[]): void {
-    if (this.#process === undefined) return
-    const { logger, obey } = this.#process
+    if (this.#process?.obey === undefined) return
+    const { host, obey } = this.#process
+    const { logger } = host
     const news = pauses.filter((pause) => !has(this.#known, pause))
     const gone = this.#known.filter((pause) => !has(pauses, pause))
     if (news.length === 0 && gone.length === 0) return

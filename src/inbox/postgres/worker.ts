@@ -3,10 +3,10 @@ import { WebhookError } from '../../errors.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
-import { Engine } from '../engine/engine.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { Jobs, logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
+import { PausableEngine } from '../engine/pausable-engine.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
@@ -71,7 +71,7 @@ export class PostgresWorker {
   readonly #claims: Claims
   readonly #owed: OwedHandlers
   readonly #settling: PostgresSettling
-  readonly #engine: Engine<PostgresJob>
+  readonly #engine: PausableEngine<PostgresJob>
   readonly #renewing: Regularly
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
@@ -104,7 +104,7 @@ export class PostgresWorker {
     this.#claims = new Claims(database, this.#lease)
     this.#owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
     this.#settling = new PostgresSettling(database, host, this.#owed)
-    this.#engine = new Engine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.#engine = new PausableEngine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
     this.#renewing = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
   }

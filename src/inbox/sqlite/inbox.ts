@@ -2,8 +2,8 @@ import { WebhookError } from '../../errors.ts'
 import { type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { processName } from '../../internal/process-name.ts'
 import { Closing } from '../closing.ts'
-import { Engine } from '../engine/engine.ts'
 import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
+import { PausableEngine } from '../engine/pausable-engine.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -46,7 +46,7 @@ export class SqliteInbox implements Inbox {
   readonly #jobs = new Jobs<SqliteJob>()
   readonly #transactions: SqliteTransactions
   readonly #settling: SqliteSettling
-  readonly #engine: Engine<SqliteJob>
+  readonly #engine: PausableEngine<SqliteJob>
   readonly #loader: StartLoader
   readonly #deadlines: Deadlines
   readonly #pauses: SqlitePauses
@@ -70,7 +70,7 @@ export class SqliteInbox implements Inbox {
     this.#transactions = new SqliteTransactions(this.#commits, file)
     this.#settling = new SqliteSettling(this.#commits, file, host)
     const { concurrency } = limits
-    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.#engine = new PausableEngine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#pauses = new SqlitePauses(database)
     this.pauses = this.#openPauses()
     this.#loader = new StartLoader(this.#loaderOptions())
@@ -118,7 +118,7 @@ export class SqliteInbox implements Inbox {
       add: (pause: Pause) => commits.add(() => pauses.add(pause)),
       remove: (handler?: string) => commits.add(() => pauses.remove(handler)),
     }
-    return new StoredPauses(storage, { logger: this.#host.logger, obey: (all) => this.#engine.obey(all) })
+    return new StoredPauses(storage, { host: this.#host, obey: (all) => this.#engine.obey(all) })
   }
 
   #loaderOptions(): StartLoaderOptions {

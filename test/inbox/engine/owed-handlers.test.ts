@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { OwedHandlers, type OwingAttempt } from '../../../src/inbox/engine/owed-handlers.ts'
+import { OwedHandlers, type OwingAttempt, releaseForMs } from '../../../src/inbox/engine/owed-handlers.ts'
 import type { HandlerName } from '../../../src/inbox/inbox.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
@@ -82,4 +82,16 @@ test('a handler that no process has is warned of ever more rarely, with the numb
     [1, 10, 100, 1_000].map((events) => ['warn', 'b', events]),
   )
   expect(lines[0]?.message).toContain('the handler b')
+})
+
+test.each([
+  ['another process has its handlers', true, [1_000, 1_000, 2_000, 5_000]],
+  ['its handlers are paused', false, [1_000, 1_000, 2_000, 60_000]],
+])('an event is released for a tenth of its age while %s', (_, isElsewhere, expected) => {
+  const accepted = { ...eventOf('one'), receivedAt: new Date(0) }
+  const pauses = [0, 1_000, 20_000, 3_600_000].map((ageMs) => {
+    vi.setSystemTime(ageMs)
+    return releaseForMs(accepted, isElsewhere)
+  })
+  expect(pauses).toEqual(expected)
 })
