@@ -18,6 +18,7 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
   // It cannot be undone, so it asks first.
   ['discard', (page, form) => (form.has('confirmed') ? act(page, form, 'discard') : questionBefore(page, form))],
   ['retry', (page, form) => act(page, form, 'retry')],
+  ['stop-handler', (page, form) => act(page, form, 'stop-handler')],
   ['stop', stop],
   ['pause', (page, form) => pause(page, form, 'pause')],
   ['resume', (page, form) => pause(page, form, 'resume')],

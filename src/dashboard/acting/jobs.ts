@@ -129,6 +129,7 @@ export class Jobs {
   async #act(act: Act, key: string): Promise<boolean> {
     const { deadLetters, events } = this.#inbox
     if (act === 'retry') return (await events?.retryNow(key)) ?? false
+    if (act === 'stop-handler') return (await events?.stop?.(key)) ?? false
     return deadLetters[act](key)
   }
 }

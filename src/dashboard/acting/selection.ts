@@ -4,7 +4,7 @@ import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
 
 /** The actions on events. */
-export const acts = ['replay', 'discard', 'retry'] as const
+export const acts = ['replay', 'discard', 'retry', 'stop-handler'] as const
 
 export type Act = (typeof acts)[number]
 

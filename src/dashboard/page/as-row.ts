@@ -5,10 +5,10 @@ import type { Row } from './rows.tsx'
 
 /** Shows an event as a row of a list. */
 export function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
-  const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt } = record
+  const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt, startedAt, process } = record
   const title = event && redaction.title(event)
   const message = state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
-  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt }
+  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt, startedAt, process }
 }
 
 /** Shows a dead letter as a row of a list. */

@@ -66,7 +66,7 @@ interface StoryProps {
 }
 
 function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) {
-  const { state = 'dead', mediaId, event, dueAt, endedAt = deadLetter?.diedAt } = record ?? {}
+  const { state = 'dead', mediaId, event, dueAt, startedAt, process, endedAt = deadLetter?.diedAt } = record ?? {}
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
@@ -105,6 +105,16 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
             <Moment at={dueAt} now={page.now} />
           </Fact>
         )}
+        {startedAt && (
+          <Fact name="Runs since">
+            <Moment at={startedAt} now={page.now} />
+          </Fact>
+        )}
+        {process !== undefined && (
+          <Fact name="Process">
+            <Foreign text={process} />
+          </Fact>
+        )}
         {endedAt && (
           <Fact name={state === 'handled' ? 'Handled' : 'Given up'}>
             <Moment at={endedAt} now={page.now} />
@@ -134,6 +144,14 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
         </button>
         <button type="submit" class="secondary" formaction={page.at('discard')}>
           Discard…
+        </button>
+      </PostForm>
+    )
+  if (record?.state === 'running' && page.subject.inbox.events?.stop !== undefined)
+    return (
+      <PostForm page={page} action="stop-handler" hidden={hidden}>
+        <button type="submit" class="secondary">
+          Stop
         </button>
       </PostForm>
     )

@@ -1,6 +1,6 @@
 import { eventTypes } from '../../events/catalogue.ts'
 import { overdueType } from '../../handlers/expectations.ts'
-import type { EventState } from '../../inbox/reading.ts'
+import type { EventRecord, EventState } from '../../inbox/reading.ts'
 import { Choice } from '../../page/fields.tsx'
 import { groupedLimit } from '../reading/causes.ts'
 import { rowOfRecord } from './as-row.ts'
@@ -26,7 +26,9 @@ export async function showEvents(page: PageState): Promise<Answer> {
     ...(type !== undefined && { type }),
     ...(cursor !== undefined && { cursor }),
   })
-  const rows = found.events.map((record) => rowOfRecord(page.subject, record))
+  const isWhole = cursor === undefined && found.cursor === undefined
+  const shown = state === 'running' && isWhole ? longestFirst(found.events) : found.events
+  const rows = shown.map((record) => rowOfRecord(page.subject, record))
   const count = await countOf(page, state, type)
   const begin = cursor === undefined ? 0 : Math.max(0, Math.trunc(Number(page.query.get('begin')) || 0))
   const next = String(begin + rows.length)
@@ -77,6 +79,12 @@ export async function showEvents(page: PageState): Promise<Answer> {
     ),
   }
 }
+
+/** Sorts running events by their start. Those whose start is not known come last: they have not run for long. */
+const longestFirst = (records: readonly EventRecord[]): readonly EventRecord[] =>
+  records.toSorted((a, b) => startOf(a) - startOf(b))
+
+const startOf = ({ startedAt }: EventRecord): number => startedAt?.getTime() ?? Number.MAX_SAFE_INTEGER
 
 interface EmptyProps {
   readonly page: PageState

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx'
 import type { EventState } from '../../inbox/reading.ts'
 import { amount, cut, Foreign, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
-import { Ago } from './times.tsx'
+import { Ago, age } from './times.tsx'
 
 /** An event in a list. */
 export interface Row {
@@ -18,6 +18,8 @@ export interface Row {
   /** The message of its last failure. */
   readonly message: string | undefined
   readonly dueAt?: Date | undefined
+  readonly startedAt?: Date | undefined
+  readonly process?: string | undefined
 }
 
 interface RowsProps {
@@ -75,7 +77,7 @@ export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProp
 const longestLinked = 100
 
 function Cells({ page, row }: { page: PageState; row: Row }) {
-  const { key, state, type, mediaId, title, attempts, at, message, dueAt } = row
+  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process } = row
   return (
     <>
       <td>
@@ -100,6 +102,17 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
           <span class="quiet">
             {' '}
             Next attempt <Ago at={dueAt} now={page.now} />
+          </span>
+        )}
+        {(startedAt ?? process) !== undefined && (
+          <span class="quiet">
+            {' '}
+            Running {startedAt !== undefined && `for ${age(page.now.getTime() - startedAt.getTime())} `}
+            {process !== undefined && (
+              <>
+                in <Foreign text={process} longest={60} />
+              </>
+            )}
           </span>
         )}
       </td>
