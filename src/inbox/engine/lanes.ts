@@ -42,10 +42,9 @@ export class Lanes<Job extends LaneJob> {
     return this.#running
   }
 
-  /** Changes the number of jobs that run at a time. With 0, none starts. */
+  /** Changes the number of jobs that run at a time. With 0, none starts. Call {@link schedule} after you have raised it. */
   limit(concurrency: number): void {
     this.#concurrency = concurrency
-    this.schedule()
   }
 
   add(job: Job): void {

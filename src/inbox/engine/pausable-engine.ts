@@ -27,6 +27,7 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
     this.#isPaused = this.#pausedHandlers.has(undefined)
     this.lanes.limit(this.#isPaused ? 0 : this.#concurrency)
+    this.lanes.schedule()
     if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.run(attempt)
   }
 
