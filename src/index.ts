@@ -55,6 +55,7 @@ export type {
   MessageOptions,
   MessageResult,
   ParseUnreadable,
+  StoppableRun,
   Transactional,
   TransactionScope,
   UnfinishedEvent,

@@ -67,7 +67,7 @@ function asyncKey(key: Promise<unknown>): WebhookError {
   // Its rejection would end the process.
   key.then(undefined, () => {})
   return new WebhookError('internal', 'the receiver failed', {
-    cause: 'eventKey returned a promise: it has to return a string',
+    cause: 'eventKey returned a promise: it has to return a string, and cannot be async',
   })
 }
 

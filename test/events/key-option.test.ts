@@ -70,7 +70,7 @@ describe('eventKey as a function', () => {
     const { acknowledgement, report } = await answerWithKey(untyped(key))
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
-    expect(report.reason).toBe('eventKey returned a promise: it has to return a string')
+    expect(report.reason).toBe('eventKey returned a promise: it has to return a string, and cannot be async')
   })
 })
 
