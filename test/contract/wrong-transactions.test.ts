@@ -42,6 +42,10 @@ const subjectOf = (wrong: Wrong) => async (): Promise<InboxSubject> => {
       signal: attempt.signal,
       aborted: false,
       succeeded: (handler) => attempt.succeeded?.(handler),
+      isPaused: (handler) => attempt.isPaused?.(handler) ?? false,
+      set run(run: Attempt['run']) {
+        attempt.run = run
+      },
       transaction,
       ...changed({ database, transaction, attempt }),
     }
@@ -181,7 +185,7 @@ describe('the contract suite of inboxes with transactions', () => {
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(right, runner, { transactions: true, reads: true, expects: true }),
+        (runner) => inboxContract(right, runner, { transactions: true, reads: true, expects: true, pauses: true }),
         name,
       ),
     ).toEqual({})
@@ -194,7 +198,10 @@ describe('the contract suite of inboxes with transactions', () => {
     }
     const caughtBy = 'has transactions if and only if its subject says so'
     expect(
-      await failuresOf((runner) => inboxContract(subject, runner, { reads: true, expects: true }), caughtBy),
+      await failuresOf(
+        (runner) => inboxContract(subject, runner, { reads: true, expects: true, pauses: true }),
+        caughtBy,
+      ),
     ).toEqual({
       [caughtBy]: expect.stringContaining('expected true to be false'),
     })
@@ -203,7 +210,8 @@ describe('the contract suite of inboxes with transactions', () => {
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true, expects: true }),
+        (runner) =>
+          inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true, expects: true, pauses: true }),
         caughtBy,
       ),
     ).toEqual({ [caughtBy]: expect.stringContaining(message) })

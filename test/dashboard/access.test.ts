@@ -39,7 +39,8 @@ describe.each(addresses)('%s /%s', (...address) => {
       route === 'nothing' || ['event', 'media', 'job'].includes(route)
         ? 404
         : method === 'POST'
-          ? ({ '': 405, discard: 200 }[route] ?? 303)
+          ? // The memory inbox cannot be paused.
+            ({ '': 405, discard: 200, pause: 400, resume: 400 }[route] ?? 303)
           : route === 'find'
             ? 303
             : 200,
