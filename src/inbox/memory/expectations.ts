@@ -61,15 +61,15 @@ export class MemoryExpectations {
   #end(mediaId: string, rule: string, at: Date): void {
     this.#ends ??= new LRUCache({ max: limits.ends })
     const key = JSON.stringify([rule, mediaId])
-    this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? at.getTime()))
+    this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? Number.NEGATIVE_INFINITY))
     for (const open of this.#byMedia.get(mediaId) ?? [])
       if (open.rule === rule && open.beganAt <= at) this.#remove(open)
   }
 
   #begin(expectation: Expectation, at: Date): void {
     const open = new Open(expectation, at)
-    const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId]))
-    if (endedAt !== undefined && at.getTime() <= endedAt) return
+    const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId])) ?? Number.NEGATIVE_INFINITY
+    if (at.getTime() <= endedAt) return
     if (this.#size >= limits.open) return this.#onDropped(open)
     const ofMedia = this.#byMedia.get(open.mediaId)
     if (ofMedia === undefined) this.#byMedia.set(open.mediaId, new Set([open]))
