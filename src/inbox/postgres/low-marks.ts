@@ -19,6 +19,12 @@ const searchMs = 30_000
  */
 const underway = 2_000
 
+/**
+ * The newest committed ids that claims read anyway. As Postgres reads handled events, it makes room for new ones on their
+ * pages: without this, the table grew 1.4 times as fast until a vacuum.
+ */
+const readAnyway = 500
+
 /** Maximum time until a statement commits after it sets `due_at`. */
 const recordedWithin = "interval '10 s'"
 
@@ -128,7 +134,7 @@ export const placeFields = (
   schema: string,
   { event, due, committed }: Readonly<Record<'event' | 'due' | 'committed', string>>,
 ): string => `
-  'event', least(${event}, greatest(${lastId(schema)} - ${underway}, least(${committed}, ${lastId(schema)})))::text,
+  'event', least(${event}, greatest(${lastId(schema)} - ${underway}, least(${committed}, ${lastId(schema)}) - ${readAnyway}))::text,
   'due', least(${due}, now() - ${recordedWithin})::text`
 
 /**
