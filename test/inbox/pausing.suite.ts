@@ -59,7 +59,7 @@ export function pausing(open: (options: Pick<ReceiverOptions, 'retry'>) => Promi
       expect(runs.slice(3)).toEqual(['a of 1, attempt 3'])
     })
 
-    test('keeps its run when another one has failed for good', async () => {
+    test('keeps its run when another one has failed permanently', async () => {
       const { pauses, runs, accept, inbox } = await start(
         (name) => {
           if (name === 'b') throw new Error('no')

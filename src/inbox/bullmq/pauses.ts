@@ -7,8 +7,8 @@ import type { EventQueue } from './queue.ts'
 const pausesMs = 1_500
 
 /**
- * The pauses in Redis. BullMQ pauses the queue, for all processes: no worker gets a job then. A hash has the handlers, and
- * who has paused the queue.
+ * The pauses in Redis. BullMQ pauses the queue for all processes: while it is paused, no worker gets a job. A hash has the
+ * handlers, and who has paused the queue.
  */
 export function pauseStorage(queue: EventQueue): PauseStorage {
   const { client } = queue

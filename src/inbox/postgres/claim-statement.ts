@@ -4,7 +4,7 @@ import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
 import { claimLock, type Lease } from './lease.ts'
 import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
-import { turnOff } from './schema.ts'
+import { largestId, turnOff } from './schema.ts'
 
 /**
  * The number of events that a claim examines, and of due retries. It is larger than the number of events that may still
@@ -14,9 +14,6 @@ const windowSize = 5_000
 
 /** The number of a media item's first events that a claim searches for events of an earlier version's processes. */
 const depth = 100
-
-/** The maximum id. */
-const largestId = '9223372036854775807'
 
 /** What a claim is asked for. */
 export interface ClaimValues {

@@ -22,6 +22,9 @@ export const claimedEvents = (schema: string, where = 'true'): string => `
     ) held
   WHERE ${where}`
 
+/** Releases an event. What its process records about it later is not written. */
+export const released = 'owner = NULL, releases = releases + 1'
+
 /** The condition that a process still has an event. Only then it can record anything about it. */
 export const isHeldBy = (owner: string, releases: string): string =>
   `event.releases = ${releases} AND (event.owner IS NULL OR event.owner = ${owner})`

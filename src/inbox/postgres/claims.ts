@@ -13,12 +13,10 @@ export interface OwnClaims {
   /** The id of the process, as the owner of events. `undefined` if it handles no events. */
   readonly owner?: string | undefined
   /**
-   * The ids of the claimed events that have started. The others wait for a slot, or for an earlier event of their media
-   * item.
+   * The start of their attempts, by the ids of the claimed events that have started. The others wait for a slot, or for an
+   * earlier event of their media item.
    */
-  readonly started?: readonly string[]
-  /** The start of their attempts, by the ids of the events. */
-  readonly startedAt?: ReadonlyMap<string, Date>
+  readonly started?: ReadonlyMap<string, Date>
 }
 
 /** The answer to a claim. */
@@ -54,8 +52,8 @@ const fastMs = 50
 /**
  * Claims events that are due, the oldest first. It claims no event if another process has one of the same media item,
  * or if an earlier one of the media item is unclaimed. So each media item's events are handled in order across
- * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, another process can claim the event
- * too. Both run its handlers, and a transaction of a handler is committed by one of them. A process claims nothing after
+ * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, another process can also claim
+ * the event. Both run its handlers, and a transaction of a handler is committed by one of them. A process claims nothing after
  * its lease is over.
  *
  * A claim examines a limited number of events. {@link Rounds} decides where it begins.

@@ -1,12 +1,9 @@
 import { activityKeptMs } from '../operations/activity.ts'
 import type { Database } from './database.ts'
-import { turnOff } from './schema.ts'
+import { largestId, turnOff } from './schema.ts'
 
 /** The number of expired keys in a step, and the maximum number of records of handled events that a step removes. */
 const sliceSize = 2_000
-
-/** The maximum id. */
-const largestId = '9223372036854775807'
 
 /** Pauses between two clean-ups, in ms: usually, while there is more to clean up, and while it only finds what stays. */
 const pauses = { usual: 60_000, busy: 100, futile: 1_000 }

@@ -112,7 +112,7 @@ export function toRecord({ source, place, record }: EventRow, claims: OwnClaims)
 }
 
 const isRunning = (owner: string | null, id: string, claims: OwnClaims): boolean =>
-  owner !== null && (owner !== claims.owner || claims.started?.includes(id) === true)
+  owner !== null && (owner !== claims.owner || claims.started?.has(id) === true)
 
 function unfinished(row: UnfinishedRow, id: string, claims: OwnClaims): EventRecord {
   const hasStarted = isRunning(row.claimed?.owner ?? row.owner, id, claims)
@@ -128,7 +128,7 @@ function unfinished(row: UnfinishedRow, id: string, claims: OwnClaims): EventRec
     completed: row.completed,
     failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
     ...(row.dueAt !== null && { dueAt: new Date(Math.round(row.dueAt)) }),
-    ...(row.dueAt === null && hasStarted && runOf(row, claims.startedAt?.get(id))),
+    ...(row.dueAt === null && hasStarted && runOf(row, claims.started?.get(id))),
     ...(row.trace !== null && { trace: row.trace }),
   }
 }

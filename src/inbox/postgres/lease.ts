@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { processName } from '../../internal/process-name.ts'
 import { handlersJson } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
-import { claimedEvents, type HeldEvent } from './claimed.ts'
+import { claimedEvents, type HeldEvent, released } from './claimed.ts'
 import type { Database } from './database.ts'
 import { literal, lockClass, schemaVersion, turnOff } from './schema.ts'
 
@@ -189,9 +189,6 @@ export class Lease {
     )
   }
 }
-
-/** Releases an event. What its process records about it later is not written. */
-const released = 'owner = NULL, releases = releases + 1'
 
 /** Selects the events of a row of `owner`, also if its process is of an earlier version, which may publish none. */
 const heldBy = (schema: string, row: string): string => `

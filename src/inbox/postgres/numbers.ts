@@ -18,7 +18,7 @@ interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
  * Counts the events in the database.
  * @param claims the earlier claims of this process. The claimed events of other processes count as running.
  */
-export async function readStats(tables: Tables, { owner, started = [] }: OwnClaims = {}): Promise<InboxStats> {
+export async function readStats(tables: Tables, { owner, started = new Map() }: OwnClaims = {}): Promise<InboxStats> {
   // Processes of versions 1 and 2 publish no claims.
   const isRunning = 'id IN (SELECT id FROM running) OR (owner IS NOT NULL AND owner IS DISTINCT FROM $1::uuid)'
   const isWaiting = `due_at IS NULL AND NOT (${isRunning})`
@@ -34,7 +34,7 @@ export async function readStats(tables: Tables, { owner, started = [] }: OwnClai
        'expected', (SELECT count(*) FROM $expectation),
        'oldest', extract(epoch FROM min(coalesce(since, received_at)) FILTER (WHERE ${isWaiting})) * 1000
      )::text AS stats FROM $event`,
-    [owner, started],
+    [owner, [...started.keys()]],
   )
   const { oldest, expected, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
   return {

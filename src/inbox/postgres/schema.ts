@@ -9,6 +9,9 @@ export const schemaVersion = 6
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
 
+/** The maximum id. */
+export const largestId = '9223372036854775807'
+
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
@@ -26,9 +29,9 @@ export const tookMs = 'extract(epoch FROM clock_timestamp() - now()) * 1000'
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 
 // Keys are kept much longer than their events, so they have a table of their own. `id` is the order of acceptance, and
-// the same in all tables. Claiming an event changes no indexed column, and the free space of its page takes the new
-// version: Postgres then reuses the old one without a vacuum. Queues change all their rows all the time, so vacuums go
-// by the number of rows.
+// the same in all tables. A transaction of a handler changes no indexed column, and the free space of the page takes the
+// new version of the event: Postgres then reuses the old one without a vacuum. Queues change all their rows all the time,
+// so vacuums go by the number of rows.
 const makeVersion1 = (schema: string, ifNotExists: string): string => `
 CREATE SEQUENCE ${ifNotExists}${schema}.event_id;
 

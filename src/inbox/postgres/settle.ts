@@ -2,7 +2,7 @@ import type { JobAttempt } from '../engine/job.ts'
 import { isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
 import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
-import { isHeldBy } from './claimed.ts'
+import { isHeldBy, released } from './claimed.ts'
 import { type Database, isUnreachable, type Tables } from './database.ts'
 import { handledRecord } from './event-row.ts'
 import type { PostgresJob } from './job.ts'
@@ -153,9 +153,9 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
 
 /**
  * The statements. Their parameter is a JSON array of rows: the id of the event, its owner, the number of its releases, and
- * the values. Each statement returns the ids of the events that the owner still had. The names of completed handlers are added to those
- * that a transaction has recorded. Some JSON may have characters that Postgres cannot store as text. It is a JSON
- * string in its row. The id of a handled event can only exist already if the sequence began again, as after a failover
+ * the values. Each statement returns the ids of the events that the owner still had. The names of completed handlers are
+ * added to those that a transaction has recorded. Some JSON may have characters that Postgres cannot store as text. It is a
+ * JSON string in its row. The id of a handled event can only exist already if the sequence began again, as after a failover
  * to a logical replica.
  *
  * `complete` runs for every event, and takes an array of each column instead. With rows, Postgres reads the JSON again
@@ -169,8 +169,7 @@ function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Re
   const union = (row: string) => `ARRAY(
     SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`
   const own = `event.id = given.id AND ${isHeldBy('(row ->> 1)::uuid', '(row ->> 2)::int')}`
-  const released = (delayMs: string) =>
-    `owner = NULL, releases = releases + 1, due_at = clock_timestamp() + (${delayMs})::float8 * interval '1 ms'`
+  const dueLater = `due_at = clock_timestamp() + (row ->> 3)::float8 * interval '1 ms'`
   return {
     progress: `
       UPDATE ${schema}.event SET completed = ${union('row -> 3')} FROM ${given} given WHERE ${own}
@@ -186,12 +185,12 @@ function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>): Re
       )
       SELECT id::text FROM gone`,
     retry: `
-      UPDATE ${schema}.event SET ${released('row ->> 3')}, crashes = 0, attempts = attempts + (row ->> 6)::int,
+      UPDATE ${schema}.event SET ${released}, ${dueLater}, crashes = 0, attempts = attempts + (row ->> 6)::int,
         completed = ${union('row -> 4')}, failed = coalesce((row ->> 5)::json, failed)
       FROM ${given} given WHERE ${own} RETURNING event.id::text`,
     release: `
       WITH freed AS (
-        UPDATE ${schema}.event SET ${released('row ->> 3')}, completed = ${union('row -> 4')}
+        UPDATE ${schema}.event SET ${released}, ${dueLater}, completed = ${union('row -> 4')}
         FROM ${given} given WHERE ${own} RETURNING event.id
       )
       SELECT id::text, (SELECT pg_notify(${literal(channel)}, '')) FROM freed`,

@@ -16,7 +16,7 @@ import { type Database, isUnreachable } from './database.ts'
 import { PostgresJob } from './job.ts'
 import { hashMedia } from './keys.ts'
 import { Lease, type LongRunning } from './lease.ts'
-import { Regularly } from './regularly.ts'
+import { Renewal } from './renewal.ts'
 import { PostgresSettling } from './settle.ts'
 import { transactions } from './transactions.ts'
 
@@ -69,10 +69,9 @@ export class PostgresWorker {
   readonly #jobs = new Jobs<PostgresJob>()
   readonly #lease: Lease
   readonly #claims: Claims
-  readonly #owed: OwedHandlers
   readonly #settling: PostgresSettling
   readonly #engine: PausableEngine<PostgresJob>
-  readonly #renewing: Regularly
+  readonly #renewal: Renewal
   readonly #transact: ReturnType<typeof transactions>
   #claiming: Promise<void> | undefined
   #isAwake = false
@@ -87,10 +86,6 @@ export class PostgresWorker {
   #isUnsure = false
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
-  #renewedAt = performance.now()
-  /** `true` if the last renewal was late, and gave the other processes time to renew theirs. */
-  #gaveTime = false
-  #takingOver: Promise<void> | undefined
   /** The time at which an event was last left to another process. */
   #releasedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
@@ -102,21 +97,24 @@ export class PostgresWorker {
     this.#logger = host.logger
     this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers, () => this.#longRunning())
     this.#claims = new Claims(database, this.#lease)
-    this.#owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
-    this.#settling = new PostgresSettling(database, host, this.#owed)
+    const owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
+    this.#settling = new PostgresSettling(database, host, owed)
     this.#engine = new PausableEngine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
-    this.#renewing = new Regularly(() => this.#renew(), Math.min(leaseMs / 3, 1_000), host.logger)
+    this.#renewal = new Renewal({
+      lease: this.#lease,
+      leaseMs,
+      logger: host.logger,
+      renewed: () => owed.renewed(),
+      lost: () => this.#lost(),
+      tookOver: () => this.wake(),
+    })
   }
 
   /** The claims of this process, as it knows them itself. */
   claims(): OwnClaims {
     const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
-    return {
-      owner: this.#lease.id,
-      started: started.map(({ id }) => id),
-      startedAt: new Map(started.map(({ id, since }) => [id, new Date(since)])),
-    }
+    return { owner: this.#lease.id, started: new Map(started.map(({ id, since }) => [id, new Date(since)])) }
   }
 
   /** Returns the attempts that have been running for longer than the pause between two renewals, if there are any. */
@@ -152,10 +150,8 @@ export class PostgresWorker {
 
   async start(): Promise<void> {
     await this.#lease.register()
-    this.#renewedAt = performance.now()
-    this.#owed.renewed()
     this.#state = 'open'
-    this.#renewing.start(0)
+    this.#renewal.start()
     this.wake()
   }
 
@@ -301,35 +297,6 @@ export class PostgresWorker {
     unref(this.#timer)
   }
 
-  /**
-   * Renews the lease, and takes over the events of processes without a valid lease. Returns the pause until the next
-   * time.
-   */
-  async #renew(): Promise<number> {
-    const { isLost, hasDead } = await this.#lease.renew()
-    if (isLost) await this.#lost()
-    this.#owed.renewed()
-    // After an outage of Postgres the other processes are also late with their renewal. They have time until the next
-    // renewal: if every renewal is late, Postgres is only slow.
-    const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
-    const givesTime = isLate && !this.#gaveTime
-    this.#gaveTime = givesTime
-    this.#renewedAt = performance.now()
-    // It is not awaited: it reads many events, and would keep this process from renewing its own lease.
-    if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
-    return this.#options.leaseMs / 3
-  }
-
-  async #takeOver(): Promise<void> {
-    try {
-      await this.#lease.takeOver()
-      this.wake()
-    } catch (error) {
-      if (!isUnreachable(error)) this.#logger.error({ err: error }, 'the inbox could not take over events')
-    }
-    this.#takingOver = undefined
-  }
-
   async #lost(): Promise<void> {
     const error = new WebhookError('lease_lost', 'the lease of the event was lost')
     const jobs = [...this.#jobs]
@@ -363,8 +330,7 @@ export class PostgresWorker {
   }
 
   async #release(): Promise<void> {
-    await this.#renewing.stop()
-    await this.#takingOver
+    await this.#renewal.stop()
     await this.#settling.settle()
     await this.#lease.release()
   }

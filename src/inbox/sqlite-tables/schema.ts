@@ -60,10 +60,10 @@ export const blockOfId = 'id >> 12'
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
 // Earlier releases did not have the index, the outcome of handled events, the retries that another process has
-// requested, the numbers of each minute, the expectations, and the pauses. Handled events have a table of their own, and it grows only at its end. If
-// the row of a key grew instead, it would move others: this took 1.5 µs more CPU for each event, of 18 µs in SQL.
-// Handled events are forgotten with their keys, even if an earlier release removes the keys. One statement from
-// outside, with a trigger, takes half of the time of two. `watch` is a hash of a rule and a media item.
+// requested, the numbers of each minute, the expectations, and the pauses. Handled events have a table of their own, and it
+// grows only at its end. If the row of a key grew instead, it would move others: this took 1.5 µs more CPU for each event,
+// of 18 µs in SQL. Handled events are forgotten with their keys, even if an earlier release removes the keys. One statement
+// from outside, with a trigger, takes half of the time of two. `watch` is a hash of a rule and a media item.
 const laterTables = `
   CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media) WHERE media IS NOT NULL;
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
