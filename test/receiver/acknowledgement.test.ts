@@ -6,3 +6,19 @@ test('the content length of a rejection counts bytes, not characters', () => {
   expect(headers['content-length']).toBe(String(Buffer.byteLength(body)))
   expect(Buffer.byteLength(body)).toBeGreaterThan(body.length)
 })
+
+test('a rejection has its own message, whichever one of its code came before', () => {
+  const messageOf = (message: string) => JSON.parse(rejection('malformed', message).body).message
+  expect(['no JSON', 'no type', 'no JSON', 'no JSON'].map(messageOf)).toEqual([
+    'no JSON',
+    'no type',
+    'no JSON',
+    'no JSON',
+  ])
+})
+
+test('nobody can change the rejection that the next delivery gets', () => {
+  const { headers } = rejection('overloaded', 'too many events are waiting')
+  expect(() => Object.assign(headers, { 'retry-after': '3600' })).toThrow(TypeError)
+  expect(rejection('overloaded', 'too many events are waiting').headers['retry-after']).toBe('3')
+})
