@@ -14,7 +14,13 @@ import { Deadlines } from '../internal/deadlines.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
-import { type Acknowledgement, acknowledged, rejection, toRejectionError } from './acknowledgement.ts'
+import {
+  type Acknowledgement,
+  acknowledged,
+  type RejectionError,
+  rejection,
+  toRejectionError,
+} from './acknowledgement.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { createReporter } from './reporter.ts'
@@ -87,11 +93,14 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
       const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
-      vouched = isPromise(early) ? await early : early
+      const first = isPromise(early) ? await early : early
+      if (first instanceof Error) return reject(first, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, deadlines)
       body = isPromise(read) ? await read : read
-      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : vouched
-      vouched = isPromise(verified) ? await verified : verified
+      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : first
+      const second = isPromise(verified) ? await verified : verified
+      if (second instanceof Error) return reject(second, startedAt, event, span)
+      vouched = second
       senderChanges.checkSignature(delivery)
       const parsed = parseEvent(body, delivery, vouched, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
@@ -111,12 +120,16 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       if (error.code === 'malformed' && body !== undefined) {
         await keepUnreadable(inbox, error, delivery, body, vouched, eventKey).catch(notKept)
       }
-      const acknowledgement = rejection(error.code, error.message)
-      reporter.delivery(acknowledgement, startedAt, event, error, span)
-      return acknowledgement
+      return reject(error, startedAt, event, span)
     } finally {
       if (--inFlight === 0) onIdle()
     }
+  }
+
+  function reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
+    const acknowledgement = rejection(error.code, error.message)
+    reporter.delivery(acknowledgement, startedAt, event, error, span)
+    return acknowledgement
   }
 
   const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
