@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { claimStatement } from '../../../src/inbox/postgres/claim-statement.ts'
 import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import type { Handler } from '../../../src/index.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -58,6 +59,23 @@ describe.skipIf(!findPostgres())('a claim', () => {
        WHERE query LIKE '% claimed%' OR query LIKE '% AS wait%'`,
     )
     return Number(row?.blocks)
+  }
+
+  /** The number of events of other processes that Postgres expects when it plans a claim. */
+  async function expectedElsewhere(): Promise<number> {
+    const client = await postgres.pool.connect()
+    onTestFinished(() => client.release(true))
+    const values: string[] = []
+    const statement = claimStatement(postgres.schema, false, (index) => {
+      values[index - 1] = 'NULL'
+      return `$${index}`
+    })
+    await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE claim AS ${statement}`)
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN EXECUTE claim (${values})`)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const expected = Array.from(plan.matchAll(/CTE Scan on elsewhere.*rows=(\d+)/g), ([, count]) => Number(count))
+    expect(expected).not.toEqual([])
+    return Math.max(...expected)
   }
 
   /** Accepts events of ten media items, one after another, and waits until each is handled. */
@@ -156,6 +174,17 @@ describe.skipIf(!findPostgres())('a claim', () => {
     await postgres.query('DELETE FROM $schema.event')
     const handled = await handling(1)
     expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
+  })
+
+  test('expects few events in the hands of others, also after 20,000 claims while a snapshot is open', async () => {
+    await accepting()
+    await openSnapshot()
+    await postgres.query(`
+      WITH claimed AS (
+        INSERT INTO $schema.claim (owner, events) SELECT gen_random_uuid(), '{}' FROM generate_series(1, 20000) RETURNING id
+      ) SELECT count(*) FROM claimed`)
+    await postgres.query('DELETE FROM $schema.claim WHERE owner NOT IN (SELECT id FROM $schema.owner)')
+    expect(await expectedElsewhere()).toBeLessThan(1_000)
   })
 
   test('reads few of the events that were handled before Postgres analyzed the table, while a snapshot is open', async () => {
