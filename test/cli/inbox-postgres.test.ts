@@ -36,7 +36,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
   }
 
   checkInboxCommand(freshPlace)
-  checkReadingCommand(freshPlace, { handled: true, running: true })
+  checkReadingCommand(freshPlace, { handled: true, running: true, stops: true })
   checkUsage('postgres://app@127.0.0.1/app', ['--queue', 'q'])
 
   describe('migrate', () => {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
+import type { Handler } from '../../src/index.ts'
 import { future } from '../inbox/unreadable.suite.ts'
 import { until } from '../support/inbox.ts'
 import { type InboxPlace, serve } from './inbox-on-server.suite.ts'
@@ -22,6 +23,8 @@ interface Knowledge {
   readonly handled: boolean
   /** `true` if it knows which events are running. */
   readonly running: boolean
+  /** `true` if it can ask any process to stop a handler. */
+  readonly stops: boolean
 }
 
 /** Runs the program on a terminal, and returns what it writes there. */
@@ -236,6 +239,54 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       expect(unknown.errors).toMatch(
         /^no event with the key m2 waits for its next attempt: its delivery has not arrived/,
       )
+    })
+  })
+
+  describe('stop', () => {
+    /** Sends an event whose handler runs until it is told to stop. */
+    async function servedWithHeld() {
+      const serving = await served(never)
+      const { receiver, fix, send } = serving
+      fix()
+      let hasStarted = false
+      const hold: Handler = (_, { signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+          hasStarted = true
+        })
+      receiver.onAny(hold, { name: 'hold' })
+      await send('encoding.finished', { media_id: 'm1' })
+      await vi.waitUntil(() => hasStarted)
+      return serving
+    }
+
+    test.runIf(knows.stops)('ends the run of a handler, and the event is retried', async () => {
+      const { inbox, seenRetrying } = await servedWithHeld()
+      // `running since` follows within 20 s.
+      expect((await inbox('show', 'm1')).output).toMatch(/^process +\S+:\d+$/m)
+      const { code, output } = await inbox('stop', 'm1')
+      expect([code, output]).toEqual([0, expect.stringMatching(/^its process was asked to stop .*\n.* show .*m1\n$/)])
+      await seenRetrying('m1')
+      expect((await inbox('show', 'm1')).output).toMatch(/hold: .*stopped/)
+      const again = await inbox('stop', 'm1', '--json')
+      expect(again).toMatchObject({ code: 1, output: '{"asked":false}\n' })
+      expect(again.errors).toBe('no handler runs for m1; its state: retrying\n')
+    })
+
+    test.runIf(!knows.stops)(
+      'exits with 1 if only the process of the handler can end its run, and says so',
+      async () => {
+        const { inbox } = await servedWithHeld()
+        const { code, output, errors } = await inbox('stop', 'm1')
+        expect([code, output]).toEqual([1, ''])
+        expect(errors).toMatch(/^only the process that handles an event in SQLite or Redis can stop its handler: /)
+      },
+    )
+
+    test('exits with 1 if there is no such event', async () => {
+      const { inbox } = await served()
+      const { code, errors } = await inbox('stop', 'm2')
+      expect([code, errors]).toEqual([1, expect.stringMatching(/^no event has the key m2: /)])
     })
   })
 

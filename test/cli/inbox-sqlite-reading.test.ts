@@ -7,4 +7,4 @@ const makePlace = async () => {
   return { url: path, flags: [], inbox: () => sqliteInbox({ path }) }
 }
 
-checkReadingCommand(makePlace, { handled: true, running: false })
+checkReadingCommand(makePlace, { handled: true, running: false, stops: false })

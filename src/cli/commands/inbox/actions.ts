@@ -13,6 +13,7 @@ import { serve } from './serve.ts'
 import { checkSettling, discard, replay } from './settle.ts'
 import { show } from './show.ts'
 import { stats } from './stats.ts'
+import { stop } from './stop.ts'
 import { watch } from './watch.ts'
 
 const migrate: Action = {
@@ -31,6 +32,7 @@ const actions: Readonly<Record<string, Action>> = {
   replay,
   discard,
   retry,
+  stop,
   pause,
   resume,
   watch,

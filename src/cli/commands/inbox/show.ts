@@ -37,6 +37,7 @@ export const whyUnknown = (states: readonly EventState[]): string =>
 
 function eventText(record: EventRecord, target: Target): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
+  const { startedAt, process } = record
   const overdue = record.event && overdueOf(record.event)
   const facts = {
     key: shellQuoted(key),
@@ -47,6 +48,8 @@ function eventText(record: EventRecord, target: Target): string {
     [type === overdueType ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
+    ...(startedAt && { 'running since': time(startedAt) }),
+    ...(process && { process: inOneLine(process) }),
     ...(dueAt && { 'next attempt': time(dueAt) }),
     ...(endedAt && { [state === 'dead' ? 'died' : 'handled']: time(endedAt) }),
     ...(trace && traceFacts(trace)),
