@@ -25,7 +25,7 @@ const slow = [
 ]
 
 /** Pages in Chromium. The files of a process share one browser. */
-const pages = ['test/{dashboard,emulator}/page/*.test.ts']
+const pages = ['test/{dashboard,emulator}/page/*.test.ts', 'test/docs/site/*.test.ts']
 
 /** Tests of the package as a user installs it, which is built, packed and installed once before them. */
 const installed = ['test/{package,runtimes,examples}/**/*.test.ts']

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { beforeAll, expect, test } from 'vitest'
+import { describeInBrowser, openOther } from '../../support/browser.ts'
+import { serve } from '../../support/serve.ts'
+
+const root = new URL('../../../', import.meta.url)
+const built = new URL('docs/.vitepress/dist/', root)
+const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+
+/** Serves the built site until the end of the test. */
+const serveSite = () =>
+  serve(async ({ url = '' }, res) => {
+    const path = new URL(url, 'http://site').pathname.replace(/\/$/, '/index.html')
+    try {
+      const file = await readFile(new URL(`.${path}`, built))
+      res.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' }).end(file)
+    } catch {
+      res.writeHead(404).end()
+    }
+  })
+
+const results = (page: Page) => page.locator('.VPLocalSearchBox .result')
+
+/** Opens the search by keyboard, and types. Returns the addresses of what it finds, the first one first. */
+async function find(text: string): Promise<string[]> {
+  const page = await openOther(`${await serveSite()}/getting-started.html`)
+  // The page listens for the key once its script runs.
+  await expect.poll(() => page.keyboard.press('/').then(() => page.locator('.VPLocalSearchBox').count())).toBe(1)
+  await page.locator('#localsearch-input').fill(text)
+  await results(page).first().waitFor()
+  const addresses = await results(page).evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**${addresses[0]}`)
+  return addresses
+}
+
+describeInBrowser('the search of the site', () => {
+  beforeAll(() => {
+    execFileSync('npm', ['run', 'docs:build'], { cwd: fileURLToPath(root), stdio: 'pipe' })
+  })
+
+  test.each(['retry', 'duplicate', 'postgres'])('finds guides of %s before the reference', async (word) => {
+    const found = await find(word)
+    expect(found.length).toBeGreaterThan(5)
+    expect(found.slice(0, 3).filter((address) => address.includes('/api/'))).toEqual([])
+  })
+
+  test.each(['createReceiver', 'sqliteInbox'])('finds %s itself among the first five', async (name) => {
+    const found = await find(name)
+    expect(found.slice(0, 5)).toContainEqual(expect.stringMatching(new RegExp(`/api/.*${name}`, 'i')))
+  })
+})
