@@ -94,12 +94,12 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
       const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
       const first = isPromise(early) ? await early : early
-      if (first instanceof Error) return reject(first, startedAt, event, span)
+      if (first !== undefined && !('verified' in first)) return reject(first, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, deadlines)
       body = isPromise(read) ? await read : read
       const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : first
       const second = isPromise(verified) ? await verified : verified
-      if (second instanceof Error) return reject(second, startedAt, event, span)
+      if (second !== undefined && !('verified' in second)) return reject(second, startedAt, event, span)
       vouched = second
       senderChanges.checkSignature(delivery)
       const parsed = parseEvent(body, delivery, vouched, eventKey)

@@ -104,6 +104,9 @@ const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need
 
 const noBytes = new Uint8Array()
 
+/** The decision that a delivery comes from the sender. Only it has `verified`: an error must never pass for it. */
+type Verified = Extract<Verification, { readonly verified: true }>
+
 /**
  * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message
  * for every delivery that it does not verify; the reason is the error's cause. That error is returned: anyone can send
@@ -118,7 +121,7 @@ export function verifyDelivery(
   { url, headers }: Pick<Delivery, 'url' | 'headers'>,
   deadlines: Deadlines,
   body: Uint8Array | ParsedBody = noBytes,
-): MaybePromise<Vouched | RejectionError> {
+): MaybePromise<Verified | RejectionError> {
   if (!(body instanceof Uint8Array)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
@@ -132,7 +135,7 @@ export function verifyDelivery(
   return inTime(answer, deadlines, () => new WebhookError('unavailable', 'the verifier did not answer in time'))
 }
 
-function vouchedBy(verification: Verification): Vouched | RejectionError {
+function vouchedBy(verification: Verification): Verified | RejectionError {
   if (verification?.verified === true) {
     const { principal } = verification
     if (principal === undefined || typeof principal === 'string') return verification

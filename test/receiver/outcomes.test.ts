@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { urlToken } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { silent } from '../support/silent.ts'
 import { revokedProxy } from '../support/untyped.ts'
@@ -62,4 +63,12 @@ test('a delivery is answered when its body cannot be read because of a revoked p
     const delivery = { method: 'POST', url: '/', headers: new Headers(), body }
     expect(await receiverWith().receive(delivery)).toMatchObject({ status: 500, outcome: 'internal' })
   }
+})
+
+test('a forged delivery is rejected, also where a tool has replaced the global Error', async () => {
+  const receiver = receiverWith({ verify: urlToken({ secret: 'of another' }), logger: silent })
+  vi.stubGlobal('Error', class extends Error {})
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const url = '/webhooks/media?token=forged'
+  expect(await deliver(receiver, samplePayload('encoding.finished'), { url })).toMatchObject({ status: 401 })
 })
