@@ -93,14 +93,16 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
       const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
-      const first = isPromise(early) ? await early : early
-      if (first !== undefined && !('verified' in first)) return reject(first, startedAt, event, span)
+      let decision = isPromise(early) ? await early : early
+      if (decision !== undefined && !('verified' in decision)) return reject(decision, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, deadlines)
       body = isPromise(read) ? await read : read
-      const verified = verifier.needsBytes ? verifyDelivery(verifier, delivery, deadlines, body) : first
-      const second = isPromise(verified) ? await verified : verified
-      if (second !== undefined && !('verified' in second)) return reject(second, startedAt, event, span)
-      vouched = second
+      if (decision === undefined) {
+        const late = verifyDelivery(verifier, delivery, deadlines, body)
+        decision = isPromise(late) ? await late : late
+        if (!('verified' in decision)) return reject(decision, startedAt, event, span)
+      }
+      vouched = decision
       senderChanges.checkSignature(delivery)
       const parsed = parseEvent(body, delivery, vouched, eventKey)
       event = isPromise(parsed) ? await parsed : parsed
