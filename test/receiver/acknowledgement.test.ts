@@ -17,7 +17,7 @@ test('a rejection has its own message, whichever one of its code came before', (
   ])
 })
 
-test('nobody can change the rejection that the next delivery gets', () => {
+test('the rejection that the next delivery gets cannot be changed', () => {
   const { headers } = rejection('overloaded', 'too many events are waiting')
   expect(() => Object.assign(headers, { 'retry-after': '3600' })).toThrow(TypeError)
   expect(rejection('overloaded', 'too many events are waiting').headers['retry-after']).toBe('3')

@@ -65,7 +65,7 @@ test('a delivery is answered when its body cannot be read because of a revoked p
   }
 })
 
-test('a forged delivery is rejected, also where a tool has replaced the global Error', async () => {
+test('a forged delivery is rejected, even if a tool has replaced the global Error', async () => {
   const receiver = receiverWith({ verify: urlToken({ secret: 'of another' }), logger: silent })
   vi.stubGlobal('Error', class extends Error {})
   onTestFinished(() => void vi.unstubAllGlobals())

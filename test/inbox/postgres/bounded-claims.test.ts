@@ -176,7 +176,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
     expect(await blocksPerClaim(handleTen(receiver, handled))).toBeLessThan(1_000)
   })
 
-  test('expects few events in the hands of others, also after 20,000 claims while a snapshot is open', async () => {
+  test('expects few events of other processes, also after 20,000 claims while a snapshot is open', async () => {
     await accepting()
     await openSnapshot()
     await postgres.query(`

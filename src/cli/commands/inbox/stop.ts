@@ -12,20 +12,19 @@ export const stop: Action = {
     const isAsked = (await inbox.events.stop?.(key)) ?? false
     if (values.json) screen.json({ asked: isAsked })
     if (isAsked) {
-      const next = `To see what became of it: ${commandLine(target, 'show', key)}`
+      const next = `To see its outcome: ${commandLine(target, 'show', key)}`
       if (!values.json)
         screen.print(`its process was asked to stop the handler, whose run then fails as if its time was up\n${next}`)
       return 0
     }
     const state = (await inbox.events.get(key))?.state
     if (state === undefined) screen.note(`no event has the key ${shellQuoted(key)}: ${whyUnknown(inbox.events.states)}`)
-    else if (target.kind === 'postgres' || state === 'handled' || state === 'dead')
-      screen.note(`no handler runs for ${shellQuoted(key)}; its state: ${stateWords[state]}`)
-    else
+    else if (target.kind !== 'postgres' && (state === 'waiting' || state === 'running'))
       screen.note(
         'only the process that handles an event in SQLite or Redis can stop its handler: on the dashboard of that ' +
           'process, or with receiver.inbox.events.stop(key)',
       )
+    else screen.note(`no handler runs for ${shellQuoted(key)}; its state: ${stateWords[state]}`)
     return 1
   },
 }
