@@ -9,25 +9,9 @@ const limits = { open: 100_000, ends: 100_000 }
 /** The pause before what is overdue is handed over again, in ms, while the inbox is full. */
 const fullMs = 1_000
 
-class Open implements OpenExpectation {
-  readonly mediaId: string
-  readonly beganAt: Date
-  readonly expectation: Expectation
-  timer: Timer | undefined
-
-  constructor(expectation: Expectation, beganAt: Date) {
-    this.mediaId = expectation.overdue.event.mediaId
-    this.beganAt = beganAt
-    this.expectation = expectation
-  }
-
-  get rule(): string {
-    return this.expectation.rule
-  }
-
-  get dueAt(): Date {
-    return this.expectation.dueAt
-  }
+interface Open extends OpenExpectation {
+  readonly overdue: AcceptedEvent
+  timer?: Timer
 }
 
 /** The expectations of an inbox in memory: a timer for each, and the newest ends. They end with the process. */
@@ -67,7 +51,8 @@ export class MemoryExpectations {
   }
 
   #begin(expectation: Expectation, at: Date): void {
-    const open = new Open(expectation, at)
+    const { rule, dueAt, overdue } = expectation
+    const open: Open = { rule, mediaId: overdue.event.mediaId, beganAt: at, dueAt, overdue }
     const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId])) ?? Number.NEGATIVE_INFINITY
     if (at.getTime() <= endedAt) return
     if (this.#size >= limits.open) return this.#onDropped(open)
@@ -84,7 +69,7 @@ export class MemoryExpectations {
   }
 
   #due(open: Open): void {
-    if (this.#handOver(open.expectation.overdue)) this.#remove(open)
+    if (this.#handOver(open.overdue)) this.#remove(open)
     else this.#wait(open, fullMs)
   }
 
