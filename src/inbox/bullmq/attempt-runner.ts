@@ -15,8 +15,8 @@ import type { EventJob, EventQueue } from './queue.ts'
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
 
-/** The pause before this process passes an event on, in ms. Another waiting process can take the event meanwhile. */
-const passOnMs = 20
+/** The first pause before an event that is left to the other processes is due again, in ms. Each further one is twice as long. */
+const firstReleaseMs = 20
 
 /** Tells BullMQ when to run a job again. */
 export class Retry extends Error {
@@ -71,13 +71,11 @@ export class AttemptRunner {
   }
 
   /**
-   * Releases the event, without counting the attempt. If it is left to the other processes, this one is often the first to
-   * get it again. Every second time it therefore passes the event on, and the longest waiting process gets it.
+   * Releases the event, without counting the attempt. If it is left to the other processes, this one may get it again: BullMQ
+   * gives it to the process that has been waiting for longest. So it is due again soon, and later each time.
    */
-  async #release({ job, isPartial }: BullmqAttempt, forMs: number): Promise<never> {
-    if (!isPartial || job.attemptsStarted % 2 === 1) return postpone(job, forMs)
-    await sleep(passOnMs)
-    return releaseJob(job)
+  #release({ job, isPartial }: BullmqAttempt, forMs: number): Promise<never> {
+    return postpone(job, isPartial ? Math.min(forMs, firstReleaseMs * 2 ** (job.attemptsStarted - 1)) : forMs)
   }
 
   /** Handles a suspect. If this process ends meanwhile, the crash stays counted. */
