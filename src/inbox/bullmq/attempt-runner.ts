@@ -15,9 +15,6 @@ import type { EventJob, EventQueue } from './queue.ts'
 /** The pause before a failed step in Redis is tried again, in ms. */
 export const retryPauseMs = 500
 
-/** The first pause before an event that is left to the other processes is due again, in ms. Each further one is twice as long. */
-const firstReleaseMs = 20
-
 /** Tells BullMQ when to run a job again. */
 export class Retry extends Error {
   readonly delayMs: number
@@ -67,15 +64,7 @@ export class AttemptRunner {
       await this.#insist(attempt, () => applyEffects(this.#queue, job.id as string, data, this.#ttlMs))
     if (job.stalledCounter === 0) await this.#isolation.beside(() => this.#handleEvent(attempt))
     else await this.#isolation.alone(() => this.#runSuspect(attempt))
-    if (attempt.releasedForMs !== undefined) await this.#release(attempt, attempt.releasedForMs)
-  }
-
-  /**
-   * Releases the event, without counting the attempt. If it is left to the other processes, this one may get it again: BullMQ
-   * gives it to the process that has been waiting for longest. So it is due again soon, and later each time.
-   */
-  #release({ job, isPartial }: BullmqAttempt, forMs: number): Promise<never> {
-    return postpone(job, isPartial ? Math.min(forMs, firstReleaseMs * 2 ** (job.attemptsStarted - 1)) : forMs)
+    if (attempt.releasedForMs !== undefined) await postpone(job, attempt.releasedForMs)
   }
 
   /** Handles a suspect. If this process ends meanwhile, the crash stays counted. */
@@ -110,7 +99,7 @@ export class AttemptRunner {
     if (result.status === 'dead') return this.#deadLetter(attempt, result)
     await this.#insist(attempt, () => attempt.record(result.completed, result.failures))
     if (!isRelease(result)) throw new Retry(Math.ceil(result.delayMs))
-    attempt.releasedForMs = Math.ceil(releaseForMs(accepted, attempt.isPartial))
+    attempt.releasedForMs = Math.ceil(releaseForMs(accepted, attempt.isPartial, job.attemptsStarted - 1))
   }
 
   async #deadLetter(attempt: BullmqAttempt, result: AttemptResult & { status: 'dead' }): Promise<never> {

@@ -52,6 +52,8 @@ export class Job implements LaneJob {
   /** The time since which it waits to start or runs, or of its next attempt while it is `retrying`, in ms since the epoch. */
   since: number
   hasEnded = false
+  /** The number of its earlier releases, if other processes may get it. */
+  declare readonly releases?: number
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
   /** @param once `true` if the job gets one attempt, and a caller waits for the result */

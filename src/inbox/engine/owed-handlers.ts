@@ -23,10 +23,18 @@ export const handlersJson = (handlers: readonly HandlerName[]): string =>
 /** Maximum time for which an event is released, in ms: if another process has its handlers, and if they are paused. */
 const longestRelease = { elsewhere: 5_000, paused: 60_000 }
 
-/** Returns the time for which an event is released, in ms: a tenth of its age, and 1 s for a new one. */
-export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean): number {
-  const most = isElsewhere ? longestRelease.elsewhere : longestRelease.paused
-  return Math.min(most, Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10))
+/** The first time for which an event is released to another process, in ms. Each further one is twice as long. */
+const firstReleaseMs = 20
+
+/**
+ * Returns the time for which an event is released, in ms: a tenth of its age, and 1 s for a new one. If another process has
+ * its handlers, this one may still get it again, and a few short releases let the other one get it soon.
+ * @param releases the number of its earlier releases
+ */
+export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean, releases = 0): number {
+  const forMs = Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10)
+  if (!isElsewhere) return Math.min(longestRelease.paused, forMs)
+  return Math.min(longestRelease.elsewhere, forMs, firstReleaseMs * 2 ** releases)
 }
 
 /** Returns `true` if an attempt left handlers out and none failed: the event is only released until the next one. */

@@ -41,7 +41,8 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
 
   protected override settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
     if (result.status !== 'retry' || !isRelease(result)) return super.settle(attempt, result)
-    super.settle(attempt, { ...result, delayMs: releaseForMs(attempt.job.accepted, attempt.isPartial) })
+    const { job, isPartial } = attempt
+    super.settle(attempt, { ...result, delayMs: releaseForMs(job.accepted, isPartial, job.releases) })
   }
 
   override stop(releaseRetries?: () => void): void {

@@ -29,7 +29,7 @@ export class PostgresJob extends Job implements OwingEvent {
   /** The owner of the claim. */
   readonly owner: string
   /** The number of its releases when it was claimed. After the next one, this process no longer has it. */
-  readonly releases: number
+  override readonly releases: number
   /** The number of processes that may have been handling it when they ended. */
   readonly crashes: number
   readonly owed: readonly string[] | undefined
