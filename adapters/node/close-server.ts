@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { CloseReport, Receiver } from '../../src/index.ts'
+import { type CloseReport, type Receiver, WebhookError } from '../../src/index.ts'
 import { destroySessions } from '../shared/http2-sessions.ts'
 import { closeIdleConnections } from '../shared/idle-connections.ts'
 
@@ -38,6 +38,10 @@ export async function closeServer(
   receiver: Pick<Receiver, 'close'>,
   { timeoutMs = 10_000 }: CloseServerOptions = {},
 ): Promise<CloseReport> {
+  if (typeof server?.close !== 'function' || typeof receiver?.close !== 'function') {
+    const message = 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)'
+    throw new WebhookError('invalid_option', message)
+  }
   const startedAt = performance.now()
   let stopClosingIdle = () => {}
   let limit: NodeJS.Timeout | undefined

@@ -169,3 +169,13 @@ test('the connections that are left are closed after the receiver, even if it fa
   await expect(closeServer(server, { close })).rejects.toThrow('no')
   expect(order).toEqual(['receiver', 'connections'])
 })
+
+test.each([
+  ['no server', undefined, { close: async () => ({ unfinished: [] }) }],
+  ['no receiver', { close: (ended: () => void) => ended() }, undefined],
+])('closeServer says what it takes when it is given %s', async (_, server, receiver) => {
+  await expect(closeServer(server as never, receiver as never)).rejects.toMatchObject({
+    code: 'invalid_option',
+    message: 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)',
+  })
+})
