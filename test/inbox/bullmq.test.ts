@@ -294,6 +294,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   test.each([
     [{ connection: untyped(undefined) }],
     [{ connection: untyped(6379) }],
+    [{ connection: '' }],
+    [{ connection: 'http://127.0.0.1:6379' }],
     [{ queue: '' }],
     [{ queue: 'a:b' }],
     [{ concurrency: 0 }],

@@ -22,11 +22,16 @@ export const standardQueue = 'media-webhooks'
 
 /** @throws WebhookError `invalid_option` */
 export function checkQueue(by: string, connection: unknown, queue: unknown): void {
-  if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null))
-    throw new WebhookError('invalid_option', `${by}: connection has to be a URL or options for ioredis`)
+  if (!(typeof connection === 'string' ? isAddress(connection) : typeof connection === 'object' && connection)) {
+    const expected = 'a redis:// or rediss:// URL, or options for ioredis (is an environment variable unset?)'
+    throw new WebhookError('invalid_option', `${by}: connection has to be ${expected}`)
+  }
   if (typeof queue !== 'string' || !/^[^:]+$/.test(queue))
     throw new WebhookError('invalid_option', `${by}: queue has to be a name without a colon`)
 }
+
+// ioredis would take an empty text for 127.0.0.1, and a URL of another scheme for the path of a socket.
+const isAddress = (text: string): boolean => text !== '' && (/^rediss?:/i.test(text) || !text.includes('://'))
 
 /** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
