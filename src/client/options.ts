@@ -79,7 +79,8 @@ const options = params({
  * @throws WebhookError `invalid_option`
  */
 export function readConfig(credentials: ClientCredentials, given: ClientOptions): ClientConfig {
-  return { ...readOptions('createClient', options, given), ...readCredentials(credentials) }
+  // Callers without types can leave the options out: the error then asks for `baseUrl`.
+  return { ...readOptions('createClient', options, given ?? {}), ...readCredentials(credentials) }
 }
 
 function readCredentials(credentials: ClientCredentials): Pick<ClientConfig, 'headers' | 'secrets'> {

@@ -31,7 +31,9 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
 /**
  * Encodes a payload as the body of a delivery.
  * @param format the wire format (default: `flat`)
+ * @throws WebhookError `invalid_option` for any other format
  */
-export function encodePayload(payload: Payload, format?: 'flat' | 'envelope'): Uint8Array {
+export function encodePayload(payload: Payload, format: 'flat' | 'envelope' = 'flat'): Uint8Array {
+  checkChoice('encodePayload', 'format', format, ['flat', 'envelope'])
   return new TextEncoder().encode(bodyOf(payload, format))
 }

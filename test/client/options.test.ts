@@ -51,7 +51,7 @@ describe('createClient throws invalid_option', () => {
   })
 
   test('without options', () => {
-    expect(build(keyPair, undefined)).toThrow(invalid(/options have to be an object/))
+    expect(build(keyPair, undefined)).toThrow(invalid(/baseUrl has to be the address of the service/))
   })
 })
 

@@ -38,6 +38,15 @@ describe('samplePayload', () => {
 })
 
 describe('encodePayload', () => {
+  test('throws for a format that it does not know', () => {
+    expect(() => encodePayload(samplePayload('file.received'), 'xml' as 'flat')).toThrow(
+      expect.objectContaining({
+        code: 'invalid_option',
+        message: 'encodePayload: format has to be one of flat, envelope',
+      }),
+    )
+  })
+
   test('writes the fields in the order of the service', () => {
     expect(text(encodePayload(samplePayload('partial.finished')))).toBe(
       '{"type":"partial.finished","emitted_at":"2026-03-01T12:00:00.123456789Z",' +
