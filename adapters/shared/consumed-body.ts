@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
-// How to leave the body unread, or its bytes in place, in the framework that a request comes from. The receiver logs it
-// with `body_consumed`.
+// The fix for each framework: it leaves the body unread, or its bytes in place. The receiver logs it with
+// `body_consumed`.
 
 const inExpress =
   'mount the receiver before express.json(), or put express.raw({ type: "*/*" }) on its path before express.json(), or ' +

@@ -14,7 +14,7 @@ export const eventTypes = [
 /** A type that handlers can be registered for. */
 export type EventType = (typeof eventTypes)[number]
 
-/** The name of a type in the service's API, where a webhook has a flag for each type. An envelope may use it too. */
+/** The name of a type in the service's API, where a webhook has a flag for each type. An envelope may also use it. */
 export type FlagName<Type extends EventType = EventType> = Type extends `${infer Subject}.${infer Verb}`
   ? `${Subject}_${Verb}`
   : never

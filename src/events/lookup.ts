@@ -4,7 +4,7 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { type EventType, eventTypes, type MediaEvent } from './catalogue.ts'
 import { type EventKeySource, parseEvent, readTime } from './parse.ts'
 
-/** What a look-up of yours says has happened. A field that is `null` or an empty string is absent. */
+/** An event that your look-up found. A field that is `null` or an empty string is absent. */
 export interface LookedUpEvent {
   readonly type: EventType
   readonly mediaId: string

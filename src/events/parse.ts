@@ -12,7 +12,7 @@ import { readWireEvent, type WireEvent } from './wire.ts'
  */
 export type EventKeySource = ((event: MediaEvent, delivery: Delivery) => string) | { readonly header: string }
 
-/** What the verifier vouches for. */
+/** The facts that the verifier vouches for. */
 export interface Vouched {
   readonly eventId?: string | undefined
   readonly principal?: string | undefined

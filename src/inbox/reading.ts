@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
-// What an inbox tells about its events, and what can be done to them by hand.
+// The answers of an inbox about its events, and the operations on them.
 
 /** A handler that failed, and the message of its error. */
 export interface HandlerFailure {
@@ -90,7 +90,7 @@ export interface DeadLetters {
    * Passes the event to the handlers that have not completed, with fresh attempts. An unreadable delivery is parsed
    * again first. `false`: no dead letter has that key.
    * @throws WebhookError `in_progress`, `overloaded` or `closing` when the event cannot be taken, `malformed` when the
-   * delivery still cannot be parsed; the dead letter is kept then
+   * delivery still cannot be parsed: the dead letter is kept
    */
   replay(key: string): MaybePromise<boolean>
   /** Deletes the dead letter permanently. Returns `false` if no dead letter has that key. */
@@ -191,7 +191,7 @@ export interface EventQuery {
   readonly state?: EventState
   /** Lists only events of this type. */
   readonly type?: string
-  /** Lists only events of this media. */
+  /** Lists only events of this media item. */
   readonly mediaId?: string
   /**
    * By the time of acceptance.

@@ -6,7 +6,7 @@ import { notVerified, type SignedDelivery, type Verification } from './verifier.
 /** Maximum length of a credential, in characters. */
 export const maxCredentialLength = 4096
 
-/** What a delivery may carry, and how it follows from a secret. */
+/** The credential that a delivery carries, and how to derive it from a secret. */
 interface CredentialOptions {
   /** The verifier's name. */
   readonly verifier: string

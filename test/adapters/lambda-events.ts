@@ -8,7 +8,7 @@ export interface Request {
   readonly query?: string
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: Uint8Array | string
-  /** Whether the gateway takes the body for binary data. */
+  /** `true` if the gateway takes the body for binary data. */
   readonly base64?: boolean
 }
 

@@ -43,7 +43,7 @@ describe('the first failure of a dead letter', () => {
     expect(firstFailureOf(deadLetter(...attempts))).toEqual({ at: ago(minutesAgo), mayBeOlder: false })
   })
 
-  test('is its end where the inbox keeps no attempts', () => {
+  test('is its end if the inbox keeps no attempts', () => {
     const { failedAttempts, ...rest } = deadLetter(attempt(5, publish('down')))
     expect(firstFailureOf(rest)).toEqual({ at: ago(5), mayBeOlder: false })
   })

@@ -51,7 +51,7 @@ describe('the check of options', () => {
     expect(() => checkNumbers('owner', { ms })).not.toThrow()
   })
 
-  test('takes a number up to the largest that is given', () => {
+  test('takes a number up to a given maximum', () => {
     expect(() => checkNumbers('owner', { max: 10 }, 10)).not.toThrow()
     const message = 'owner: max has to be a whole number from 1 to 10'
     expect(() => checkNumbers('owner', { max: 11 }, 10)).toThrow(invalid(message))
@@ -68,7 +68,7 @@ describe('the check of options', () => {
     expect(() => checkUnknown('owner', { ...['secret'] })).toThrow(invalid(message))
   })
 
-  test('throws for a choice that there is not', () => {
+  test('throws for an unknown choice', () => {
     expect(() => checkChoice('owner', 'in', 'b', ['a', 'b'])).not.toThrow()
     expect(() => checkChoice('owner', 'in', 'c', ['a', 'b'])).toThrow(invalid('owner: in has to be one of a, b'))
   })

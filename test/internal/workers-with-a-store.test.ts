@@ -85,7 +85,7 @@ describe('on Workers, with a shared store', () => {
     await inbox.accept(eventOf('ended'))
     // Its heartbeat ends with it.
     vi.clearAllTimers()
-    await inbox.accept(eventOf('one', 'another media'), { waitUntil })
+    await inbox.accept(eventOf('one', 'another media item'), { waitUntil })
     await passing(10)
     await calls.next()
     steps.renew.mockClear()
@@ -104,7 +104,7 @@ describe('on Workers, with a shared store', () => {
           renewed = resolve
         }),
     )
-    await inbox.accept(eventOf('two', 'another media'), { waitUntil })
+    await inbox.accept(eventOf('two', 'another media item'), { waitUntil })
     await passing(10)
     expect((await calls.next()).event.key).toBe('two')
     expect(inbox.stats()).toMatchObject({ running: 2 })
@@ -118,7 +118,7 @@ describe('on Workers, with a shared store', () => {
     await inbox.accept(eventOf('one'))
     await endRequests()
     owners.set('one', 'another isolate')
-    await inbox.accept(eventOf('two', 'another media'), { waitUntil })
+    await inbox.accept(eventOf('two', 'another media item'), { waitUntil })
     await passing(10)
     expect((await calls.next()).event.key).toBe('two')
     await passing(100)

@@ -61,7 +61,7 @@ test('the default entry reaches neither an adapter nor what only helps to develo
   ).toEqual([])
 })
 
-test('#crypto is node:crypto on Node and WebCrypto where nothing says so', async () => {
+test('#crypto is node:crypto on Node and WebCrypto if no condition names Node', async () => {
   const { modules } = await moduleGraph('media-webhooks')
   expect(modules).toContain('node_modules/media-webhooks/dist/src/internal/crypto/web.js')
   const { imports } = createRequire(join(inject('userFolder'), 'package.json'))('media-webhooks/package.json')

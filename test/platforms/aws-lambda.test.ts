@@ -12,7 +12,7 @@ const eventOf = (number: number) => {
   const body = encodePayload(samplePayload('encoding.finished', { media_id: `media-${number}` }))
   return httpApiEvent({ headers: [['content-type', 'application/json']], body })
 }
-/** How a function knows that it is on Lambda. */
+/** The environment by which a function knows that it is on Lambda. */
 const onLambda = { AWS_LAMBDA_FUNCTION_NAME: 'receive' }
 
 const numbers = Array.from({ length: 14 }, (_, number) => number)

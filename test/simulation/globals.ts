@@ -16,7 +16,7 @@ const real = {
   randomUUID: crypto.randomUUID.bind(crypto),
 }
 
-/** When the world begins, by its clocks. */
+/** The time at which the world begins, by its clocks. */
 const epoch = real.Date.UTC(2026, 2, 1, 12)
 
 type Callback = (...parameters: unknown[]) => void

@@ -3,7 +3,7 @@ import type { Decision, Journal, Run } from './journal.ts'
 import { overdueNumber } from './numbers.ts'
 import { isDurable, type Plan, type PlannedEvent, ttlMs } from './plan.ts'
 
-/** What one storage has seen of a run: that of a process, or the one that all share. */
+/** The part of a run that one storage has seen: the storage of a process, or the one that all share. */
 interface Seen {
   readonly arrivals: Journal['arrivals']
   /** The answers about events that the storage has kept. */
@@ -13,7 +13,7 @@ interface Seen {
   readonly lasts: boolean
 }
 
-/** Longer than the longest pause of a process and its restart, in ms. */
+/** More than the maximum pause of a process and its restart, in ms. */
 const longestPauseMs = 20_000
 
 /** The time after a deadline that an inbox may take to store that it has passed, when nothing fails, in ms. */
@@ -83,7 +83,7 @@ function* notReported(
 
 const withinMs = ({ expectation }: Plan): number => expectation?.withinMs as number
 
-/** How far a deadline can be from where it would be if no clock had jumped, in ms. */
+/** Maximum shift of a deadline by the jumps of the clock, in ms. */
 const jumpedMs = ({ jumps }: Journal): number => jumps.reduce((sum, ms) => sum + Math.abs(ms), 0)
 
 /** Returns a function that returns `true` for the events that end what an event begins: those that are not older. */

@@ -7,7 +7,7 @@ import { isDurable, type Plan, type PlannedEvent, ttlMs } from './plan.ts'
 import { writers } from './receiver.ts'
 import type { Storage } from './storage.ts'
 
-/** How often each transaction has written, by what it wrote. */
+/** The number of writes of each transaction, by what it wrote. */
 type Written = ReadonlyMap<string, number>
 
 /** Finds everything in a run that breaks a promise of the receiver. */

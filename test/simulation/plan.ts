@@ -27,7 +27,7 @@ export interface PlannedHandler {
   readonly types: readonly EventType[]
   readonly failure: number
   readonly longestMs: number
-  /** How often it runs longer than its time limit, without checking its signal. */
+  /** The share of its runs that exceed the time limit without checking the signal. */
   readonly hanging: number
 }
 
@@ -54,7 +54,7 @@ export interface Plan {
   readonly incidents: readonly Incident[]
   /** The time from which on nothing fails, in ms. */
   readonly faultsUntil: number
-  /** How often an operation of the storage fails. */
+  /** The share of the storage operations that fail. */
   readonly storageFaults: number
   /** The place of the only fault that happens among all of them, from 0 up to 1. `undefined` if all happen. */
   readonly oneStorageFault: number | undefined
@@ -84,7 +84,7 @@ export const faults = [
 /** The time for which SQLite remembers keys, in ms: longer than the sender tries. */
 export const ttlMs = 600_000
 
-/** How far a clock can be wrong, in ms. */
+/** Maximum error of a clock, in ms. */
 const monthMs = 30 * 86_400_000
 
 export function makePlan(random: Random, setups: readonly Setup[]): Plan {

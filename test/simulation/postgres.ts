@@ -55,7 +55,7 @@ export class PostgresServer {
     // No other connection may begin before the answer says whether a transaction is open.
     this.#inTransaction = connection
     const answer = await answered
-    // The last byte says whether a transaction is open.
+    // The last byte is the state of the transaction.
     if (answer.at(-1) === idle) this.#release(connection)
     return answer
   }
@@ -85,7 +85,7 @@ export interface PostgresLinkOptions {
   readonly fault: () => PostgresFault | undefined
   /** Maximum time to the server or back, in ms. */
   readonly latencyMs: number
-  /** How long a transaction may wait for its next statement, in ms. */
+  /** Maximum time for which a transaction waits for its next statement, in ms. */
   readonly idleMs: number
 }
 
@@ -96,7 +96,7 @@ export class PostgresLink extends Duplex {
   #received = Buffer.alloc(0)
   #hasStarted = false
   #idle: Task | undefined
-  /** When the last thing in each direction arrives: none overtakes another. */
+  /** The arrival time of the newest packet in each direction: no packet overtakes another. */
   #arrival = { there: 0, back: 0 }
 
   constructor(options: PostgresLinkOptions) {

@@ -50,7 +50,7 @@ export interface RedisLinkOptions {
   readonly latencyMs: number
 }
 
-/** How long a connection that broke takes to be there again, in ms. */
+/** The time after which a broken connection is restored, in ms. */
 const reconnectionMs = 60
 
 /** A client as ioredis is one: connected to the server through a network. */

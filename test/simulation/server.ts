@@ -18,10 +18,10 @@ export interface ServerOptions extends Scene {
 /** The pause before a supervisor starts a process again that has ended, in ms. */
 const restartMs = 300
 
-/** What is due later than this, in ms, was stored before a clock went back by a month. */
+/** An event that is due later than this, in ms, was stored before a clock went back by a month. */
 const soonMs = 3_600_000
 
-/** How long an orderly stop waits for handlers, in ms. */
+/** The time for which an orderly stop waits for handlers, in ms. */
 const closeMs = 3_000
 
 /** A server of a receiver: one process after another, each with the version that is deployed. */

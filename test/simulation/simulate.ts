@@ -26,10 +26,10 @@ export interface Simulated {
   readonly text: string
 }
 
-/** How long everything may take to be handled once nothing fails any more, in ms. */
+/** Maximum time until everything is handled, once nothing fails any more, in ms. */
 const recoveryMs = 1_800_000
 
-/** Longer than the longest pause of a process, in ms. */
+/** More than the maximum pause of a process, in ms. */
 const longestPauseMs = 16_000
 
 /** Plays a run: what happens in it, and when, is decided by the seed alone. */

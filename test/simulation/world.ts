@@ -34,7 +34,7 @@ export class Process implements Scope {
   readonly random: Random
   readonly process = this
   readonly startedAt: number
-  /** How far its clock is ahead of the world's, in ms. */
+  /** The lead of its clock over the world's, in ms. */
   clockOffsetMs: number
   pausedUntil = 0
   endsAt = Number.POSITIVE_INFINITY

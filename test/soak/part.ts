@@ -2,7 +2,7 @@
 export interface SoakOptions {
   /** Kills for each durable inbox. */
   readonly kills: number
-  /** How long memory and size are measured, in minutes. */
+  /** The time for which memory and size are measured, in minutes. */
   readonly minutes: number
   /** Deliveries per second while they are measured, to each inbox. */
   readonly rate: number

@@ -5,7 +5,7 @@ import type { Part } from './part.ts'
 
 const program = fileURLToPath(new URL('../simulation/run.ts', import.meta.url))
 
-/** How much longer a run over Postgres takes than the others. */
+/** The time of a run over Postgres, as a multiple of the others. */
 const postgresShare = 20
 
 /** Plays the simulation, as on Node and as on Workers, and some of it over Postgres. */

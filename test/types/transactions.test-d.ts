@@ -164,7 +164,7 @@ describe('sqliteInbox', () => {
     receiver.onAny((_, { transaction }) => transaction((given) => (given ? 1 : Promise.resolve(1))))
   })
 
-  test('does not compile with something that is no database', () => {
+  test('does not compile with something that is not a database', () => {
     // @ts-expect-error it has no methods
     sqliteInbox({ database: {} })
     // @ts-expect-error a path is text

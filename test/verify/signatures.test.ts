@@ -68,7 +68,7 @@ describe.each(Object.entries(schemes))('the timestamp of %s', (_, { build, sign 
     expect(await at(Number.NaN)).not.toBe('verified')
   })
 
-  // Each has a valid signature. Where it reads as a number, the clock shows that time, so that only its form is wrong.
+  // Each has a valid signature. If it reads as a number, the clock shows that time, so that only its form is wrong.
   test.each([
     '1e9',
     '-1',

@@ -8,7 +8,7 @@ import { secretsIn, withoutSecret } from './mask.ts'
 import { withRefusedHint } from './refused.ts'
 import { type Paint, plain } from './text.ts'
 
-/** What a server answered to a delivery that was forwarded to it. */
+/** The answer of a server to a delivery that was forwarded to it. */
 export interface Forwarded {
   readonly durationMs: number
   readonly status?: number | undefined

@@ -73,7 +73,7 @@ export interface Sending {
   readonly url: string
   /** The payload, before a fault changes it. */
   readonly payload: Payload
-  /** The body of its deliveries, if someone edited it. */
+  /** The body of its deliveries, if a user edited it. */
   readonly body?: string
   /** The fault, format and signing of its deliveries. */
   readonly behaviour: Behaviour

@@ -38,7 +38,7 @@ export function watchSettings(client: Redis, logger: Logger): void {
   client.once('end', () => clearInterval(timer))
 }
 
-/** What a check of the settings has found. */
+/** The findings of a check of the settings. */
 interface SettingsFound {
   readonly hasAppendLog: boolean
   readonly policy: string | undefined

@@ -3,7 +3,7 @@ import type { Payload } from '../../../src/testing/payload.ts'
 
 /** A media item with the time of its upload. */
 export interface UploadedMedia extends MediaFacts {
-  /** When the file was received, in nanoseconds since 1970. */
+  /** The time at which the file was received, in nanoseconds since 1970. */
   readonly receivedAt: bigint
 }
 

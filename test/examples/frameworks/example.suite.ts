@@ -11,7 +11,7 @@ import { type InstalledExample, installExample } from './install-example.ts'
 /** The value of `WEBHOOK_TOKEN`. */
 export const token = 'a-token-of-the-test'
 
-/** How to run an example that is a server with a SQLite inbox at `INBOX_PATH` and a token in `WEBHOOK_TOKEN`. */
+/** The commands and files of an example that is a server with a SQLite inbox at `INBOX_PATH` and a token in `WEBHOOK_TOKEN`. */
 export interface ServerExample {
   /** Its folder in examples/. */
   readonly name: string

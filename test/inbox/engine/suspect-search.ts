@@ -33,7 +33,7 @@ export function beginSearch(beginning: Beginning = {}) {
   const { suspects = [], isReading = false, crashes = 1, mayBeAlive = false, recordMs = 0 } = beginning
   /** The keys that were recorded as running alone; `undefined` for each record that none does. */
   const alone: (string | undefined)[] = []
-  /** Whether each suspect had been handled, at the end of the search. */
+  /** For each suspect, `true` if it had been handled at the end of the search. */
   const over: boolean[] = []
   const started: string[] = []
   const search = new Suspects({

@@ -81,7 +81,7 @@ export function pgliteInbox(options: PgliteInboxOptions): InboxDefinition {
 
 type Limits = Required<Omit<PgliteInboxOptions, 'database' | 'schema'>>
 
-/** The longest pause before old keys are forgotten, in ms. */
+/** Maximum pause before old keys are forgotten, in ms. */
 const cleanUpMs = 60_000
 
 class PgliteInbox implements Inbox {

@@ -3,7 +3,7 @@ import { filesBeforeHandler } from '../../support/files-before-handler.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 
-/** The most files that a reader has to open to follow a delivery from the adapter over Postgres to the handler. */
+/** Maximum number of files that a reader has to open to follow a delivery from the adapter over Postgres to the handler. */
 const most = 43
 
 describe.skipIf(!findPostgres())('a delivery', () => {

@@ -145,7 +145,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     })
   })
 
-  describe('cannot be used, with a clear error, where', () => {
+  describe('cannot be used, with a clear error, if', () => {
     test('a newer version made them', async () => {
       const schema = freshName()
       await migrate(server.url, { schema })

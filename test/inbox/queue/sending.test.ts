@@ -146,7 +146,7 @@ describe('queueInbox', () => {
       { send, store: { ...store } },
       'queueInbox: store has to come from redisStore(), defineStore() or, for one process, lruStore()',
     ],
-    ['an option that there is not', { send, store, lease: 1 }, 'queueInbox: there is no option lease'],
+    ['an unknown option', { send, store, lease: 1 }, 'queueInbox: there is no option lease'],
     [
       'a lease that is not a number',
       { send, store, leaseMs: 'long' },

@@ -2,7 +2,7 @@ import { commonFlags } from '../../shared/arguments.ts'
 import type { Command, CommandGroup } from '../../shared/command.ts'
 import { type Flag, flagName } from '../../shared/flags.ts'
 
-/** What can be typed after a command, a group of commands or the program. */
+/** The words that can follow a command, a group of commands or the program. */
 export interface Level {
   /** The words after the name of the program, such as `keys create`. */
   readonly path: string

@@ -62,7 +62,7 @@ export async function deleteTemporary(client: Client, webhook: Webhook, { note }
   }
 }
 
-/** Deletes a webhook, unless someone else has deleted it already. */
+/** Deletes a webhook, if it still exists. */
 async function deleteIfThere(client: Client, id: string): Promise<void> {
   await client.webhook.delete(id).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error

@@ -123,7 +123,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     expect(handled.length).toBe(1)
   })
 
-  check('accepts a body of the largest size in two pieces', async ({ url, connect }) => {
+  check('accepts a body of the maximum size in two pieces', async ({ url, connect }) => {
     const connection = await connect()
     const body = bodyOfLength(65_536)
     connection.send(requestHead('POST', url, lengthOf(body.byteLength)))
