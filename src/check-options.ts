@@ -29,7 +29,7 @@ export function checkUnknown(owner: string, options: object, known: readonly str
   for (const name in options) {
     if (known.includes(name)) continue
     // A text or a list that was destructured has indices for names.
-    const fault = name === '0' ? 'options have to be an object, not a text or a list' : `there is no option ${name}`
+    const fault = name === '0' ? 'options have to be an object' : `there is no option ${name}`
     throw new WebhookError('invalid_option', `${owner}: ${fault}`)
   }
 }

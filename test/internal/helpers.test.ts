@@ -63,7 +63,7 @@ describe('the check of options', () => {
   })
 
   test('throws for a text or a list in place of the options', () => {
-    const message = 'owner: options have to be an object, not a text or a list'
+    const message = 'owner: options have to be an object'
     expect(() => checkUnknown('owner', { ...(Object('secret') as object) })).toThrow(invalid(message))
     expect(() => checkUnknown('owner', { ...['secret'] })).toThrow(invalid(message))
   })

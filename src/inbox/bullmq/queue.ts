@@ -30,7 +30,7 @@ export function checkQueue(by: string, connection: unknown, queue: unknown): voi
     throw new WebhookError('invalid_option', `${by}: queue has to be a name without a colon`)
 }
 
-// ioredis would take an empty text for 127.0.0.1, and a URL of another scheme for the path of a socket.
+// ioredis would take an empty text for localhost, and a URL of another scheme for the path of a socket.
 const isAddress = (text: string): boolean => text !== '' && (/^rediss?:/i.test(text) || !text.includes('://'))
 
 /** A BullMQ job that is an event, or an unreadable delivery. */
