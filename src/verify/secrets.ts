@@ -91,9 +91,7 @@ function readList(verifier: string, secrets: unknown, principal?: string): reado
   const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : Array.isArray(secrets) ? secrets : []
   const whose = principal === undefined ? '' : ` of ${principal}`
   if (list.length === 0) {
-    throw invalid(
-      `${verifier}: give a secret${whose}, or a list of them, as strings (is an environment variable unset?)`,
-    )
+    throw invalid(`${verifier}: give a secret${whose}, or a list of them (is an environment variable unset?)`)
   }
   const verification = principal === undefined ? verified : Object.freeze({ ...verified, principal })
   return list.map((text, index) => {

@@ -62,12 +62,6 @@ describe('the check of options', () => {
     expect(() => checkUnknown('owner', { typo: 1 })).toThrow(invalid('owner: there is no option typo'))
   })
 
-  test('throws for a text or a list in place of the options', () => {
-    const message = 'owner: options have to be an object'
-    expect(() => checkUnknown('owner', { ...(Object('secret') as object) })).toThrow(invalid(message))
-    expect(() => checkUnknown('owner', { ...['secret'] })).toThrow(invalid(message))
-  })
-
   test('throws for an unknown choice', () => {
     expect(() => checkChoice('owner', 'in', 'b', ['a', 'b'])).not.toThrow()
     expect(() => checkChoice('owner', 'in', 'c', ['a', 'b'])).toThrow(invalid('owner: in has to be one of a, b'))

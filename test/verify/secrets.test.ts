@@ -28,7 +28,7 @@ const unusable: [what: string, secret: unknown, message: RegExp][] = [
   ['a newline in a list', [`${usable}\n`, usable], /secret 1 of 2 .*newline/],
   ['an empty object', {}, /give a secret/],
   ['a boxed string', Object(usable), /give a secret/],
-  ['bytes', new TextEncoder().encode(usable), /give a secret, or a list of them, as strings/],
+  ['bytes', new TextEncoder().encode(usable), /give a secret/],
   ['undefined in an object', { acme: usable, zoo: undefined }, /give a secret of zoo, .*environment variable unset/],
   ['an empty list in an object', { acme: usable, zoo: [] }, /give a secret of zoo/],
   ['an object in an object', { acme: { zoo: usable } }, /give a secret of acme/],
