@@ -56,7 +56,7 @@ export function subjectOf(
     activity: activityOf(inbox, observe),
     redaction,
     causes,
-    jobs: new Jobs(inbox, () => causes.forget()),
+    jobs: new Jobs({ inbox, redaction }, () => causes.forget()),
     notices: new Notices(),
   }
 }

@@ -2,7 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { createDashboard } from '../../src/dashboard/dashboard.ts'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
 import { matchesFilter, readDeadFilter } from '../../src/dashboard/reading/dead-filter.ts'
+import { Redaction } from '../../src/dashboard/reading/redaction.ts'
 import type { DeadLetter, ReadableInbox } from '../../src/inbox/reading.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { PermanentFailure } from '../../src/index.ts'
+import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import { silent } from '../support/silent.ts'
 import { failing, receiverWith, send, untilDead } from './failing-receiver.ts'
 
@@ -43,7 +47,9 @@ describe('a filter of dead letters', () => {
     ['since=yesterday&before=', true],
     ['cause=none', false],
   ])('with %j is %s', (query, found) => {
-    expect(matchesFilter(dead, readDeadFilter(new URLSearchParams(query)))).toBe(found)
+    expect(matchesFilter(dead, readDeadFilter(new URLSearchParams(query)), new Redaction(undefined, silent))).toBe(
+      found,
+    )
   })
 })
 
@@ -78,6 +84,24 @@ describe('the dead letters', () => {
     expect(left.map(({ event }) => event?.type)).toEqual(Array(3).fill('encoding.finished'))
   })
 
+  test('are found by title, and those that match are replayed', async () => {
+    const { receiver, state, page } = await mixed()
+    await send(receiver, 'c', { title: 'Our Wedding.mp4' })
+    await untilDead(receiver, 6)
+    const html = await read(page, 'dead-letters?text=wedding&handler=publish')
+    expect(html).toContain('1–1 of 1')
+    expect(html).toContain('Our Wedding.mp4')
+    expect(await read(page, 'dead-letters?text=wedding&handler=mail')).toContain('No dead letter matches.')
+    state.works = true
+    const form = { scope: 'found', text: 'wedding', until: String(Date.now()) }
+    const headers = { host: 'localhost', origin: 'http://localhost' }
+    await page.fetch(
+      new Request('http://localhost/replay', { method: 'POST', body: new URLSearchParams(form), headers }),
+    )
+    await untilDead(receiver, 5)
+    expect(await read(page, 'dead-letters?text=wedding')).toContain('No dead letter matches.')
+  })
+
   test('that do not match lead to all of them', async () => {
     const { page } = await mixed()
     const html = await read(page, 'dead-letters?text=shelf')
@@ -102,6 +126,45 @@ describe('the events', () => {
     expect(await read(page, 'events')).toMatch(/1–25(?! of)/)
     const older = /href="\/(events\?[^"]*cursor=[^"]*)"/.exec(html)?.[1]?.replaceAll('&amp;', '&')
     expect(await read(page, older ?? '')).toContain('26–50 of 70')
+  })
+
+  test('are found by title unless they were handled, which the page says', async () => {
+    const receiver = receiverWith({ inbox: sqliteInbox({ path: await freshPath() }), retry: { baseMs: 3_600_000 } })
+    await receiver.ready()
+    receiver.on('encoding.finished', () => Promise.reject(new PermanentFailure('no')), { name: 'dies' })
+    receiver.on('encoding.failed', () => Promise.reject(new Error('no')), { name: 'retries' })
+    receiver.on('file.received', () => {}, { name: 'works' })
+    const types = ['encoding.finished', 'encoding.failed', 'file.received']
+    for (const type of types) {
+      await send(receiver, `holiday of ${type}`, { type, title: 'Our Holiday.mp4' })
+      await send(receiver, `other of ${type}`, { type, title: 'Other.mp4' })
+    }
+    await expect
+      .poll(() => receiver.inbox.stats())
+      .toMatchObject({ deadLetters: 2, retrying: 2, running: 0, waiting: 0 })
+    const page = dashboard(receiver, operators)
+    const html = await read(page, 'events?title=HOLIDAY')
+    expect(html).toContain('1–2 of 2')
+    expect(html).toMatch(/holiday of encoding\.failed.*holiday of encoding\.finished/s)
+    expect(html).toContain('Titles and payloads are not kept after an event was handled.')
+    expect(html).toContain('in the newest 1,000 events of each state.')
+    expect(await read(page, 'events?title=holiday&state=dead')).toContain('1–1 of 1')
+    expect(await read(page, 'events?title=holiday&type=encoding.failed')).toContain('1–1 of 1')
+    expect(await read(page, 'events?title=holiday&state=handled')).toContain('No event matches.')
+    expect(await read(page, 'events.jsonl?title=holiday')).toMatch(/^.*"Our Holiday.mp4".*\n.*"Our Holiday.mp4".*\n$/)
+    // What was typed into the search of all pages may have been a title.
+    expect(await read(page, 'media?id=holiday')).toContain('href="/events?title=holiday"')
+  })
+
+  test('that a title finds are shown page by page', async () => {
+    const { receiver } = await failing(60)
+    const page = dashboard(receiver, operators)
+    const title = encodeURIComponent((await receiver.inbox.deadLetters.list())[0]?.event?.title ?? '')
+    expect(await read(page, `events?title=${title}`)).toContain('1–25 of 60')
+    const html = await read(page, `events?title=${title}&page=3`)
+    expect(html).toContain('51–60 of 60')
+    // Only the selected ones: a form with all of them would name the state, and not the title.
+    expect(html).not.toContain('value="events"')
   })
 
   test('of which none matches lead to all of them', async () => {

@@ -49,6 +49,18 @@ describe('redact: true', () => {
   })
 })
 
+describe('a search', () => {
+  test('does not find a title that is hidden, so that no one can guess it', async () => {
+    const { receiver } = await withSecret()
+    const page = dashboard(receiver, { redact: true, authorize: () => true })
+    const search = async (place: string) => (await page.fetch(new Request(`http://localhost/${place}`))).text()
+    expect(await search('dead-letters?text=secret')).toContain('No dead letter matches.')
+    expect(await search('events?title=secret')).toContain('No event matches.')
+    expect(await search('dead-letters.jsonl?text=secret')).toBe('')
+    expect(await search('events.jsonl?title=secret')).toBe('')
+  })
+})
+
 describe('a function', () => {
   test('decides what is shown, and cannot change what handlers get', async () => {
     const { receiver, seen } = await withSecret()

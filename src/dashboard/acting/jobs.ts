@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
-import type { ReadableInbox } from '../../inbox/reading.ts'
 import { sleep } from '../../internal/timers.ts'
+import type { Searched } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
 /** An action on events, which runs in this process. */
@@ -52,13 +52,13 @@ const pauseMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */
 export class Jobs {
-  readonly #inbox: ReadableInbox
+  readonly #searched: Searched
   readonly #changed: () => void
   readonly #jobs = new Map<string, RunningJob>()
 
   /** @param changed called when a job has changed dead letters */
-  constructor(inbox: ReadableInbox, changed: () => void) {
-    this.#inbox = inbox
+  constructor(searched: Searched, changed: () => void) {
+    this.#searched = searched
     this.#changed = changed
   }
 
@@ -89,7 +89,7 @@ export class Jobs {
 
   async #run(job: RunningJob, selection: Selection): Promise<void> {
     try {
-      const keys = await keysOf(this.#inbox, job.act, selection)
+      const keys = await keysOf(this.#searched, job.act, selection)
       job.total = keys.length
       const startedAt = performance.now()
       for (const [index, key] of keys.entries()) {
@@ -127,7 +127,7 @@ export class Jobs {
   }
 
   async #act(act: Act, key: string): Promise<boolean> {
-    const { deadLetters, events } = this.#inbox
+    const { deadLetters, events } = this.#searched.inbox
     if (act === 'retry') return (await events?.retryNow(key)) ?? false
     if (act === 'stop-handler') return (await events?.stop?.(key)) ?? false
     return deadLetters[act](key)

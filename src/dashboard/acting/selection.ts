@@ -2,6 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { EventState, ReadableInbox } from '../../inbox/reading.ts'
 import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
+import type { Searched } from '../reading/titled.ts'
 
 /** The actions on events. */
 export const acts = ['replay', 'discard', 'retry', 'stop-handler'] as const
@@ -44,14 +45,18 @@ const actedOn: readonly EventState[] = ['dead', 'retrying']
 const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())
 
 /** Lists the keys of a selection, oldest first. */
-export async function keysOf(inbox: ReadableInbox, act: Act, selection: Selection): Promise<readonly string[]> {
+export async function keysOf(
+  { inbox, redaction }: Searched,
+  act: Act,
+  selection: Selection,
+): Promise<readonly string[]> {
   if (selection.scope === 'keys') return selection.keys
   if (selection.scope === 'events') return eventKeys(inbox, selection, selection.until)
   if (act === 'retry') return eventKeys(inbox, { state: 'retrying' }, selection.until)
   const keys = new Set<string>()
   for await (const deadLetter of eachDeadLetter(inbox)) {
     if (deadLetter.diedAt > selection.until) continue
-    if (selection.scope === 'all' || matchesFilter(deadLetter, selection.filter)) keys.add(deadLetter.key)
+    if (selection.scope === 'all' || matchesFilter(deadLetter, selection.filter, redaction)) keys.add(deadLetter.key)
   }
   return [...keys].reverse()
 }

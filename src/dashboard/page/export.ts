@@ -2,6 +2,7 @@ import { headed, linesType, plain } from '../access/respond.ts'
 import { failuresOf } from '../reading/causes.ts'
 import { matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
+import { contains } from '../reading/titled.ts'
 import type { Subject } from '../subject.ts'
 import type { PageState } from './page-state.ts'
 
@@ -25,7 +26,7 @@ export async function exportEvents({ subject, query }: PageState): Promise<Respo
 async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams) {
   const filter = readDeadFilter(query)
   for await (const deadLetter of eachDeadLetter(inbox)) {
-    if (!matchesFilter(deadLetter, filter)) continue
+    if (!matchesFilter(deadLetter, filter, redaction)) continue
     const { key, event, unreadable, receivedAt, diedAt, attempts, completed } = deadLetter
     const of = { key, type: event?.type, mediaId: event?.mediaId, title: event && redaction.title(event) }
     const payload = event && redaction.payload(event)
@@ -37,9 +38,12 @@ async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams)
 async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams) {
   const state = inbox.events?.states.find((each) => each === query.get('state'))
   const type = query.get('type')
+  const searched = query.get('title')
   const asked = { limit: pageSize, ...(state && { state }), ...(type && { type }) }
-  for await (const { event, trace: _, ...record } of eachEvent(inbox, asked))
-    yield { ...record, title: event && redaction.title(event), payload: event && redaction.payload(event) }
+  for await (const { event, trace: _, ...record } of eachEvent(inbox, asked)) {
+    const title = event && redaction.title(event)
+    if (!searched || contains(title, searched)) yield { ...record, title, payload: event && redaction.payload(event) }
+  }
 }
 
 /** The bytes as a text, or in Base64 if they are not UTF-8. */

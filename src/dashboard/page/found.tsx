@@ -109,7 +109,7 @@ export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
   return (
     <form method="get" action={page.at('dead-letters')} id="filter" class="filter inline">
       {cause !== undefined && <input type="hidden" name="cause" value={cause} />}
-      <Field label="Error text" name="text" value={text} />
+      <Field label="Title or error" name="text" value={text} />
       <Choice
         label="Handler"
         name="handler"

@@ -44,7 +44,14 @@ export async function showMedia(page: PageState): Promise<Answer> {
         </div>
         <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
         {rows.length === 0 ? (
-          <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
+          <>
+            <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
+            {inbox.events && (
+              <p>
+                <a href={page.at('events', { title: id })}>Search the titles for it</a>
+              </p>
+            )}
+          </>
         ) : (
           <SelectionForm page={page} some={<ReplaySelected />}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />

@@ -7,7 +7,7 @@ import type { Answer, PageState } from './page-state.ts'
 /** Asks before dead letters are discarded. Everything that the answer needs is in the page. */
 export async function questionBefore(page: PageState, form: URLSearchParams): Promise<Answer> {
   const selection = readSelection(form)
-  const keys = await keysOf(page.subject.inbox, 'discard', selection)
+  const keys = await keysOf(page.subject, 'discard', selection)
   const what = keys.length === 1 ? 'this dead letter' : counted(keys.length, 'dead letter')
   const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key'))
   const back = addressOf(page, placeIn(form))

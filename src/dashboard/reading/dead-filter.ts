@@ -1,5 +1,7 @@
 import type { DeadLetter } from '../../inbox/reading.ts'
 import { type CauseReport, causeOf, type DeadRow, failuresOf } from './causes.ts'
+import type { Redaction } from './redaction.ts'
+import { contains } from './titled.ts'
 
 const names = ['cause', 'text', 'handler', 'since', 'before'] as const
 
@@ -30,21 +32,24 @@ export function rowsFound({ causes }: CauseReport, filter: DeadFilter): readonly
     .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())
 }
 
-/** Returns true if a dead letter matches a filter. */
-export const matchesFilter = (deadLetter: DeadLetter, filter: DeadFilter): boolean =>
-  (filter.cause === undefined || causeOf(deadLetter).id === filter.cause) &&
-  isFound({ diedAt: deadLetter.diedAt, failures: failuresOf(deadLetter) }, filter)
+/** Returns true if a dead letter matches a filter. A title that the page hides is not searched. */
+export function matchesFilter(deadLetter: DeadLetter, filter: DeadFilter, redaction: Redaction): boolean {
+  if (filter.cause !== undefined && causeOf(deadLetter).id !== filter.cause) return false
+  const { event, diedAt } = deadLetter
+  const title = filter.text !== undefined && event ? redaction.title(event) : undefined
+  return isFound({ diedAt, failures: failuresOf(deadLetter), title }, filter)
+}
 
-/** Compares the last failures of a dead letter and the time of its death with a filter. */
-function isFound({ diedAt, failures }: Pick<DeadRow, 'diedAt' | 'failures'>, filter: DeadFilter): boolean {
-  const [since, before, text] = [timeOf(filter.since), timeOf(filter.before), filter.text?.toLowerCase()]
+/** Compares the last failures of a dead letter, its title and the time of its death with a filter. */
+function isFound({ diedAt, failures, title }: Pick<DeadRow, 'diedAt' | 'failures' | 'title'>, filter: DeadFilter) {
+  const [since, before, { text }] = [timeOf(filter.since), timeOf(filter.before), filter]
   return (
     (since === undefined || diedAt >= since) &&
     (before === undefined || diedAt < before) &&
     failures.some(
       ({ handler, message }) =>
         (filter.handler === undefined || handler === filter.handler) &&
-        (text === undefined || message.toLowerCase().includes(text)),
+        (text === undefined || contains(message, text) || contains(title, text)),
     )
   )
 }

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Jobs } from '../../../src/dashboard/acting/jobs.ts'
+import { Redaction } from '../../../src/dashboard/reading/redaction.ts'
 import { WebhookError } from '../../../src/index.ts'
+import { silent } from '../../support/silent.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
@@ -21,7 +23,7 @@ function subject(replay: Replay = async () => true) {
     stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
     deadLetters: { list: () => [], get: () => undefined, discard: act, replay: act },
   }
-  const jobs = new Jobs(inbox, changed)
+  const jobs = new Jobs({ inbox, redaction: new Redaction(undefined, silent) }, changed)
   const start = (keys: readonly string[], act: 'replay' | 'discard' = 'replay') =>
     jobs.start(act, { scope: 'keys', keys })
   return { jobs, start, tries, changed, elapsed }

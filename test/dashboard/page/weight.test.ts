@@ -67,6 +67,7 @@ test('with hostile events, every list is below 40 kB', async () => {
     'numbers?period=day',
     'events',
     'events?state=dead',
+    'events?title=zz',
     'dead-letters',
     `dead-letters?cause=${cause}`,
     'dead-letters?text=no',
