@@ -1,6 +1,7 @@
 import { Choice, Field } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import { type ApiKey, apiKeyTypes } from '../workspace/api-keys.ts'
+import { Moment } from './elements.tsx'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
@@ -58,8 +59,7 @@ function ApiKeyCard({ page, apiKey }: { page: PageState; apiKey: ApiKey }) {
         {type}, secret {truncated_secret}
       </p>
       <p class="quiet">
-        {status === 'expired' ? <strong>✕ expired</strong> : 'expires'} at{' '}
-        <time datetime={expired_at}>{expired_at.slice(0, 19).replace('T', ' ')} UTC</time>
+        {status === 'expired' ? <strong>✕ expired</strong> : 'expires'} at <Moment at={new Date(expired_at)} dated />
       </p>
       <div class="row">
         <Disclosure page={page} label="Rename" subject={name} action={rename}>

@@ -1,13 +1,20 @@
 import { Mark } from '../../page/elements.tsx'
 import type { SendingState } from '../sending/sending.ts'
 
-/** A time of day in the time zone of this machine, which is also the reader's. */
-export function Moment({ at, precise = false }: { at: Date; precise?: boolean }) {
-  const time = at.toTimeString().slice(0, 8)
-  const milliseconds = String(at.getMilliseconds()).padStart(3, '0')
+interface MomentProps {
+  readonly at: Date
+  /** `true` to show milliseconds. */
+  readonly precise?: boolean
+  /** `true` to show the date, for a time that may be far from now. */
+  readonly dated?: boolean
+}
+
+/** A time of day in the time zone of this machine, which is also the reader's. The tooltip has it in UTC. */
+export function Moment({ at, precise = false, dated = false }: MomentProps) {
+  const here = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().replace('T', ' ')
   return (
     <time datetime={at.toISOString()} title={at.toISOString()}>
-      {precise ? `${time}.${milliseconds}` : time}
+      {here.slice(dated ? 0 : 11, precise ? 23 : 19)}
     </time>
   )
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveWebhook } from '../../support/serve.ts'
 import { answering, api, emulate, subscribe } from '../started-emulator.ts'
 
@@ -18,6 +18,17 @@ test('the page has no inline script, style or handler, as its policy requires', 
   expect(html).toContain('<h3>Delivery 1')
   expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:|https?:\/\/(?!127\.0\.0\.1)[^\s"]+"/)
   expect(html.match(/<script[^>]*>/g)).toEqual(['<script type="module" src="/page/browser.js">'])
+})
+
+test('an API key expires at a date in the time zone of the reader, with the time in UTC at hand', async () => {
+  vi.stubEnv('TZ', 'Asia/Kolkata')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { url } = await emulate()
+  await send(`${url}/page/api-keys`, { name: 'Deploy', ttl: '86400', type: 'full_access' })
+  const [, utc = '', shown] = /expires at <time[^>]* title="([^"]*)">([^<]*)/.exec(await read(url)) ?? []
+  expect(Date.parse(utc) - Date.now()).toBeGreaterThan(86_000_000)
+  const fiveAndAHalfHours = 330 * 60_000
+  expect(shown).toBe(new Date(Date.parse(utc) + fiveAndAHalfHours).toISOString().slice(0, 19).replace('T', ' '))
 })
 
 test.each([
