@@ -54,7 +54,8 @@ test('inbox serve shows the inbox of a running server, and replays its dead lett
   expect(await acted.text()).toContain('1 dead letter replayed.')
   await expect.poll(() => state.handled).toBe(1)
   program.interrupt()
-  expect([await program.code, program.errors()]).toEqual([0, ''])
+  const record = 'replay was asked for on the dashboard\nreplay on the dashboard has ended\n'
+  expect([await program.code, program.errors()]).toEqual([0, record])
 })
 
 test('inbox serve --redact hides payloads, and answers no request without the token', async () => {

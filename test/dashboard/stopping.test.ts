@@ -18,7 +18,7 @@ const stop = (page: Dashboard, key: string) =>
 /** A receiver whose handler hangs in the first attempt at each event, and its running events. */
 async function hanging(mediaIds: readonly string[]) {
   const logged: object[] = []
-  const logger = { ...silent, info: (details: object) => void logged.push(details) }
+  const logger = { ...silent, warn: (details: object) => void logged.push(details) }
   const receiver = receiverWith({ logger })
   receiver.onAny((_, { attempt }) => (attempt === 1 ? new Promise(() => {}) : undefined))
   for (const mediaId of mediaIds) await send(receiver, mediaId)

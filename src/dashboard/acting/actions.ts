@@ -4,6 +4,7 @@ import { questionBefore } from '../page/question.tsx'
 import { isFollowed } from './jobs.ts'
 import { setPause } from './pausing.ts'
 import { addressOf, placeIn } from './place.ts'
+import { record } from './record.ts'
 import { resultOf } from './result.ts'
 import { type Act, readSelection } from './selection.ts'
 
@@ -25,17 +26,17 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
 ])
 
 async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
-  const { jobs, notices, logger } = page.subject
+  const { jobs, notices } = page.subject
   const selection = readSelection(form)
   const back = placeIn(form)
   if (selection.scope === 'keys' && selection.keys.length === 0)
     return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
   const { job, ended } = jobs.start(what, selection)
-  const action = { user: page.user, job: job.id, action: what }
-  logger.info({ ...action, selection }, `${what} was asked for on the dashboard`)
+  const action = { job: job.id, action: what }
+  record(page, { ...action, selection }, `${what} was asked for on the dashboard`)
   void ended.then(() => {
     const { state, total, done } = job
-    logger.info({ ...action, state, total, done }, `${what} on the dashboard has ended`)
+    record(page, { ...action, state, total, done }, `${what} on the dashboard has ended`)
   })
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (job.state === 'running') return to(page, 'job', { id: job.id })
@@ -49,7 +50,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
 function stop(page: PageState, form: URLSearchParams): Response {
   const id = form.get('id') ?? ''
   page.subject.jobs.stop(id)
-  page.subject.logger.info({ user: page.user, job: id, action: 'stop' }, 'stop was asked for on the dashboard')
+  record(page, { job: id, action: 'stop' }, 'stop was asked for on the dashboard')
   return to(page, 'job', { id })
 }
 
