@@ -151,6 +151,6 @@ describe('the queue inbox', () => {
     expect(await read(page, 'dead-letters')).toContain('The queue keeps them.')
     expect(await read(page, 'events')).toContain('cannot list its events')
     expect(await read(page, 'event?key=1')).toContain('shows only its dead letters')
-    expect(await read(page, 'media?id=1')).toContain('shows its dead letters only')
+    expect(await read(page, 'media?id=1')).toContain('shows only its dead letters')
   })
 })

@@ -33,7 +33,7 @@ test('a running event is stopped, which is logged with the user', async () => {
   const page = dashboard(receiver, { authorize: () => ({ user: 'ana' }) })
   const address = `event?key=${encodeURIComponent(keys[0] ?? '')}`
   const html = await read(page, address)
-  expect(html).toContain('Runs since')
+  expect(html).toContain('Running since')
   expect(html).toContain('action="/stop-handler"')
   const answer = await stop(page, keys[0] ?? '')
   const after = await read(page, (answer.headers.get('location') ?? '').slice(1))
@@ -50,7 +50,7 @@ test('a reader sees no button, and may stop nothing', async () => {
   const { receiver, keys } = await hanging(['a-film'])
   const page = dashboard(receiver, { authorize: () => 'read' })
   const html = await read(page, `event?key=${encodeURIComponent(keys[0] ?? '')}`)
-  expect(html).toContain('Runs since')
+  expect(html).toContain('Running since')
   expect(html).not.toContain('stop-handler')
   expect((await stop(page, keys[0] ?? '')).status).toBe(403)
   expect((await receiver.inbox.stats()).running).toBe(1)

@@ -106,7 +106,7 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
           </Fact>
         )}
         {startedAt && (
-          <Fact name="Runs since">
+          <Fact name="Running since">
             <Moment at={startedAt} now={page.now} />
           </Fact>
         )}
@@ -150,9 +150,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   if (record?.state === 'running' && page.subject.inbox.events?.stop !== undefined)
     return (
       <PostForm page={page} action="stop-handler" hidden={hidden}>
-        <button type="submit" class="secondary">
-          Stop
-        </button>
+        <button type="submit">Stop the handler</button>
       </PostForm>
     )
   if (record?.state !== 'retrying') return null

@@ -116,8 +116,8 @@ export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
         value={handler}
         options={[['', 'any'], ...[...handlers].map((each) => [each] as const)]}
       />
-      <Time label="Since" name="since" value={since} />
-      <Time label="Before" name="before" value={before} />
+      <Time label="Since (UTC)" name="since" value={since} />
+      <Time label="Before (UTC)" name="before" value={before} />
       <button type="submit">Filter</button>
     </form>
   )

@@ -25,7 +25,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const rows = records.slice(Math.max(0, end - pageSize), end).map((record) => rowOfRecord(page.subject, record))
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {
-    title: 'Media',
+    title: 'Media item',
     status: rows.length + unreadable.length === 0 ? 404 : 200,
     body: (
       <>
@@ -42,7 +42,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
             <Fact name="Events">{amount(records.length)}</Fact>
           </Facts>
         </div>
-        <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>
+        {rows.length > 0 && <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>}
         {rows.length === 0 ? (
           <>
             <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>

@@ -99,7 +99,7 @@ function Retrying({ page, records, total }: { page: PageState; records: readonly
       >
         <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
       </PostForm>
-      {total > records.length && <a href={page.at('events', { state: 'retrying' })}>All {amount(total)}</a>}
+      {total > records.length && <a href={page.at('events', { state: 'retrying' })}>Show all {amount(total)}</a>}
     </Section>
   )
 }

@@ -64,9 +64,7 @@ export function PauseForms({ page, report }: { page: PageState; report: CauseRep
       </p>
       <div class="row">
         <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>
-          <button type="submit" class="secondary">
-            Pause the inbox
-          </button>
+          <button type="submit">Pause the inbox</button>
         </PostForm>
         <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
           <label for="handler">Handler</label>
@@ -76,9 +74,7 @@ export function PauseForms({ page, report }: { page: PageState; report: CauseRep
               <option value={name} />
             ))}
           </datalist>
-          <button type="submit" class="secondary">
-            Pause the handler
-          </button>
+          <button type="submit">Pause the handler</button>
         </PostForm>
       </div>
     </Section>

@@ -12,7 +12,7 @@ describeInBrowser('a running event', () => {
     await page.getByRole('link', { name: 'Running: 1' }).click()
     await page.getByText(/Running for \d+ s/).waitFor()
     await page.locator('tbody a').first().click()
-    await page.getByText('Runs since').waitFor()
+    await page.getByText('Running since').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
     await notice(page).getByText('1 event stopped.').waitFor()
     await expect.poll(async () => (await receiver.inbox.stats()).running).toBe(0)
