@@ -186,8 +186,11 @@ test('of more dead letters than are read, a list says that there are more', asyn
     stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 12_000 }),
     deadLetters: { list, get: () => undefined, replay: () => false, discard: () => false },
   }
-  const html = await read(createDashboard({ inbox, name: 'other', logger: silent }, operators), 'dead-letters?text=no')
+  const page = createDashboard({ inbox, name: 'other', logger: silent }, operators)
+  const html = await read(page, 'dead-letters?text=no')
   expect(html).toContain('1–25 of at least 10,000')
   expect(html).toContain('Only the newest 10,000 dead letters are searched.')
   expect(html).toContain('Replay all that match')
+  // A cause can have more of them than were counted, and all are replayed.
+  for (const list of ['', 'dead-letters']) expect(await read(page, list)).toMatch(/>Replay all<.*>Discard all…</)
 })

@@ -1,6 +1,6 @@
 import type { HandlerFailure } from '../../inbox/reading.ts'
 import { counted, words } from '../acting/result.ts'
-import { type Cause, commonFailures } from '../reading/causes.ts'
+import { type Cause, type CauseReport, commonFailures, groupedLimit } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
 import { amount, cut, Foreign, PostForm } from './elements.tsx'
@@ -12,8 +12,14 @@ interface CauseProps {
   readonly cause: Cause
 }
 
+interface CauseListProps extends Pick<CauseReport, 'grouped'> {
+  readonly page: PageState
+  /** Those of a report that are shown. */
+  readonly causes: readonly Cause[]
+}
+
 /** The causes of dead letters, each with what failed, since when, how often lately, and what can be done. */
-export function CauseList({ page, causes }: { page: PageState; causes: readonly Cause[] }) {
+export function CauseList({ page, causes, grouped }: CauseListProps) {
   return (
     <>
       <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
@@ -30,7 +36,7 @@ export function CauseList({ page, causes }: { page: PageState; causes: readonly 
               </a>
             </p>
             <Lately page={page} cause={cause} />
-            <CauseActions page={page} cause={cause} />
+            <CauseActions page={page} cause={cause} isCounted={grouped < groupedLimit} />
           </li>
         ))}
       </ul>
@@ -107,10 +113,11 @@ function typesOf({ rows }: Cause): string {
   return `${cut(types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`, 200)}, `
 }
 
-/** Replays or discards all dead letters of a cause that the reader can see. */
-function CauseActions({ page, cause: { id, rows } }: CauseProps) {
+/** Replays or discards all dead letters of a cause, also those beyond the newest that were counted. */
+function CauseActions({ page, cause: { id, rows }, isCounted }: CauseProps & { readonly isCounted: boolean }) {
   const until = String(rows[0]?.diedAt.getTime())
-  const all = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
+  const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
+  const all = isCounted ? many : 'all'
   return (
     <PostForm page={page} action="replay" hidden={{ scope: 'found', cause: id, until, back: page.here }}>
       <button type="submit" class="primary">

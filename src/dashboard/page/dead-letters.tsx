@@ -63,7 +63,7 @@ function AllCauses({ page, report, count }: AllCausesProps) {
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />
-      <CauseList page={page} causes={causes.slice(offset, offset + pageSize)} />
+      <CauseList page={page} causes={causes.slice(offset, offset + pageSize)} grouped={grouped} />
       <Pager
         of="causes"
         current={current}

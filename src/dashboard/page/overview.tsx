@@ -76,7 +76,7 @@ function Failing({ page, report: { causes, grouped } }: { page: PageState; repor
       {causes.length === 0 ? (
         <p class="quiet">There are no dead letters.</p>
       ) : (
-        <CauseList page={page} causes={causes.slice(0, shownCauses)} />
+        <CauseList page={page} causes={causes.slice(0, shownCauses)} grouped={grouped} />
       )}
       {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are counted here.</p>}
       {causes.length > shownCauses && (

@@ -60,7 +60,7 @@ export function PauseForms({ page, report }: { page: PageState; report: CauseRep
   return (
     <Section id="pause" title="Pause">
       <p class="quiet">
-        While it is paused, deliveries are accepted and stored. Every process obeys, also after a restart.
+        During a pause, deliveries are accepted and stored. Every process obeys it, also after a restart.
       </p>
       <div class="row">
         <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>

@@ -30,7 +30,11 @@ export async function eventsTitled(
   const states = state === undefined ? (inbox.events?.states ?? []) : [state]
   for (const each of states.filter((name) => name !== 'handled')) {
     let read = 0
-    for await (const record of eachEvent(inbox, { state: each, ...(type !== undefined && { type }), limit: 250 })) {
+    for await (const record of eachEvent(inbox, {
+      state: each,
+      ...(type !== undefined && { type }),
+      limit: titledLimit,
+    })) {
       if (record.event && contains(redaction.title(record.event), title)) found.push(record)
       if (++read === titledLimit) break
     }
