@@ -19,6 +19,13 @@ export function Moment({ at, precise = false, dated = false }: MomentProps) {
   )
 }
 
+/** A name in at most two lines, whole in its tooltip: 255 characters without a space would fill twelve. */
+export const Brief = ({ text }: { text: string | undefined }) => (
+  <span class="brief" title={text}>
+    {text}
+  </span>
+)
+
 const shapes: Record<SendingState, string> = {
   waiting: '○',
   delivering: '→',

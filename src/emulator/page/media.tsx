@@ -1,7 +1,7 @@
 import { Field, Tick } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import type { Media, TimelineEntry } from '../media/media.ts'
-import { Moment, StateMark } from './elements.tsx'
+import { Brief, Moment, StateMark } from './elements.tsx'
 import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
@@ -37,7 +37,9 @@ export function MediaSection({ page }: { page: PageState }) {
 function MediaCard({ page, media }: { page: PageState; media: Media }) {
   return (
     <li id={`media-${media.id}`} class="card">
-      <h3>{media.title}</h3>
+      <h3>
+        <Brief text={media.title} />
+      </h3>
       <p class="quiet">
         {media.state}, uploaded at <Moment at={media.createdAt} />
       </p>

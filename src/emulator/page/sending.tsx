@@ -4,7 +4,7 @@ import { bodyOf } from '../../testing/payload.ts'
 import type { Sending } from '../sending/sending.ts'
 import { FaultSentences, faultChoices } from './behaviour-form.tsx'
 import { Delivery } from './delivery.tsx'
-import { Moment, StateMark } from './elements.tsx'
+import { Brief, Moment, StateMark } from './elements.tsx'
 import { ActionForm, Disclosure } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { addressOf, addressOfSending } from './view.ts'
@@ -32,8 +32,12 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
           {payload.type}
         </a>
       </td>
-      <td class="title">{payload.title}</td>
-      <td class="title">{webhookName(page, sending.webhookId)}</td>
+      <td class="title">
+        <Brief text={payload.title} />
+      </td>
+      <td class="title">
+        <Brief text={webhookName(page, sending.webhookId)} />
+      </td>
       <td class="minor number data" data-name="attempts">
         {deliveries.length}
       </td>
