@@ -86,6 +86,7 @@ export default defineConfig({
   // Mermaid is larger, and is loaded where a page has a diagram.
   vite: { build: { chunkSizeWarningLimit: 1_000 } },
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(md) {
       const renderFence = md.renderer.rules.fence
       md.renderer.rules.fence = (tokens, index, ...rest) => {
