@@ -1,6 +1,6 @@
 import type { HandlerFailure } from '../../inbox/reading.ts'
 import { counted, words } from '../acting/result.ts'
-import { type Cause, type CauseReport, commonFailures, groupedLimit } from '../reading/causes.ts'
+import { type Cause, type CauseReport, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
 import { amount, cut, Foreign, PostForm } from './elements.tsx'
@@ -12,14 +12,14 @@ interface CauseProps {
   readonly cause: Cause
 }
 
-interface CauseListProps extends Pick<CauseReport, 'grouped'> {
+interface CauseListProps extends Pick<CauseReport, 'isWhole'> {
   readonly page: PageState
   /** Those of a report that are shown. */
   readonly causes: readonly Cause[]
 }
 
 /** The causes of dead letters, each with what failed, since when, how often lately, and what can be done. */
-export function CauseList({ page, causes, grouped }: CauseListProps) {
+export function CauseList({ page, causes, isWhole }: CauseListProps) {
   return (
     <>
       <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
@@ -36,7 +36,7 @@ export function CauseList({ page, causes, grouped }: CauseListProps) {
               </a>
             </p>
             <Lately page={page} cause={cause} />
-            <CauseActions page={page} cause={cause} isCounted={grouped < groupedLimit} />
+            <CauseActions page={page} cause={cause} isCounted={isWhole} />
           </li>
         ))}
       </ul>

@@ -42,9 +42,9 @@ interface AllCausesProps {
 }
 
 function AllCauses({ page, report, count }: AllCausesProps) {
-  const { causes, grouped } = report
+  const { causes, isWhole } = report
   const { current, last, offset } = pageAt(Number(page.query.get('page')), causes.length, pageSize)
-  if (grouped === 0) return <None page={page} />
+  if (causes.length === 0) return <None page={page} />
   const until = String(Math.max(...causes.map(({ rows }) => rows[0]?.diedAt.getTime() ?? 0)))
   return (
     <>
@@ -53,7 +53,7 @@ function AllCauses({ page, report, count }: AllCausesProps) {
         {causes.length === 1 ? 'one cause' : `${amount(causes.length)} causes`}. Fix a cause, deploy it, and replay:
         handlers that had completed do not run again.
       </p>
-      {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
+      {!isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
       {causes.length > 1 && (
         <PostForm page={page} action="replay" hidden={{ scope: 'all', until, back: page.here }}>
           <button type="submit">Replay all {amount(count)}</button>
@@ -63,7 +63,7 @@ function AllCauses({ page, report, count }: AllCausesProps) {
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />
-      <CauseList page={page} causes={causes.slice(offset, offset + pageSize)} grouped={grouped} />
+      <CauseList page={page} causes={causes.slice(offset, offset + pageSize)} isWhole={isWhole} />
       <Pager
         of="causes"
         current={current}

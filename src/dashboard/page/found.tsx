@@ -28,7 +28,7 @@ export function Found({ page, report, filter, cause }: FoundProps) {
   const rows = rowsFound(report, filter)
   const { current, last, offset: begin } = pageAt(Number(page.query.get('page')), rows.length, pageSize)
   const shown = rows.slice(begin, begin + pageSize)
-  const total = report.grouped === groupedLimit ? `at least ${amount(rows.length)}` : rows.length
+  const total = report.isWhole ? rows.length : `at least ${amount(rows.length)}`
   const address = (number: number) => page.at('dead-letters', { ...filter, page: String(number) })
   return (
     <>
@@ -38,9 +38,7 @@ export function Found({ page, report, filter, cause }: FoundProps) {
         </div>
       )}
       <Filter page={page} report={report} filter={filter} />
-      {report.grouped === groupedLimit && (
-        <p class="quiet">Only the newest {amount(groupedLimit)} dead letters are searched.</p>
-      )}
+      {!report.isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} dead letters are searched.</p>}
       {shown.length === 0 ? (
         <p>
           No dead letter matches. <a href={page.at('dead-letters')}>Clear the filter</a>
@@ -84,9 +82,9 @@ interface AllButtonsProps {
 }
 
 /** Acts on all that match. Those beyond the newest that were searched are not counted. */
-function AllButtons({ page, report: { grouped }, rows }: AllButtonsProps) {
+function AllButtons({ page, report: { isWhole }, rows }: AllButtonsProps) {
   const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
-  const all = grouped === groupedLimit ? 'all that match' : many
+  const all = isWhole ? many : 'all that match'
   return (
     <>
       <button type="submit" name="scope" value="found" class="primary">

@@ -1,7 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { EventRecord, EventState, InboxEvents } from '../../inbox/reading.ts'
 import { Pager, pageAt } from '../../page/pager.tsx'
-import { groupedLimit } from '../reading/causes.ts'
 import { eventsTitled } from '../reading/titled.ts'
 import { amount } from './elements.tsx'
 import type { PageState } from './page-state.ts'
@@ -79,9 +78,9 @@ async function countOf(
 ): Promise<number | string | undefined> {
   const stats = await inbox.stats()
   if (state === 'dead') {
-    const { causes: all, grouped } = await causes.read(stats.deadLetters)
+    const { causes: all, isWhole } = await causes.read(stats.deadLetters)
     const rows = all.flatMap((cause) => (cause.isUnreadable ? [] : cause.rows))
-    if (grouped < groupedLimit) return rows.filter((row) => type === undefined || row.type === type).length
+    if (isWhole) return rows.filter((row) => type === undefined || row.type === type).length
     return type === undefined ? `at least ${amount(rows.length)}` : undefined
   }
   return type === undefined && (state === 'waiting' || state === 'running' || state === 'retrying')

@@ -27,7 +27,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
       stats.oldestWaitingAt ?? (stats.waiting > 0 ? (await oldestOf(page, 'waiting', 1))[0]?.receivedAt : undefined),
     running: running?.receivedAt,
     retrying: retrying[0]?.receivedAt,
-    dead: report.grouped < groupedLimit ? report.oldest : undefined,
+    dead: report.isWhole ? report.oldest : undefined,
   }
   const [next] = stats.expected ? ((await inbox.expected?.(1)) ?? []) : []
   return {
@@ -70,15 +70,15 @@ function Limits({ page: { subject } }: { page: PageState }) {
   return <p class="quiet">This inbox cannot list its events. Beside the counts, it shows its dead letters only.</p>
 }
 
-function Failing({ page, report: { causes, grouped } }: { page: PageState; report: CauseReport }) {
+function Failing({ page, report: { causes, isWhole } }: { page: PageState; report: CauseReport }) {
   return (
     <Section id="causes" title="Why events were given up">
       {causes.length === 0 ? (
         <p class="quiet">There are no dead letters.</p>
       ) : (
-        <CauseList page={page} causes={causes.slice(0, shownCauses)} grouped={grouped} />
+        <CauseList page={page} causes={causes.slice(0, shownCauses)} isWhole={isWhole} />
       )}
-      {grouped === groupedLimit && <p class="quiet">Only the newest {amount(groupedLimit)} are counted here.</p>}
+      {!isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} are counted here.</p>}
       {causes.length > shownCauses && (
         <p>
           <a href={page.at('dead-letters')}>All {amount(causes.length)} causes</a>

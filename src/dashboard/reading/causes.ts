@@ -32,8 +32,8 @@ export interface Cause {
 export interface CauseReport {
   /** The most frequent cause comes first. */
   readonly causes: readonly Cause[]
-  /** The number of dead letters that were grouped. */
-  readonly grouped: number
+  /** `false` if there are more dead letters than the newest, which were grouped. */
+  readonly isWhole: boolean
   /** The time at which the oldest of them became a dead letter. */
   readonly oldest: Date | undefined
 }
@@ -57,7 +57,7 @@ export class Causes {
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
     const state = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
     if (this.#last?.state === state) return this.#last.report
-    this.#reading ??= this.#group(state).finally(() => {
+    this.#reading ??= this.#group(state, count).finally(() => {
       this.#reading = undefined
     })
     return this.#reading
@@ -68,12 +68,14 @@ export class Causes {
     this.#last = undefined
   }
 
-  async #group(state: string): Promise<CauseReport> {
+  async #group(state: string, count: number): Promise<CauseReport> {
     const startedAt = performance.now()
     const seen = new Set<string>()
     const causes = new Map<string, Cause>()
     let oldest: Date | undefined
+    let read = 0
     for await (const deadLetter of eachDeadLetter(this.#inbox, groupedLimit)) {
+      read++
       if (seen.has(deadLetter.key)) continue
       seen.add(deadLetter.key)
       const cause = causeOf(deadLetter)
@@ -83,7 +85,7 @@ export class Causes {
       oldest = deadLetter.diedAt
     }
     const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
-    const report = { causes: sorted, grouped: seen.size, oldest }
+    const report = { causes: sorted, isWhole: read < groupedLimit || seen.size >= count, oldest }
     const now = performance.now()
     this.#last = { state, report, freshUntil: now + 5 * (now - startedAt) }
     return report
