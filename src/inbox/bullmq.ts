@@ -86,7 +86,7 @@ type Settings = Required<BullmqInboxOptions>
  * answered 503 then; the inbox recovers by itself. So are deliveries while Redis is more than 90 % full. It keeps the
  * newest 1,000 unreadable deliveries.
  *
- * It forgets an event once it was handled, but for its key. A page of `events.list` and a `history` go through all the
+ * It forgets an event once it is handled, but for its key. A page of `events.list` and a `history` go through all the
  * events in the queue, which takes about half a second for 100,000 of them.
  *
  * BullMQ adds an event in a step of its own, and the event's effects on expectations with it. They are applied in the next

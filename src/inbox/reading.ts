@@ -219,7 +219,7 @@ export interface EventPage {
 
 /** The events of an inbox, also while it handles them. Unreadable deliveries are only among the dead letters. */
 export interface InboxEvents {
-  /** The states that it knows events in. Without `handled`, an event is gone once it was handled. */
+  /** The states that it knows events in. Without `handled`, an event is gone once it is handled. */
   readonly states: readonly EventState[]
   /**
    * Lists events.

@@ -146,7 +146,7 @@ describe('the events', () => {
     const html = await read(page, 'events?title=HOLIDAY')
     expect(html).toContain('1–2 of 2')
     expect(html).toMatch(/holiday of encoding\.failed.*holiday of encoding\.finished/s)
-    expect(html).toContain('Titles and payloads are not kept after an event was handled.')
+    expect(html).toContain('Titles and payloads are not kept after an event is handled.')
     expect(html).toContain('in the newest 1,000 events of each state.')
     expect(await read(page, 'events?title=holiday&state=dead')).toContain('1–1 of 1')
     expect(await read(page, 'events?title=holiday&type=encoding.failed')).toContain('1–1 of 1')

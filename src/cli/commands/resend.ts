@@ -7,11 +7,11 @@ import { plain } from '../shared/text.ts'
 
 export const resend = defineCommand({
   name: 'resend',
-  summary: 'sends deliveries again that listen has kept, with the same bytes and headers',
+  summary: 'resends the deliveries that listen or dev has kept, with the same bytes and headers',
   details: secretUrlHelp,
   positionals: ['<file>'],
   morePositionals: '[file…]',
-  flags: { to: required(receiverUrl('the receiver. Without a query of its own, it gets that of each delivery')) },
+  flags: { to: required(receiverUrl('the receiver. If it has no query, the query of each delivery is added')) },
   json: 'print one JSON object per delivery: file, status, durationMs, answer, failure',
   exitCodes: { 0: 'every delivery was acknowledged', 1: 'at least one delivery was not acknowledged' },
   examples: ['resend deliveries/*.http --to http://127.0.0.1:3000/webhooks/media'],

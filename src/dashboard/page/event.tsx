@@ -40,8 +40,8 @@ export function whyUnknown({ events }: ReadableInbox): string {
     return 'It is not a dead letter. This inbox shows only its dead letters, not whether an event waits or was handled.'
   const reasons = 'its delivery never arrived or was rejected, its type has no handler, or it was discarded'
   return events.states.includes('handled')
-    ? `It is so long ago that it was forgotten, ${reasons}.`
-    : `It was handled, after which this inbox forgets an event, ${reasons}.`
+    ? `It was handled so long ago that it is forgotten, ${reasons}.`
+    : `It was handled and is forgotten, ${reasons}.`
 }
 
 const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
@@ -188,7 +188,7 @@ function Payload({ page, record: { event, state } }: { page: PageState; record: 
       ) : (
         <p class="quiet">
           {event === undefined && state === 'handled'
-            ? 'It is not kept after the event was handled.'
+            ? 'It is not kept after the event is handled.'
             : 'It is hidden here.'}
         </p>
       )}

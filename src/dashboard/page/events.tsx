@@ -40,8 +40,8 @@ export async function showEvents(page: PageState): Promise<Answer> {
 
 function whatIsKnown({ states }: InboxEvents, { title }: EventFilter): string {
   const known = states.includes('handled')
-    ? 'Titles and payloads are not kept after an event was handled.'
-    : 'This inbox forgets an event once it was handled.'
+    ? 'Titles and payloads are not kept after an event is handled.'
+    : 'This inbox forgets an event once it is handled.'
   if (title === undefined) return known
   return `${known} Titles are searched in the newest ${amount(titledLimit)} events of each state.`
 }

@@ -79,7 +79,7 @@ async function Overdue({ page }: { page: PageState }) {
   const isForgotten = !events.states.includes('handled')
   return (
     <Section id="overdue" title="Overdue">
-      {isForgotten && <p class="quiet">This inbox forgets what is overdue once it was handled.</p>}
+      {isForgotten && <p class="quiet">This inbox forgets an overdue event once it is handled.</p>}
       {found.events.length > 0 && (
         <Rows page={page} rows={found.events.map((record) => rowOfRecord(page.subject, record))} timeName="Due" />
       )}
@@ -87,7 +87,7 @@ async function Overdue({ page }: { page: PageState }) {
         <p>Nothing is overdue.</p>
       ) : (
         <p>
-          <a href={page.at('events', { type: overdueType })}>All that is overdue</a>
+          <a href={page.at('events', { type: overdueType })}>All overdue events</a>
         </p>
       )}
     </Section>

@@ -87,5 +87,5 @@ function whatIsKnown({ subject: { inbox } }: PageState, deadLettersOnly: boolean
     return 'This inbox shows its dead letters only: events that wait or were handled are not among these.'
   if (inbox.events?.states.includes('handled'))
     return 'These are all its events, in order of acceptance, for the time for which the inbox remembers event keys.'
-  return 'In order of acceptance. This inbox forgets an event once it was handled.'
+  return 'In order of acceptance. This inbox forgets an event once it is handled.'
 }

@@ -11,8 +11,8 @@ export function Unreadable({ page, unreadable }: { page: PageState; unreadable: 
   return (
     <Section id="body" title="Body">
       <p class="quiet">
-        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again:
-        deploy a version of this package that can.
+        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again.
+        First deploy a version of this package that can.
       </p>
       {shown ? (
         <Scrolling label="The body as sent">

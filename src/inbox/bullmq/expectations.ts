@@ -95,7 +95,7 @@ const checkMs = 1_000
 
 /**
  * Hands over what is overdue to the processes of the queue, at each deadline and at least every second. It does so also if
- * Redis is almost full: a job takes the place of its expectation, and is removed once it was handled.
+ * Redis is almost full: a job takes the place of its expectation, and is removed once it is handled.
  */
 export class OverdueTimer {
   readonly #queue: EventQueue

@@ -17,7 +17,7 @@ import { stop } from './stop.ts'
 import { watch } from './watch.ts'
 
 const migrate: Action = {
-  help: ['migrate', 'makes the tables in Postgres, as a server that starts does'],
+  help: ['migrate', 'creates the tables in Postgres, as a server does when it starts'],
   flags: ['print'],
 }
 

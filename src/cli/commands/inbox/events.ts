@@ -13,7 +13,7 @@ function checkState({ events: { states } }: OpenedInbox, state: EventState | und
   if (state === undefined || states.includes(state)) return
   const why = {
     running: 'only the process that has the file open knows which events are running: here they are waiting',
-    handled: 'an inbox in Redis forgets an event once it was handled',
+    handled: 'an inbox in Redis forgets an event once it is handled',
   }
   throw new Error(why[state as keyof typeof why] ?? `this inbox has no events that are ${state}`)
 }

@@ -30,7 +30,7 @@ function userName(): string | undefined {
 export const pause: Action = {
   help: [
     'pause',
-    'stops handling in every server: no attempt begins until resume; --handler leaves out one handler only',
+    'stops handling in every server: no attempt begins until resume; with --handler, only that handler does not run',
   ],
   flags: ['handler'],
   async run(context) {
