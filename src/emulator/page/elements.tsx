@@ -20,8 +20,8 @@ export function Moment({ at, precise = false, dated = false }: MomentProps) {
 }
 
 /** A name in at most two lines, whole in its tooltip: 255 characters without a space would fill twelve. */
-export const Brief = ({ text }: { text: string | undefined }) => (
-  <span class="brief" title={text}>
+export const Brief = ({ text = '' }: { text: string | undefined }) => (
+  <span class="brief" title={text.length > 20 ? text : undefined}>
     {text}
   </span>
 )
