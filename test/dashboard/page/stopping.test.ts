@@ -11,6 +11,8 @@ describeInBrowser('a running event', () => {
     const page = await openInbox(receiver)
     await page.getByRole('link', { name: 'Running: 1' }).click()
     await page.getByText(/Running for \d+ s/).waitFor()
+    // None of them can be selected.
+    expect(await page.getByText('Select events to act on them.').isVisible()).toBe(false)
     await page.locator('tbody a').first().click()
     await page.getByText('Running since').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()

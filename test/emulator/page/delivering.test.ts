@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeInBrowser, openPage } from '../../support/browser.ts'
 import { serveWebhook } from '../../support/serve.ts'
-import { answering, emulate, receive } from '../started-emulator.ts'
+import { answering, emulate, receive, subscribe } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
 
 const types = ['file.received', 'encoding.started', 'partial.finished', 'partial.finished', 'encoding.finished']
@@ -118,6 +118,18 @@ describeInBrowser('a sending', () => {
 })
 
 describeInBrowser('the deliveries', () => {
+  test('of the longest title take two lines each, with the whole title at hand', async () => {
+    const emulator = await emulate()
+    await subscribe(emulator, await serveWebhook(answering(200)))
+    const title = 'x'.repeat(255)
+    emulator.addMedia({ title })
+    await emulator.settled()
+    const page = await openPage(emulator)
+    const box = await rows(page).first().boundingBox()
+    expect(box?.height).toBeLessThan(70)
+    expect(await rows(page).first().getByTitle(title).count()).toBe(1)
+  })
+
   test('can be filtered by state and by webhook, and the filter stays', async () => {
     const emulator = await emulate()
     const page = await openPage(emulator)
