@@ -105,7 +105,7 @@ export function claimStatement(schema: string, hasEarlier: boolean, parameter: P
     ORDER BY id NULLS LAST`
 }
 
-/** Makes the message of a claim. The third result from the end is that of the statement. */
+/** Makes the message of a claim. The second result from the end is that of the statement. */
 export function claimMessage(schema: string, statement: string): string {
   // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
   // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
@@ -116,8 +116,6 @@ export function claimMessage(schema: string, statement: string): string {
     SET LOCAL plan_cache_mode = force_generic_plan;
     ${claimLock(schema)};
     ${statement};
-    SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
-    FROM ${schema}.event WHERE due_at > now() ORDER BY due_at LIMIT 1;
     COMMIT`
 }
 
@@ -246,6 +244,8 @@ export interface Found {
   readonly hasMore: boolean
   /** The hashes of the media items with earlier events that could not be claimed. */
   readonly left: readonly string[]
+  /** The time until the next retry is due, in ms. `null` if no event waits for a retry. */
+  readonly nextRetryInMs: number | null
 }
 
 const isLeft = 'id NOT IN (SELECT id FROM claimed)'
@@ -273,7 +273,11 @@ const found = (parts: Parts): string => {
       'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
       'left', coalesce((
         SELECT json_agg(DISTINCT media::text) FROM examined WHERE is_left AND last_id IS NOT NULL
-      ), '[]')
+      ), '[]'),
+      'nextRetryInMs', (
+        SELECT greatest(0, ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000))
+        FROM ${schema}.event WHERE due_at > now() ORDER BY due_at LIMIT 1
+      )
     )::text FROM (SELECT
       coalesce((SELECT id FROM last), (SELECT max(id) FROM examined HAVING count(*) = ${windowSize})) AS last_id,
       CASE WHEN (SELECT count(*) FROM retries) = ${limit} THEN (

@@ -111,7 +111,7 @@ export class Claims {
         message: (statement) => claimMessage(schema, statement),
       }),
     )
-    const [claimed = [], [next] = []] = results.slice(-3) as [{ claimed: string }[], { wait: string }[]]
+    const [claimed = []] = results.slice(-2) as [{ claimed: string }[]]
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
     const isFull = events.length >= limit
@@ -121,7 +121,7 @@ export class Claims {
     return {
       owner,
       events,
-      nextRetryInMs: next && Math.max(0, Number(next.wait)),
+      nextRetryInMs: found.nextRetryInMs ?? undefined,
       nextStepInMs: this.#rounds.nextInMs,
       hasMore: isFull || hasMore,
     }
