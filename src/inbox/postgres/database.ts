@@ -113,6 +113,11 @@ export class Database implements Tables {
     this.#pool = makePool({ ...this.#config, Client: this.#Client, max: connections, min: 0 })
   }
 
+  /** `false` behind a PgBouncer in transaction mode: it has no place for prepared statements. */
+  get prepares(): boolean {
+    return this.#options.listen
+  }
+
   /** Opens the inbox's tables, and repeats that until it succeeds. It calls `opened` afterwards. */
   start(opened: () => Promise<void>): void {
     this.#opening = this.#open(opened)
@@ -166,7 +171,7 @@ export class Database implements Tables {
    * keeps the plan while the tables grow. A PgBouncer in transaction mode has no place for it
    */
   async query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
-    const isPrepared = name !== undefined && this.#options.listen
+    const isPrepared = name !== undefined && this.prepares
     const { rows } = await this.#pool.query({ text, ...(values && { values }), ...(isPrepared && { name }) })
     return rows as Row[]
   }
@@ -188,7 +193,7 @@ export class Database implements Tables {
    * each.
    */
   async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
-    if (!this.#options.listen) return this.batch(message(statement(literals(values))))
+    if (!this.prepares) return this.batch(message(statement(literals(values))))
     const client = await take(this.#pool)
     let problem: Error | undefined
     try {

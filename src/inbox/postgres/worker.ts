@@ -100,7 +100,13 @@ export class PostgresWorker {
     const owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
     this.#settling = new PostgresSettling(database, host, owed)
     this.#engine = new PausableEngine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
-    this.#transact = transactions({ pool, schema: database.schema, leaseMs, measured: host.measured })
+    this.#transact = transactions({
+      pool,
+      schema: database.schema,
+      leaseMs,
+      prepares: database.prepares,
+      measured: host.measured,
+    })
     this.#renewal = new Renewal({
       lease: this.#lease,
       leaseMs,

@@ -6,7 +6,7 @@ import { signalled } from '../../support/signalled.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
-  const postgres = postgresTests()
+  const postgres = postgresTests({ shared_preload_libraries: 'pg_stat_statements' })
   const write = (client: PoolClient) => client.query('INSERT INTO public.row VALUES (1)')
   const rows = async () => (await postgres.query('SELECT 1 FROM public.row')).length
 
@@ -345,6 +345,48 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     resume.resolve()
     await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
     expect(await postgres.query('SELECT n FROM public.row')).toEqual([{ n: 11 }])
+  })
+
+  test('writes once, and counts no failure, if the pool resets its clients after each use', async () => {
+    await withTable()
+    const pool = limitedPool(1)
+    pool.on('release', (_, client) => void (client as PoolClient).query('DISCARD ALL'))
+    const receiver = postgres.receiver({ pool }, { retry: { attempts: 1, baseMs: 1 } })
+    const errors: unknown[] = []
+    receiver.onError((error) => void errors.push(error))
+    receiver.onAny((_, { transaction }) => transaction(write))
+    await receiver.ready()
+    for (let index = 1; index <= 5; index++) {
+      await accept(receiver, `media ${index}`)
+      await vi.waitFor(async () => expect(await rows()).toBe(index))
+    }
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(errors).toMatchObject([{ code: '26000' }])
+  })
+
+  test('records a handler without reading the other events, although the table was small before', async () => {
+    await withTable()
+    await postgres.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements')
+    const receiver = postgres.receiver({ pool: limitedPool(1) })
+    receiver.onAny((_, { transaction }) => transaction(write))
+    await receiver.ready()
+    // Postgres has no plan for all values before the sixth time.
+    for (let index = 1; index <= 10; index++) {
+      await accept(receiver, `media ${index}`)
+      await vi.waitFor(async () => expect(await rows()).toBe(index))
+      await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+      if (index === 1) await postgres.query('VACUUM ANALYZE $schema.event')
+    }
+    await postgres.query(`
+      INSERT INTO $schema.event (id, media, event, received_at, due_at)
+      SELECT nextval('$schema.event_id'), n, '{}', now(), now() + interval '1 hour' FROM generate_series(1, 20000) AS n`)
+    await postgres.query('SELECT pg_stat_statements_reset()')
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await rows()).toBe(11))
+    const [row] = await postgres.query<{ blocks: string }>(
+      `SELECT sum(shared_blks_hit + shared_blks_read) AS blocks FROM pg_stat_statements WHERE query LIKE '%WITH held AS%'`,
+    )
+    expect(Number(row?.blocks)).toBeLessThan(50)
   })
 
   test("leaves the pool's clients as they were, also after failures", async () => {
