@@ -4,18 +4,19 @@ import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
-import { Jobs, logReleased, releaseUnrecorded } from '../engine/jobs.ts'
+import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { PausableEngine } from '../engine/pausable-engine.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import type { HeldEvent } from './claimed.ts'
 import { Claims, type OwnClaims } from './claims.ts'
 import { type Database, isUnreachable } from './database.ts'
+import { Hearing } from './hearing.ts'
 import { PostgresJob } from './job.ts'
+import { PostgresJobs } from './jobs.ts'
 import { hashMedia } from './keys.ts'
-import { Lease, type LongRunning } from './lease.ts'
+import { Lease } from './lease.ts'
 import { Renewal } from './renewal.ts'
 import { PostgresSettling } from './settle.ts'
 import { transactions } from './transactions.ts'
@@ -36,9 +37,6 @@ const maxOfMedia = 16
 /** Maximum number of claimed events that wait in this process. */
 const maxWaiting = 500
 
-/** Maximum number of attempts that a process publishes, of those that have been running for longest. */
-const maxPublished = 100
-
 /** The pause after a failed claim, in ms. */
 const pauseMs = 100
 
@@ -48,9 +46,6 @@ const pauseMs = 100
  */
 const othersFirstMs = 100
 const recentMs = 10_000
-
-/** The mean time between the claims of all processes that follow notifications, in ms. */
-const heardMs = 10
 
 /** The number of failures in a row after which one is logged, and the time until the next log line, in ms. */
 const tellingFailures = 3
@@ -66,9 +61,10 @@ const releaseMs = 1_000
 export class PostgresWorker {
   readonly #options: PostgresWorkerOptions
   readonly #logger: Logger
-  readonly #jobs = new Jobs<PostgresJob>()
+  readonly #jobs = new PostgresJobs()
   readonly #lease: Lease
   readonly #claims: Claims
+  readonly #hearing: Hearing
   readonly #settling: PostgresSettling
   readonly #engine: PausableEngine<PostgresJob>
   readonly #renewal: Renewal
@@ -77,9 +73,6 @@ export class PostgresWorker {
   #isAwake = false
   /** `false` once a claim has found all the events that this process could take. */
   #mayHaveMore = true
-  /** The time from which on a notification is followed by a claim. */
-  #hearsAt = Number.NEGATIVE_INFINITY
-  #hearing: Timer | undefined
   /** The media items that the last claim skipped, since this process has enough of their events. */
   #crowded: readonly string[] = []
   /** `true` if the answer to a claim was lost: this process may own events that it does not know. */
@@ -95,8 +88,14 @@ export class PostgresWorker {
     const { database, host, pool, concurrency, leaseMs } = options
     this.#options = options
     this.#logger = host.logger
-    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers, () => this.#longRunning())
+    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers, () =>
+      this.#jobs.longRunning(leaseMs / 3),
+    )
     this.#claims = new Claims(database, this.#lease)
+    this.#hearing = new Hearing(
+      () => this.#claims.processes,
+      () => this.wake(),
+    )
     const owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
     this.#settling = new PostgresSettling(database, host, owed)
     this.#engine = new PausableEngine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
@@ -119,17 +118,7 @@ export class PostgresWorker {
 
   /** The claims of this process, as it knows them itself. */
   claims(): OwnClaims {
-    const started = [...this.#jobs].filter(({ shownState }) => shownState === 'running')
-    return { owner: this.#lease.id, started: new Map(started.map(({ id, since }) => [id, new Date(since)])) }
-  }
-
-  /** Returns the attempts that have been running for longer than the pause between two renewals, if there are any. */
-  #longRunning(): LongRunning | undefined {
-    const before = Date.now() - this.#options.leaseMs / 3
-    const long = [...this.#jobs].filter(({ shownState, since }) => shownState === 'running' && since <= before)
-    if (long.length === 0) return undefined
-    const longest = long.sort((a, b) => a.since - b.since).slice(0, maxPublished)
-    return Object.fromEntries(longest.map(({ id, since }) => [id, since]))
+    return { owner: this.#lease.id, started: this.#jobs.started() }
   }
 
   /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
@@ -139,7 +128,7 @@ export class PostgresWorker {
 
   /** Stops the handler that runs for the event of a row. */
   stopRow(id: string): void {
-    stopRun([...this.#jobs].find((job) => job.id === id))
+    stopRun(this.#jobs.ofRow(id))
   }
 
   /**
@@ -176,21 +165,9 @@ export class PostgresWorker {
     })
   }
 
-  /**
-   * Looks for events, because another process has accepted some. Every process hears of them, and most would find none. So
-   * the more processes there are, the less often each one looks. The random part keeps them from looking at the same time.
-   */
+  /** Looks for events soon, because another process has accepted some. */
   hear(): void {
-    const waitMs = this.#hearsAt - performance.now()
-    if (waitMs <= 0) {
-      this.#hearsAt = performance.now() + heardMs * this.#claims.processes * (0.5 + Math.random())
-      return this.wake()
-    }
-    this.#hearing ??= setTimeout(() => {
-      this.#hearing = undefined
-      this.hear()
-    }, waitMs)
-    unref(this.#hearing)
+    this.#hearing.hear()
   }
 
   /** Obeys the pauses of the inbox. While all of it is paused, this process claims nothing. */
@@ -238,11 +215,11 @@ export class PostgresWorker {
   /** Returns the time until the next check, in ms. */
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
-    const held = this.#held()
+    const held = this.#jobs.held()
     if (this.#isUnsure) await this.#lease.releaseOthers(held)
     this.#isUnsure = false
     const hasSuspect = [...this.#jobs].some(isSuspect)
-    this.#crowded = [...this.#counts()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    this.#crowded = [...this.#jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
     const {
       owner,
       events,
@@ -267,14 +244,9 @@ export class PostgresWorker {
   async #giveBack(): Promise<number> {
     const waiting = [...this.#jobs].filter(({ state }) => state === 'waiting')
     for (const job of waiting) this.#jobs.end(job, 'retried')
-    if (waiting.length > 0 || this.#isUnsure) await this.#lease.releaseOthers(this.#held())
+    if (waiting.length > 0 || this.#isUnsure) await this.#lease.releaseOthers(this.#jobs.held())
     this.#isUnsure = false
     return this.#options.pollMs
-  }
-
-  /** The events that this process has. */
-  #held(): readonly HeldEvent[] {
-    return Array.from(this.#jobs, ({ id, releases }) => ({ id, releases }))
   }
 
   #take(job: PostgresJob): void {
@@ -294,7 +266,7 @@ export class PostgresWorker {
   #mayClaimAfter(job: PostgresJob, end: JobEnd): boolean {
     // A failed event waits to be claimed again. The next suspect waits for the end of this one.
     if (this.#mayHaveMore || end !== 'handled' || isSuspect(job)) return true
-    return this.#crowded.includes(job.lane) && (this.#counts().get(job.lane) ?? 0) < maxOfMedia
+    return this.#crowded.includes(job.lane) && (this.#jobs.ofEachMedia().get(job.lane) ?? 0) < maxOfMedia
   }
 
   #wakeIn(ms: number): void {
@@ -319,7 +291,7 @@ export class PostgresWorker {
   async finish(left: Countdown): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
-    clearTimeout(this.#hearing)
+    this.#hearing.stop()
     this.#engine.stop(() => {})
     await within(left(), Promise.resolve(this.#claiming), () => {})
     this.#jobs.release(['claiming', 'waiting'])
@@ -339,13 +311,6 @@ export class PostgresWorker {
     await this.#renewal.stop()
     await this.#settling.settle()
     await this.#lease.release()
-  }
-
-  /** Counts the claimed events of each media item. */
-  #counts(): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const { lane } of this.#jobs) counts.set(lane, (counts.get(lane) ?? 0) + 1)
-    return counts
   }
 }
 
