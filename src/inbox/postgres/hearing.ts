@@ -7,6 +7,10 @@ const heardMs = 10
  * Follows the notifications of other processes that have accepted events. Every process hears of them, and most would find
  * none. So the more processes there are, the less often each one looks. The random part keeps them from looking at the same
  * time.
+ *
+ * To wake one process instead of all would save little. Under load, a claim found 41 events with two processes and 35 with
+ * six. Yet each event took 1.6 times as much CPU with six: 1.8 times in Node, and 1.5 times in Postgres, with all of them
+ * on two cores. Processes that paused after they had found nothing did not help either.
  */
 export class Hearing {
   readonly #processes: () => number
