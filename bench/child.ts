@@ -34,14 +34,16 @@ export interface ChildOptions {
   readonly args?: readonly string[]
   /** Flags of Node. */
   readonly flags?: readonly string[]
+  /** `true` if it imports the sources. The build of the package must not find them. */
+  readonly runsSources?: boolean
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** Starts a script, pinned to one core if that is possible. */
 export function startChild(script: URL, options: ChildOptions): Child {
-  const { core: role, args: scriptArgs = [], flags = [], env } = options
-  const register = new URL('./register.mjs', import.meta.url).href
+  const { core: role, args: scriptArgs = [], flags = [], runsSources = false, env } = options
+  const register = runsSources ? 'tsx' : new URL('./register.mjs', import.meta.url).href
   const node = [process.execPath, ...profiling, ...flags, '--import', register, fileURLToPath(script), ...scriptArgs]
   const core = role === 'any' ? undefined : cores[role === 'measured' ? 0 : 1]
   const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', `${core}`, ...node]

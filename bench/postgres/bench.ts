@@ -74,7 +74,10 @@ export class Bench {
 
 /** A process with a queue. */
 export class QueueProcess {
-  readonly #child: Child = startChild(new URL('../children/queue.ts', import.meta.url), { core: 'any' })
+  readonly #child: Child = startChild(new URL('../children/queue.ts', import.meta.url), {
+    core: 'any',
+    runsSources: true,
+  })
   #isOpen = false
   #answered: Promise<unknown> = Promise.resolve()
 
