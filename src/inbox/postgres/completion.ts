@@ -17,7 +17,7 @@ export interface CompletionOptions {
  * Begins and commits the transactions of handlers, each with one message. The commit records that the handler has completed.
  *
  * The record is a statement that each connection prepares once. The rest are commands that need no plan. With unprepared
- * queries, a transaction with one INSERT took 1.35 times as much CPU: planning the record took as long as the INSERT. A
+ * queries, a transaction with one INSERT took 1.35 times as much CPU: planning the record took longer than the INSERT. A
  * function in the schema was as fast as the prepared statement, and would be a change of the tables.
  */
 export class Completion {
