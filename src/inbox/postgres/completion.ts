@@ -60,14 +60,14 @@ export class Completion {
   }
 
   /**
-   * Returns `true` if a commit failed because the connection has lost the prepared statement, as after DISCARD ALL. From
-   * then on, nothing is prepared.
+   * Returns `true` if a transaction failed because the connection has lost the prepared statement, as after DISCARD ALL, or
+   * has it already, as behind a pooler. From then on, nothing is prepared.
    */
-  hasLost(error: unknown): boolean {
+  cannotPrepare(error: unknown): boolean {
     const { code, message } = Object(error)
-    const isLost = code === '26000' && `${message}`.includes(this.#name)
-    if (isLost) this.#prepares = false
-    return isLost
+    const isOfStatement = (code === '26000' || code === '42P05') && `${message}`.includes(this.#name)
+    if (isOfStatement) this.#prepares = false
+    return isOfStatement
   }
 }
 

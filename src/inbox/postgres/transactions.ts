@@ -32,7 +32,7 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
       } catch (error) {
         await client.rollBack()
         if (signal.aborted) throw signal.reason
-        scope.storageFailed = client.isLost || isStorageFailure(error) || completion.hasLost(error)
+        scope.storageFailed = client.isLost || isStorageFailure(error) || completion.cannotPrepare(error)
         throw error
       }
     }

@@ -364,6 +364,29 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     expect(errors).toMatchObject([{ code: '26000' }])
   })
 
+  test('writes once, and counts no failure, if another client has prepared its statement on the same connection', async () => {
+    await withTable()
+    const pool = limitedPool(1)
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client)
+      // As behind a pooler, or if the answer to the first PREPARE was lost.
+      client.query = async (...parameters: [never]) => {
+        const [name] = /(?<=PREPARE )"media_webhooks_[^"]+"/.exec(`${parameters[0]}`) ?? []
+        if (name !== undefined) await query(`PREPARE ${name} AS SELECT 1`)
+        return query(...parameters)
+      }
+    })
+    const receiver = postgres.receiver({ pool }, { retry: { attempts: 1, baseMs: 1 } })
+    const errors: unknown[] = []
+    receiver.onError((error) => void errors.push(error))
+    receiver.onAny((_, { transaction }) => transaction(write))
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await rows()).toBe(1))
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(errors).toMatchObject([{ code: '42P05' }])
+  })
+
   test('records a handler without reading the other events, although the table was small before', async () => {
     await withTable()
     await postgres.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements')
