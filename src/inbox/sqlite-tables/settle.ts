@@ -16,6 +16,7 @@ export type SettlingFile = SqliteTables & { readonly owner: CrashRecords }
 interface Entry {
   readonly what: string
   readonly job: SqliteJob
+  readonly canWait: boolean
   readonly write: () => void
   readonly isNeeded: () => boolean
   readonly written: () => void
@@ -91,7 +92,8 @@ export class SqliteSettling implements Settling<SqliteJob> {
 
   complete({ job }: JobAttempt<SqliteJob>, recorded: () => void): void {
     const record = writeHandled(job, this.#host.handlersOf(job.accepted.event))
-    this.#end(job, () => this.#file.events.handled(job.row, record), recorded)
+    // If the process ends before, its handlers run again, which a crash can cause in any case.
+    this.#end(job, { canWait: true, write: () => this.#file.events.handled(job.row, record) }, recorded)
   }
 
   deadLetter(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
@@ -104,21 +106,21 @@ export class SqliteSettling implements Settling<SqliteJob> {
       events.remove(row)
       deadLetters.add(row, { ...deadLetter, completed: allCompleted })
     }
-    this.#end(job, move, recorded)
+    this.#end(job, { canWait: false, write: move }, recorded)
   }
 
   /**
    * Ends an event. If it stayed in the file, it would be handled again, so this process keeps it until the end is
    * written.
    */
-  #end(job: SqliteJob, write: () => void, recorded: () => void): void {
+  #end(job: SqliteJob, end: Pick<Entry, 'canWait' | 'write'>, recorded: () => void): void {
     // A job is released when the inbox closes.
     const isNeeded = () => !job.hasEnded
     const written = () => {
       recorded()
       this.#onEnded()
     }
-    this.#insist({ what: 'the end of an event', job, write, isNeeded, written })
+    this.#insist({ what: 'the end of an event', job, ...end, isNeeded, written })
     this.#suspects?.leave(job)
   }
 
@@ -130,14 +132,14 @@ export class SqliteSettling implements Settling<SqliteJob> {
     // The record of a later attempt replaces this one.
     const isNewest = () => job.postponed === due && job.number === number && !job.hasEnded
     const write = () => this.#file.events.postpone(job.row, earlier, due)
-    this.#insist({ what: 'a retry', job, write, isNeeded: isNewest, written() {} })
+    this.#insist({ what: 'a retry', job, canWait: false, write, isNeeded: isNewest, written() {} })
     this.#suspects?.leave(job)
   }
 
   /** Tries until the entry is written, as long as it is needed. */
   #insist(entry: Entry): void {
-    const { what, job, write, isNeeded, written } = entry
-    this.#commits.add(write).then(written, (error) => {
+    const { what, job, canWait, write, isNeeded, written } = entry
+    this.#commits.add(write, { canWait }).then(written, (error) => {
       if (!isNeeded()) return
       this.#failed(what, job, error)
       unref(setTimeout(() => isNeeded() && this.#insist(entry), pauseMs))

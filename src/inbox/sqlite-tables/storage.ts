@@ -34,13 +34,20 @@ export interface SqliteTables {
   readonly deadLetters: SqliteDeadLetters
 }
 
+interface WriteOptions {
+  /** `true` if it runs code of a handler. */
+  readonly isHandlers?: boolean
+  /** `true` if it need not be on disk soon: no acknowledgement waits for it. */
+  readonly canWait?: boolean
+}
+
 export interface Commits {
   /**
    * Resolves with the result of `write` once it is on disk. Rejects if it was undone.
    * @param write changes the database. It can run more than once. Every run except the last is undone. Only a handler's
    * write may throw its own errors: another error would also undo the other writes
    */
-  add<T>(write: () => T, options?: { readonly isHandlers?: boolean }): Promise<T>
+  add<T>(write: () => T, options?: WriteOptions): Promise<T>
   /** Returns `false` if the inbox has lost its storage, and reports that. It is cheap enough for every attempt. */
   isOwner(): boolean
 }

@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import type { Timer } from '../../internal/timers.ts'
 import { inTransaction, isBusy } from '../sqlite-tables/database.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 import type { OwnedFile } from './file.ts'
@@ -8,6 +9,15 @@ const patienceMs = 1_800
 
 /** The pause before the lock is tried again, in ms. */
 const pauseMs = 3
+
+/** Maximum time for which a write that can wait waits for the next commit, in ms. */
+const lateMs = 20
+
+/**
+ * Maximum number of writes that wait for the next commit. After a crash their events are handled again, and come before the event
+ * that caused it: that one is searched for among the first.
+ */
+const maxLate = 64
 
 interface Write {
   /** `true` if it runs code of a handler. */
@@ -28,14 +38,18 @@ export interface CommitReports {
 
 /**
  * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
- * that arrive during that wait are together in the next transaction. While another connection holds the file's lock the
- * writes wait beside the event loop, which SQLite's own waiting would block.
+ * that arrive during that wait are together in the next transaction. A write that can wait joins it, or has a transaction
+ * after {@link lateMs}. While another connection holds the file's lock the writes wait beside the event loop, which SQLite's own
+ * waiting would block.
  */
 export class GroupCommit implements Commits {
   readonly #file: OwnedFile
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
+  #late = 0
+  #lateTimer: Timer | undefined
+  #isClosing = false
   #rejection: WebhookError | undefined
 
   constructor(file: OwnedFile, reports: CommitReports) {
@@ -43,7 +57,12 @@ export class GroupCommit implements Commits {
     this.#reports = reports
   }
 
-  add<T>(write: () => T, { isHandlers = false } = {}): Promise<T> {
+  /** The number of writes that wait for the next commit. */
+  get late(): number {
+    return this.#late
+  }
+
+  add<T>(write: () => T, { isHandlers = false, canWait = false } = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#rejection !== undefined) return reject(this.#rejection)
       let result: T
@@ -56,11 +75,18 @@ export class GroupCommit implements Commits {
         failed: reject,
         deadline: undefined,
       })
-      if (!this.#isScheduled) this.#schedule()
+      if (canWait) this.#scheduleLate()
+      else this.#schedule()
     })
   }
 
+  #scheduleLate(): void {
+    if (++this.#late === maxLate || this.#isClosing) return this.#schedule()
+    if (!this.#isScheduled) this.#lateTimer ??= setTimeout(() => this.#flush(), lateMs)
+  }
+
   #schedule(pauseMs?: number): void {
+    if (this.#isScheduled) return
     this.#isScheduled = true
     const flush = () => {
       this.#isScheduled = false
@@ -73,6 +99,9 @@ export class GroupCommit implements Commits {
   #flush(): void {
     const writes = this.#writes
     this.#writes = []
+    this.#late = 0
+    clearTimeout(this.#lateTimer)
+    this.#lateTimer = undefined
     this.#commit(writes)
   }
 
@@ -119,7 +148,7 @@ export class GroupCommit implements Commits {
       else write.failed(error)
     }
     this.#writes = [...this.#writes, ...patient]
-    if (patient.length > 0 && !this.#isScheduled) this.#schedule(pauseMs)
+    if (patient.length > 0) this.#schedule(pauseMs)
   }
 
   #lose(error: WebhookError): void {
@@ -139,8 +168,10 @@ export class GroupCommit implements Commits {
     return false
   }
 
-  /** Resolves once every write that has been added is committed or rejected. */
+  /** Resolves once every write that has been added is committed or rejected. From now on, none waits for another. */
   async settle(): Promise<void> {
+    this.#isClosing = true
+    if (this.#writes.length > 0) this.#schedule()
     while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 

@@ -205,7 +205,9 @@ export class SqliteInbox implements Inbox {
 
   /** The number of events that wait, for a slot or for a retry. */
   get #waiting(): number {
-    return this.#loader.left + this.#jobs.size + this.#pending - this.#engine.running
+    // Those whose end waits for a commit have been handled.
+    const handled = this.#engine.running + this.#commits.late
+    return this.#loader.left + this.#jobs.size + this.#pending - handled
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
