@@ -100,8 +100,7 @@ export class ExpectationRules {
 }
 
 function checkTypes(types: readonly EventType[]): readonly EventType[] {
-  const unknown = types.find((type) => !eventTypes.includes(type))
-  if (unknown !== undefined) throw invalid(`unknown event type ${unknown}`)
+  for (const type of types) if (!eventTypes.includes(type)) throw invalid(`unknown event type ${type}`)
   if (types.length === 0) throw invalid('give at least one event type, and one in then')
   return types
 }

@@ -66,9 +66,9 @@ export class HandlerRegistry {
     checkFunction('on', handler)
     checkNumbers('on', { timeoutMs })
     if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
-    const unknown = types?.find((type) => !eventTypes.includes(type))
-    if (unknown !== undefined) {
-      throw new WebhookError('invalid_option', `on: unknown event type ${unknown}; onAny receives events of every type`)
+    for (const type of types ?? []) {
+      if (eventTypes.includes(type)) continue
+      throw new WebhookError('invalid_option', `on: unknown event type ${type}; onAny receives events of every type`)
     }
     this.#checkName('on', name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)

@@ -101,7 +101,7 @@ type Settings = Required<BullmqInboxOptions>
  * @throws WebhookError `invalid_option`
  */
 export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
-  const { connection, queue = standardQueue, handles = true, concurrency = 16, ...rest } = options
+  const { connection, queue = standardQueue, handles = true, concurrency = 16, ...rest } = options ?? {}
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = rest
   checkUnknown('bullmqInbox', unknown)
   checkNumbers('bullmqInbox', { concurrency, leaseMs, ttlMs, timeoutMs })

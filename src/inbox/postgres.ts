@@ -127,7 +127,7 @@ const disconnectMs = 1_000
  * @throws WebhookError `invalid_option`; `receiver.ready()` rejects with `unavailable` when the database cannot be used
  */
 export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Transactional<pg.PoolClient>> {
-  const { pool, connection, schema = standardSchema, handles = true, concurrency = 16, ...rest } = options
+  const { pool, connection, schema = standardSchema, handles = true, concurrency = 16, ...rest } = options ?? {}
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, listen = true, ...unknown } = rest
   checkUnknown('postgresInbox', unknown)
   checkNumbers('postgresInbox', { concurrency, leaseMs, ttlMs, timeoutMs })

@@ -70,7 +70,7 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
 export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   options: SqliteInboxOptions<Database>,
 ): InboxDefinition<SqliteTransactional<Database>> {
-  const { path, database, ...rest } = options
+  const { path, database, ...rest } = options ?? {}
   const limits = limitsOf('sqliteInbox', rest)
   const open = opener(path, database)
   return defineInbox({

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import { postgresInbox } from '../../src/inbox/postgres.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { defineInbox } from '../../src/index.ts'
 import { untyped } from '../support/untyped.ts'
 
@@ -10,3 +13,13 @@ test.each([undefined, null, 'text', {}, { name: 'mapInbox' }])(
     )
   },
 )
+
+test.each([
+  [sqliteInbox, 'sqliteInbox: give either the path of a file or a database'],
+  [postgresInbox, 'postgresInbox: give either a pool or a connection'],
+  [bullmqInbox, 'bullmqInbox: connection has to be'],
+] as [() => unknown, string][])('without options, %o says which one it needs', (inbox, message) => {
+  expect(() => inbox()).toThrow(
+    expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(message) }),
+  )
+})

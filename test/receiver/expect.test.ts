@@ -168,6 +168,7 @@ describe('receiver.expect rejects', () => {
 
   test.each([
     ['an unknown type', ['file.lost', rule, overdue], 'unknown event type file.lost'],
+    ['a rule without then', ['file.received', { within }, overdue], 'unknown event type undefined'],
     ['an unknown type in then', ['file.received', { ...rule, then: 'done' }, overdue], 'unknown event type done'],
     ['no type in then', ['file.received', { ...rule, then: [] }, overdue], 'give at least one event type'],
     [

@@ -143,7 +143,7 @@ describe('createReceiver does not take', () => {
 describe('on does not take', () => {
   const receiver = receiverWith()
 
-  test.each(['encoding_finished', 'video.deleted', '__proto__', ''])('the unknown type %o', (type) => {
+  test.each(['encoding_finished', 'video.deleted', '__proto__', '', undefined])('the unknown type %o', (type) => {
     expect(() => receiver.on(type as EventType, () => {})).toThrow(invalid(/unknown event type.*onAny/))
     expect(() => receiver.on(['encoding.finished', type as EventType], () => {})).toThrow(invalid(/unknown event type/))
   })
