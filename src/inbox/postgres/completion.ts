@@ -53,8 +53,8 @@ export class Completion {
   #record({ id, owner, releases }: PostgresJob, handler: string): string {
     const values = [id, owner, releases, handler]
     if (!this.#prepares) return completionStatement(this.#schema, literals(values))
-    // While the table is small, Postgres would plan to read all of it, and keep the plan. Deferred triggers of the user's
-    // tables run in the commit.
+    // While the table is small, Postgres would plan to read all of it, and keep the plan. The setting ends before the commit,
+    // in which deferred triggers of the user's tables run.
     return `SET LOCAL enable_seqscan = off; EXECUTE "${this.#name}" (${values.map(literalOf)});
       SET LOCAL enable_seqscan TO DEFAULT`
   }

@@ -92,7 +92,7 @@ export class SqliteSettling implements Settling<SqliteJob> {
 
   complete({ job }: JobAttempt<SqliteJob>, recorded: () => void): void {
     const record = writeHandled(job, this.#host.handlersOf(job.accepted.event))
-    // If the process ends before, its handlers run again, which a crash can cause in any case.
+    // If the process ends before that, its handlers run again, as after any crash.
     this.#end(job, { canWait: true, write: () => this.#file.events.handled(job.row, record) }, recorded)
   }
 

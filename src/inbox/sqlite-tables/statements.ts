@@ -17,7 +17,7 @@ export const keysPerCleanUp = 250
 const inserts = {
   key: { into: 'INSERT OR IGNORE INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)' },
   event: { into: 'INSERT OR FAIL INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)' },
-  // A trigger removes the event.
+  // A trigger removes the event. The record is there already only if its commit took effect and was reported as failed.
   handled: { into: 'INSERT OR IGNORE INTO inbox_handled (id, record)', row: '(?, ?)' },
 } as const
 
