@@ -1,4 +1,4 @@
-import { requestLifeMs, requestsEndWork } from './requests.ts'
+import { requestsEndWork } from './requests.ts'
 import { type Timer, unref } from './timers.ts'
 
 /** Something that has to finish in time. */
@@ -12,9 +12,6 @@ export interface Timed {
   expire(): void
 }
 
-/** Maximum time limit on Workers, in ms: a run has to expire while its request still exists. */
-const mostInRequestMs = requestLifeMs - 5_000
-
 /**
  * Time limits for runs that all have the same limit, on one timer: a timer for each run would cost more than the run. The
  * runs are a list in the order of their start, which is the order of their deadlines. The links are in the runs: a Map of
@@ -26,9 +23,8 @@ export class Deadlines {
   #last: Timed | undefined
   #timer: Timer | undefined
 
-  /** @param outlivesRequests `true` if the runs continue between requests */
-  constructor(timeoutMs: number, outlivesRequests = !requestsEndWork) {
-    this.#timeoutMs = outlivesRequests ? timeoutMs : Math.min(timeoutMs, mostInRequestMs)
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
   }
 
   add(run: Timed): void {

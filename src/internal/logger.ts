@@ -1,4 +1,4 @@
-import { isPromise } from './maybe-promise.ts'
+import { guarded } from './guarded.ts'
 
 /** The levels of log lines, from the least to the most urgent. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -38,7 +38,11 @@ export const consoleLogger: Logger = {
 }
 
 function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
-  const line = `media-webhooks: ${message} ${JSON.stringify(details)}`
+  // A text of the sender must not forge lines, or control the terminal.
+  const line = `media-webhooks: ${message} ${JSON.stringify(details)}`.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    encodeURI,
+  )
   return err === undefined ? [line] : [line, err]
 }
 
@@ -56,12 +60,11 @@ export const withDetails = (logger: Logger, bound: object): Logger =>
 /** Makes a logger that never throws: a line for which the given logger throws or rejects is lost. */
 export function safeLogger(logger: Logger): SafeLogger {
   const lines = eachLevel((level) => (details, message) => {
-    try {
-      const written: unknown = logger[level](details, message)
-      if (isPromise(written)) written.then(undefined, () => {})
-    } catch {
-      // The failure of the logger cannot be logged.
-    }
+    // The failure of the logger cannot be logged.
+    guarded(
+      () => logger[level](details, message),
+      () => {},
+    )
   })
   // It is checked for every line: the level of a running logger can change.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }

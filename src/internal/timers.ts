@@ -1,9 +1,18 @@
 /** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
 export const longestWaitMs = 2_147_483_647
 
+let schedule: (run: () => void) => unknown = globalThis.setImmediate
+
 /** Runs a function in a later turn of the event loop. */
-// setImmediate if the runtime has it: a timer would cost a millisecond.
-export const later: (run: () => void) => unknown = globalThis.setImmediate ?? ((run: () => void) => setTimeout(run, 0))
+// A timer would cost a millisecond. The Edge Runtime has a setImmediate that throws.
+export const later = (run: () => void): unknown => {
+  try {
+    return schedule(run)
+  } catch {
+    schedule = (run) => setTimeout(run, 0)
+    return schedule(run)
+  }
+}
 
 /** Resolves in a later turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => later(resolve))

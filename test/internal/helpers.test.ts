@@ -1,13 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../../src/check-options.ts'
 import { recogniseAnyCopy } from '../../src/errors.ts'
 import { fromBase64, toBase64 } from '../../src/internal/base64.ts'
 import { ChurnMap } from '../../src/internal/churn-map.ts'
 import { LazyAbort } from '../../src/internal/lazy-abort.ts'
 import { isPromise, type MaybePromise } from '../../src/internal/maybe-promise.ts'
 import { unlessAborted } from '../../src/internal/unless-aborted.ts'
-
-const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })
 
 describe('a ChurnMap', () => {
   test('holds the entries of a Map, in the order of their insertion', () => {
@@ -35,42 +32,6 @@ describe('a ChurnMap', () => {
     expect([map.size, [...map]]).toEqual([0, []])
     map.set('two', 2)
     expect(map.size).toBe(1)
-  })
-})
-
-describe('the check of options', () => {
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '7', null])(
-    'throws for the number %o',
-    (ms) => {
-      const message = 'owner: ms has to be a whole number from 1 to 2147483647'
-      expect(() => checkNumbers('owner', { ms: ms as number })).toThrow(invalid(message))
-    },
-  )
-
-  test.each([1, 2 ** 31 - 1, undefined])('takes the number %o', (ms) => {
-    expect(() => checkNumbers('owner', { ms })).not.toThrow()
-  })
-
-  test('takes a number up to a given maximum', () => {
-    expect(() => checkNumbers('owner', { max: 10 }, 10)).not.toThrow()
-    const message = 'owner: max has to be a whole number from 1 to 10'
-    expect(() => checkNumbers('owner', { max: 11 }, 10)).toThrow(invalid(message))
-  })
-
-  test('throws for an option that is left over', () => {
-    expect(() => checkUnknown('owner', {})).not.toThrow()
-    expect(() => checkUnknown('owner', { typo: 1 })).toThrow(invalid('owner: there is no option typo'))
-  })
-
-  test('throws for an unknown choice', () => {
-    expect(() => checkChoice('owner', 'in', 'b', ['a', 'b'])).not.toThrow()
-    expect(() => checkChoice('owner', 'in', 'c', ['a', 'b'])).toThrow(invalid('owner: in has to be one of a, b'))
-  })
-
-  test.each(['', 'x y', 'x:', 'ü', 7, undefined])('throws for the header %o', (name) => {
-    const message = 'owner: header has to be the name of a header, such as x-signature'
-    expect(() => checkHeaderName('owner', 'header', name)).toThrow(invalid(message))
-    expect(() => checkHeaderName('owner', 'header', 'X-Signature')).not.toThrow()
   })
 })
 

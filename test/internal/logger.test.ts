@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { type Logger, logLevels, safeLogger } from '../../src/internal/logger.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { consoleLogger, type Logger, logLevels, safeLogger } from '../../src/internal/logger.ts'
 
 const nothing = () => {}
 const methods = { debug: nothing, info: nothing, warn: nothing, error: nothing }
@@ -78,4 +78,13 @@ describe('the levels of a logger', () => {
     logger.level = 'debug'
     expect(safe.isLevelEnabled('debug')).toBe(true)
   })
+})
+
+test('the default logger writes one line, whatever a text of the sender holds', () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  consoleLogger.warn({ type: 'a\u009bb\u202ec' }, 'no handler for x\nmedia-webhooks: forged \u001b[2J')
+  expect(warn.mock.calls).toEqual([
+    ['media-webhooks: no handler for x%0Amedia-webhooks: forged %1B[2J {"type":"a%C2%9Bb%E2%80%AEc"}'],
+  ])
+  warn.mockRestore()
 })

@@ -3,7 +3,6 @@ import { encodeBytes, type HashAlgorithm, type SignatureEncoding, toHex } from '
 // `#crypto` on runtimes without node:crypto. Its counterpart is node.ts; both export the same functions.
 
 const webNames = { sha1: 'SHA-1', sha256: 'SHA-256', sha512: 'SHA-512' } as const
-const encoder = new TextEncoder()
 
 type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
@@ -25,7 +24,7 @@ export async function hmac(
   content: Uint8Array,
   encoding: SignatureEncoding,
 ): Promise<string> {
-  const head = encoder.encode(prefix)
+  const head = new TextEncoder().encode(prefix)
   const signed = new Uint8Array(head.byteLength + content.byteLength)
   signed.set(head)
   signed.set(content, head.byteLength)
@@ -34,7 +33,7 @@ export async function hmac(
 
 /** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
-  const bytes = typeof content === 'string' ? encoder.encode(content) : content
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
   return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 

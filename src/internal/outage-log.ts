@@ -1,0 +1,13 @@
+/** Logs the first failure of an outage, instead of every one. */
+export class OutageLog {
+  #isOut = false
+
+  failed(log: () => void): void {
+    if (!this.#isOut) log()
+    this.#isOut = true
+  }
+
+  worked(): void {
+    this.#isOut = false
+  }
+}
