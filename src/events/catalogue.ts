@@ -1,3 +1,5 @@
+import { WebhookError } from '../errors.ts'
+
 /**
  * The event types of the service, in the order in which they occur in the life of a media item. An event of any other type
  * reaches only `onAny`. Everything else that depends on the types is derived from this list, or is a table with an entry
@@ -13,6 +15,14 @@ export const eventTypes = [
 
 /** A type that handlers can be registered for. */
 export type EventType = (typeof eventTypes)[number]
+
+/** @throws WebhookError `invalid_option` for an empty list, or a type that is not in the catalogue */
+export function checkTypes(owner: string, types: readonly EventType[], hint = ''): void {
+  if (types.length === 0) throw new WebhookError('invalid_option', `${owner}: give at least one event type`)
+  for (const type of types)
+    if (!eventTypes.includes(type))
+      throw new WebhookError('invalid_option', `${owner}: unknown event type ${type}${hint}`)
+}
 
 /** The name of a type in the service's API, where a webhook has a flag for each type. An envelope may also use it. */
 export type FlagName<Type extends EventType = EventType> = Type extends `${infer Subject}.${infer Verb}`

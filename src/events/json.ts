@@ -1,4 +1,6 @@
 import { WebhookError } from '../errors.ts'
+import { fatalDecoder } from '../internal/utf8.ts'
+import type { MediaEvent } from './catalogue.ts'
 
 /** A JSON object. A key `__proto__` is an ordinary own property, as in JSON.parse. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -6,8 +8,8 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** Maximum nesting of a payload. The service's are flat; the limit protects recursive functions from deep ones. */
 const maxDepth = 64
 
-// Fatal: bytes that are not UTF-8 are an error, and do not become U+FFFD. A leading byte order mark is skipped.
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** Maximum number of values in a payload. The service's have about 10. Each takes far more memory than `{},` does in a body. */
+const maxValues = 4_096
 
 /**
  * Parses bytes as a JSON object.
@@ -16,7 +18,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   let text: string
   try {
-    text = utf8.decode(bytes)
+    text = fatalDecoder.decode(bytes)
   } catch {
     throw new WebhookError('malformed', 'the body is not UTF-8')
   }
@@ -35,9 +37,8 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
  */
 export function checkJsonObject(value: unknown): JsonObject {
   if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
-  if (isDeeperThan(value, maxDepth)) {
-    throw new WebhookError('malformed', `the body is nested more than ${maxDepth} levels deep`)
-  }
+  const excess = excessOf(value)
+  if (excess !== undefined) throw new WebhookError('malformed', `the body ${excess}`)
   return value
 }
 
@@ -45,18 +46,35 @@ export function checkJsonObject(value: unknown): JsonObject {
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
 // Level by level: a recursive function would overflow the stack.
-function isDeeperThan(root: JsonObject, limit: number): boolean {
+function excessOf(root: JsonObject): string | undefined {
   let level: JsonObject[] = [root]
+  let values = 0
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > limit) return true
+    if (depth > maxDepth) return `is nested more than ${maxDepth} levels deep`
     const next: JsonObject[] = []
     for (const object of level) {
       for (const key in object) {
+        if (++values > maxValues) return `has more than ${maxValues} values`
         const value = object[key]
         if (isObject(value)) next.push(value)
       }
     }
     level = next
   }
-  return false
+  return undefined
+}
+
+/** Estimates the memory that an event takes, in bytes. The estimate is rather too high. */
+export const sizeOf = ({ payload, qualities }: MediaEvent): number => 64 * qualities.length + sizeOfObject(payload)
+
+// Recursive, because the depth of a payload is limited.
+function sizeOfObject(object: JsonObject): number {
+  let size = 64
+  for (const key in object) {
+    const value = object[key]
+    size += 64 + 2 * key.length
+    if (typeof value === 'string') size += 2 * value.length
+    else if (isObject(value)) size += sizeOfObject(value)
+  }
+  return size
 }

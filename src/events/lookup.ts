@@ -80,12 +80,15 @@ function namesOf(qualities: unknown): string {
 }
 
 function timeOf(value: unknown): string {
-  if (!(value instanceof Date)) {
+  if (!isDate(value)) {
     const text = textOf('emittedAt', value)
     if (text === '' || readTime(text) !== undefined) return text
   } else if (!Number.isNaN(value.getTime())) return value.toISOString()
   throw malformedField('emittedAt', 'a valid Date, or RFC 3339 such as 2026-03-01T12:00:00Z')
 }
+
+/** Returns true for a `Date` of any realm. */
+const isDate = (value: unknown): value is Date => typeof (value as Date)?.getTime === 'function'
 
 const malformedField = (field: string, expected: string) => malformed(`field ${field}: expected ${expected}`)
 

@@ -33,7 +33,7 @@ export function parseEvent(
   source: MediaEvent['source'] = 'delivery',
 ): MaybePromise<MediaEvent> {
   // The value of another parser belongs to the application, which may change it. So the event gets a copy.
-  const payload = body instanceof Uint8Array ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
+  const payload = ArrayBuffer.isView(body) ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const wire = readWireEvent(payload)
   const id = (typeof keySource === 'object' && delivery?.headers.get(keySource.header)) || vouched?.eventId
   const origin = { source, principal: vouched?.principal || undefined }
@@ -82,7 +82,7 @@ const maxKeyLength = 256
 function payloadKey(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
   if (emittedAt === undefined || issues.length > 0)
-    return hashed(body instanceof Uint8Array ? body : JSON.stringify(body.parsed))
+    return hashed(ArrayBuffer.isView(body) ? body : JSON.stringify(body.parsed))
   // JSON makes the list unambiguous, and escapes lone surrogates, which would otherwise all be alike in UTF-8.
   return bounded(JSON.stringify([type, mediaId, userId, emittedAt, qualities, status]))
 }

@@ -39,15 +39,16 @@ export class AttemptFailures {
    * @param own the handler's own schedule
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
-    const { number } = this.#attempt
+    const { number, uncounted = 0 } = this.#attempt
     const { message, pauseMs } = read(error)
     const schedule = own ?? this.#retry
     const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, attempts })
     if (attempts === undefined) this.#leftOutMs = 0
     if (!this.#runsAgain(attempts)) return undefined
-    if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(number)
-    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(number) ?? this.#drawnMs) as number)
+    const delays = number + uncounted
+    if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(delays)
+    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(delays) ?? this.#drawnMs) as number)
     return this.#delayMs
   }
 

@@ -16,8 +16,6 @@ export interface DispatcherOptions {
   readonly handlerTimeoutMs: number
   /** `undefined`: a failure is final, and the sender gets 500. */
   readonly retry: RetrySchedule | undefined
-  /** `true` if handlers can run between requests, also on Workers. */
-  readonly outlivesRequests?: boolean | undefined
 }
 
 const done: AttemptResult = Object.freeze({ status: 'done' })
@@ -30,7 +28,7 @@ const none: readonly never[] = []
 export function createDispatcher(options: DispatcherOptions): Handle {
   const byTimeout = new Map<number, Deadlines>()
   const deadlinesOf = (timeoutMs: number): Deadlines => {
-    const deadlines = byTimeout.get(timeoutMs) ?? new Deadlines(timeoutMs, options.outlivesRequests)
+    const deadlines = byTimeout.get(timeoutMs) ?? new Deadlines(timeoutMs)
     byTimeout.set(timeoutMs, deadlines)
     return deadlines
   }
@@ -82,7 +80,7 @@ class Dispatch implements RunOwner {
       return
     }
     // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
-    const message = `no handler is registered for ${type}`
+    const message = 'no handler is registered for its type'
     shared.logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
@@ -110,7 +108,7 @@ class Dispatch implements RunOwner {
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
     this.#deadlines.add(run)
     this.#attempt.run = run
-    run.start(handler)
+    run.start(handler, reporter.inContext)
   }
 
   /** The handler that runs. */
@@ -172,7 +170,7 @@ class Dispatch implements RunOwner {
 
 /** Warns of an overdue expectation whose rule a deploy has removed. It ends, and no handler runs. */
 function warnOfRule({ logger }: Shared, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
-  logger.warn({ rule, key, mediaId }, `an expectation of ${rule} is overdue, and no process has that rule any more`)
+  logger.warn({ rule, key, mediaId }, 'an expectation is overdue, and no process has its rule any more')
 }
 
 const finalFailure = ({ retry }: DispatcherOptions) => (retry === undefined ? 'failed' : 'dead-lettered')
@@ -184,7 +182,9 @@ function reportFailure(options: DispatcherOptions, run: HandlerRun, error: unkno
   reporter.run(outcome, run, error, retryInMs)
   for (const onError of registry.errorHandlers) {
     reporter.guarded('onError', () =>
-      onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
+      reporter.inContext(() =>
+        onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
+      ),
     )
   }
 }

@@ -1,6 +1,6 @@
-import { checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { type EventOf, type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import { checkTypes, type EventOf, type EventType, type MediaEvent } from '../events/catalogue.ts'
 import type { LookedUpEvent, LookupOutcome } from '../events/lookup.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
 import { parseDuration } from '../internal/duration.ts'
@@ -71,13 +71,14 @@ export class ExpectationRules {
 
   /** @throws WebhookError `invalid_option` */
   add(name: string, types: readonly EventType[], options: ExpectationOptions): void {
-    const { then, within, name: _, ...unknown } = options
-    checkUnknown('expect', unknown)
-    const ends = checkTypes([then].flat())
+    const { then, within } = options
+    checkTypes('expect', types)
+    const ends = [then].flat()
+    checkTypes('expect: then', ends)
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
     if (!(withinMs >= 1 && withinMs <= longestWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
-    const own = checkTypes(types).find((type) => ends.includes(type))
+    const own = types.find((type) => ends.includes(type))
     if (own !== undefined) throw invalid(`an event of ${own} would end what it begins: leave it out of one of the two`)
     this.#rules = [...this.#rules, { name, types, ends, withinMs }]
   }
@@ -99,11 +100,9 @@ export class ExpectationRules {
   }
 }
 
-function checkTypes(types: readonly EventType[]): readonly EventType[] {
-  for (const type of types) if (!eventTypes.includes(type)) throw invalid(`unknown event type ${type}`)
-  if (types.length === 0) throw invalid('give at least one event type, and one in then')
-  return types
-}
+/** @throws WebhookError `invalid_option` */
+export const checkRule = (options: ExpectationOptions): void =>
+  checkOptions<ExpectationOptions>('expect', options ?? null, { then: checkedApart, within: checkedApart, name: text })
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
 
@@ -111,7 +110,9 @@ function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trac
   const { type, key } = event
   const dueAt = new Date(receivedAt.getTime() + withinMs)
   const mark = { rule, type, key, dueAt: dueAt.toISOString() }
-  const overdue = { ...event, type: overdueType, key: `overdue:${rule}:${key}`, overdue: mark }
+  // A colon in the name would make the key of another rule and event.
+  const place = rule.replace(/[%:]/g, encodeURIComponent)
+  const overdue = { ...event, type: overdueType, key: `overdue:${place}:${key}`, overdue: mark }
   return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
 }
 

@@ -1,6 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox/inbox.ts'
+import { captureContext, type InContext } from '../internal/async-context.ts'
 import type { Timed } from '../internal/deadlines.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'
@@ -76,11 +77,12 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   }
 
   /** Calls the handler. The owner is told once: when the handler and its transaction have ended, or the time is up. */
-  start(handler: Handler<never, never>): void {
+  start(handler: Handler<never, never>, inContext: InContext): void {
     const failed = (error: unknown) => this.#end({ error })
     try {
       const call = () => handler(this.event as never, this.context as never)
-      const result = this.span === undefined ? call() : this.span.within(call)
+      const { span } = this
+      const result = inContext(span === undefined ? call : () => span.within(call))
       // A thenable can resolve with another thenable, which may never settle.
       if (isPromise(result)) return void Promise.resolve(result).then(() => this.#end(), failed)
     } catch (error) {
@@ -121,8 +123,11 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   }
 
   async #commit<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
+    // The inbox may call it from a batch that another event has started.
+    const inContext = captureContext()
+    const runHere = (client: never) => inContext(() => run(client))
     try {
-      const result = await (this.#attempt as Required<Attempt>).transaction(this, run)
+      const result = await (this.#attempt as Required<Attempt>).transaction(this, runHere)
       this.hasCommitted = true
       return result
     } finally {

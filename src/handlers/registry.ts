@@ -1,9 +1,10 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import { checkTypes, type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
 import {
   type AcceptLookup,
+  checkRule,
   type ExpectationOptions,
   ExpectationRules,
   handlerOfOverdue,
@@ -27,6 +28,8 @@ export interface RegisteredHandler {
   /** Its own schedule of retries. */
   readonly retry?: RetrySchedule | undefined
 }
+
+const rules: Rules<HandlerOptions> = { name: text, tests: flag, timeoutMs: wholeNumber(), retry: checkedApart }
 
 /** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
@@ -61,15 +64,10 @@ export class HandlerRegistry {
 
   /** @throws WebhookError `invalid_option` */
   add(types: readonly EventType[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
-    const { name, tests = false, timeoutMs, retry, ...others } = options
-    checkUnknown('on', others)
+    checkOptions('on', options, rules)
+    const { name, tests = false, timeoutMs, retry } = options
     checkFunction('on', handler)
-    checkNumbers('on', { timeoutMs })
-    if (types?.length === 0) throw new WebhookError('invalid_option', 'on: give at least one event type')
-    for (const type of types ?? []) {
-      if (eventTypes.includes(type)) continue
-      throw new WebhookError('invalid_option', `on: unknown event type ${type}; onAny receives events of every type`)
-    }
+    if (types !== undefined) checkTypes('on', types, '; onAny receives events of every type')
     this.#checkName('on', name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
     const registered = { name: name ?? this.#nameFor(handler), handler, types, tests, timeoutMs, retry: schedule }
@@ -87,11 +85,7 @@ export class HandlerRegistry {
     overdueHandler: OverdueHandler<never, never>,
     accept: AcceptLookup,
   ): void {
-    if (typeof options !== 'object' || options === null)
-      throw new WebhookError(
-        'invalid_option',
-        "expect: give a rule, such as { then: 'encoding.finished', within: '2 h' }",
-      )
+    checkRule(options)
     checkFunction('expect', overdueHandler)
     const name = options.name ?? this.#nameFor(overdueHandler, 'overdue')
     this.#checkName('expect', name)
@@ -101,10 +95,7 @@ export class HandlerRegistry {
     this.#replace(this.#handlers)
   }
 
-  /** Throws if a name is invalid or taken. */
-  #checkName(method: string, name: unknown): void {
-    if (name !== undefined && (typeof name !== 'string' || name === ''))
-      throw new WebhookError('invalid_option', `${method}: name has to be a non-empty string`)
+  #checkName(method: string, name: string | undefined): void {
     if (this.#isTaken(name))
       throw new WebhookError('invalid_option', `${method}: a handler named ${name} is already registered`)
   }
@@ -115,7 +106,9 @@ export class HandlerRegistry {
   }
 
   /** Removes a handler from the given types or, without `types`, from all types. */
-  remove(types: readonly EventType[] | undefined, handler: Handler<never, never>): void {
+  remove(types: readonly EventType[] | undefined, handler: Handler<never, never> | undefined): void {
+    if (types !== undefined) checkTypes('off', types)
+    checkFunction('off', handler)
     this.#replace(
       this.#handlers.flatMap((registered) => {
         if (registered.handler !== handler) return [registered]

@@ -1,5 +1,6 @@
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
+import type { InContext } from '../internal/async-context.ts'
 import type { HandlerContext } from './handler.ts'
 
 /** The report of one run of one handler. */
@@ -90,6 +91,8 @@ export interface RunReporter {
   startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined
   run(outcome: RunReport['outcome'], run: EndedRun, error?: unknown, retryInMs?: number): void
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
+  /** Calls a function of the user in the async context in which the receiver was made. */
+  readonly inContext: InContext
   /**
    * Calls a function that the user gave, and returns its result. The error that it throws or rejects with is reported.
    * After a throw, the result is `undefined`.

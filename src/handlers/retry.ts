@@ -1,5 +1,4 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
-import { WebhookError } from '../errors.ts'
+import { checkOptions, type Rules, wholeNumber } from '../check-options.ts'
 
 /** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {
@@ -20,6 +19,8 @@ export interface RetryOptions {
   readonly maxMs?: number
 }
 
+const rules: Rules<RetryOptions> = { attempts: wholeNumber(), baseMs: wholeNumber(), maxMs: wholeNumber() }
+
 /** The number of attempts, and the pauses between them. */
 export interface RetrySchedule {
   /** Attempts in all, the first included. */
@@ -34,11 +35,9 @@ export interface RetrySchedule {
  * @throws WebhookError `invalid_option`
  */
 export function retrySchedule(options: RetryOptions = {}, otherwise: RetryOptions = {}): RetrySchedule {
-  if (typeof options !== 'object' || options === null) throw new WebhookError('invalid_option', 'retry is an object')
-  const { attempts = otherwise.attempts ?? 5, baseMs = otherwise.baseMs ?? 1_000, ...rest } = options
-  const { maxMs = otherwise.maxMs ?? 60_000, ...unknown } = rest
-  checkUnknown('retry', unknown)
-  checkNumbers('retry', { attempts, baseMs, maxMs })
+  checkOptions('retry', options, rules)
+  const { attempts = otherwise.attempts ?? 5, baseMs = otherwise.baseMs ?? 1_000 } = options
+  const { maxMs = otherwise.maxMs ?? 60_000 } = options
   return {
     attempts,
     // Full jitter: a random share of the maximum pause, so that events that failed together are not retried together.

@@ -43,8 +43,8 @@ export class RetryAfter extends Error {
    */
   constructor(delay: number | string | Date, options?: ErrorOptions) {
     const delayMs = toMs(delay)
-    const why = options?.cause instanceof Error ? `: ${options.cause.message}` : ''
-    super(`the handler asked for a pause of ${delayMs} ms${why}`, options)
+    const { message: why } = (options?.cause ?? {}) as Partial<Error>
+    super(`the handler asked for a pause of ${delayMs} ms${why ? `: ${why}` : ''}`, options)
     this.delayMs = delayMs
   }
 }
@@ -61,8 +61,9 @@ const longestMs = 24 * 86_400_000
 
 function toMs(delay: number | string | Date): number {
   const ms =
-    delay instanceof Date
-      ? Math.max(0, delay.getTime() - Date.now())
+    // A `Date` of any realm.
+    typeof (delay as Date)?.getTime === 'function'
+      ? Math.max(0, (delay as Date).getTime() - Date.now())
       : typeof delay === 'string'
         ? parseDuration(delay)
         : delay

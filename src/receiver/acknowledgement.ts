@@ -1,4 +1,5 @@
 import { WebhookError, type WebhookErrorCode } from '../errors.ts'
+import { encoder } from '../internal/utf8.ts'
 
 /** The code of a rejection. */
 export type RejectionCode = Exclude<
@@ -39,8 +40,6 @@ const rejectionStatus: Record<RejectionCode, number> = {
 
 /** In seconds: the service's documented pause between the attempts of a delivery. */
 const retryAfter = '3'
-
-const encoder = new TextEncoder()
 
 const headersOf = (body: string) => ({
   'content-type': 'application/json',

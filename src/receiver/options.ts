@@ -1,4 +1,14 @@
-import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../check-options.ts'
+import {
+  anObject,
+  checkedApart,
+  checkOptions,
+  having,
+  headerName,
+  oneOf,
+  type Rules,
+  required,
+  wholeNumber,
+} from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
@@ -20,6 +30,7 @@ import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
 import type { Hooks } from './hooks.ts'
+import { type Platform, platforms } from './platform.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /**
@@ -41,6 +52,12 @@ export interface ReceiverOptions<Additions = unknown> {
    * @defaultValue 'accepted'
    */
   readonly ack?: 'accepted' | 'handled'
+  /**
+   * Where the receiver runs, if it cannot tell by the environment: `server` for a process that stays alive, or a platform
+   * for functions, which stops its instances. The receiver rejects setups that would lose events there.
+   * @defaultValue what the environment says
+   */
+  readonly platform?: Platform | 'server' | undefined
   /**
    * Maximum time that the answer waits for the handlers, in ms. After that, the delivery is answered 503
    * `in_progress` while the handlers continue. Keep it below the sender's limit, which was observed to be 3 s. Only
@@ -153,8 +170,8 @@ export interface Receiver<out Additions = unknown> {
   handles(type: EventType): boolean
   /** Registers a function that is called for every failure of a handler. */
   onError(handler: ErrorHandler): Receiver<Additions>
-  /** Adds hooks to those that the receiver was made with. */
-  observe(hooks: Hooks): void
+  /** Adds hooks to those that the receiver was made with. Returns a function that removes them. */
+  observe(hooks: Hooks): () => void
   /**
    * Resolves once the inbox can accept. Await it before the server listens, so that an unusable database is an error at
    * start. Until then, deliveries wait for the inbox.
@@ -186,8 +203,7 @@ export interface ReceiverSetup {
  * @throws WebhookError `invalid_option`
  */
 export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
-  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, logger, ...rest } = options ?? ({} as never)
-  const { handlers, hooks: _, telemetry, maxBodyBytes, bodyTimeoutMs, handlerTimeoutMs, ...unknown } = rest
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey } = options ?? ({} as never)
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
@@ -195,15 +211,7 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
         'unverified() accepts all. Your own has name, needsBytes and verify',
     )
   }
-  if (inbox !== undefined && typeof inbox?.open !== 'function') {
-    throw invalid('inbox has to be a definition, such as memoryInbox() (are its parentheses missing?)')
-  }
-  if (logger !== undefined && logLevels.some((level) => typeof logger?.[level] !== 'function')) {
-    throw invalid(`a logger has the methods ${logLevels.join(', ')}`)
-  }
-  if (telemetry !== undefined && typeof telemetry?.startDelivery !== 'function')
-    throw invalid('telemetry has to be openTelemetry() (are its parentheses missing?)')
-  checkChoice('createReceiver', 'ack', ack, ['accepted', 'handled'])
+  checkOptions('createReceiver', options, rules)
   if (ack === 'handled' && inbox !== undefined && inbox.handlesNow !== true) {
     throw invalid(`ack 'handled' works with the memory inbox only, not with ${inbox.name}`)
   }
@@ -212,12 +220,25 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
     throw invalid(`${idle} has no effect with ack '${ack}'`)
   }
   if (eventKey !== undefined && typeof eventKey !== 'function') {
-    checkHeaderName('createReceiver', 'eventKey is a function or { header }, and the header', eventKey?.header)
+    checkOptions('createReceiver: eventKey is a function or an object', eventKey, { header: required(headerName) })
   }
-  if (handlers !== undefined && (typeof handlers !== 'object' || handlers === null))
-    throw invalid('handlers is an object')
-  checkNumbers('createReceiver', { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, handlerTimeoutMs })
-  checkUnknown('createReceiver', unknown)
+}
+
+const rules: Rules<ReceiverOptions> = {
+  verify: checkedApart,
+  handlers: anObject,
+  inbox: having('a definition, such as memoryInbox() (are its parentheses missing?)', 'open'),
+  ack: oneOf('accepted', 'handled'),
+  ackTimeoutMs: wholeNumber(),
+  handlerTimeoutMs: wholeNumber(),
+  retry: checkedApart,
+  maxBodyBytes: wholeNumber(),
+  bodyTimeoutMs: wholeNumber(),
+  eventKey: checkedApart,
+  hooks: anObject,
+  platform: oneOf(...platforms),
+  telemetry: having('openTelemetry() (are its parentheses missing?)', 'startDelivery'),
+  logger: having(`a logger, which has the methods ${logLevels.join(', ')}`, ...logLevels),
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)

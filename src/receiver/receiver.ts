@@ -1,3 +1,4 @@
+import { aFunction, checkOptions } from '../check-options.ts'
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { EventType, MediaEvent } from '../events/catalogue.ts'
@@ -42,7 +43,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
   const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
-  const lossWithoutWait = checkPlatform(definition, ack, logger)
+  const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const { retry = ack === 'handled' ? undefined : {} } = options
   const registry = new HandlerRegistry(options.handlers, retry)
   const { telemetry } = options
@@ -54,7 +55,6 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       logger,
       handlerTimeoutMs,
       retry: retry === undefined ? undefined : retrySchedule(retry),
-      outlivesRequests: definition.outlivesRequests,
     }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
@@ -149,6 +149,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
   async function acceptLookup(found: LookedUpEvent, options: AcceptOptions = {}): Promise<LookupOutcome> {
+    checkOptions('accept', options, { waitUntil: aFunction })
     const risk = options.waitUntil === undefined && lossWithoutWait
     if (ack === 'handled') throw new WebhookError('invalid_option', "accept: it works with ack 'accepted' only")
     if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
@@ -176,18 +177,19 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
-  /** Waits until the deliveries in flight are accepted, then closes the inbox. */
+  /** Waits until the deliveries in flight are accepted, for half of the time, then closes the inbox. */
   async function close(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
     if (telemetry !== undefined) reporter.guarded('telemetry', () => telemetry.closing())
     const idle = new Promise<void>((resolve) => {
       onIdle = resolve
     })
-    if (inFlight > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
+    inbox.retryNow?.()
+    if (inFlight > 0) await within(Math.min(timeoutMs / 2, longestWaitMs), idle, () => {})
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 
-  return withRegistration(registry, whyNotExpect(definition, ack), {
+  return withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
     inbox,
     setup: { ack, inbox: definition, logger },
     receive: receiveTraced,
@@ -197,8 +199,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
     },
-    // The method is async, so that an invalid option rejects the promise, like every other failure to close.
-    close: async (options) => closing.start(options),
+    close: (options) => closing.start(options),
     ready: async () => inbox.ready?.(),
   })
 }
@@ -229,7 +230,7 @@ function withRegistration(
     },
     off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {
       if (typeof type === 'function') registry.remove(undefined, type)
-      else if (handler !== undefined) registry.remove([type].flat(), handler)
+      else registry.remove([type].flat(), handler)
       return receiver
     },
     handles: (type) => registry.handles(type),

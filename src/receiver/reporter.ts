@@ -1,9 +1,10 @@
-import { checkUnknown } from '../check-options.ts'
+import { aFunction, anObject, checkOptions } from '../check-options.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
+import { captureContext } from '../internal/async-context.ts'
+import { guarded } from '../internal/guarded.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { DeliveryReport, Hooks } from './hooks.ts'
 import { RejectionLog, reasonOf } from './rejection-log.ts'
@@ -44,8 +45,8 @@ export interface Reporter extends RunReporter {
     error?: Error,
     span?: DeliverySpan,
   ): void
-  /** Adds a user's hooks to those that get reports. */
-  observe(hooks: Hooks): void
+  /** Adds a user's hooks to those that get reports. Returns a function that removes them. */
+  observe(hooks: Hooks): () => void
   /** Adds the observer of an inbox. */
   observeForInbox(observer: ActivityObserver): void
 }
@@ -57,40 +58,40 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
 
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
-  const guarded = <Result>(what: string, call: () => Result): Result | undefined => {
-    try {
-      const result = call()
-      // The user may give an async function in place of a plain one. Its rejection would end the process.
-      if (isPromise<unknown>(result)) result.then(undefined, (error) => threw(what, error))
-      return result
-    } catch (error) {
-      threw(what, error)
-    }
-  }
+  const guardedCall = <Result>(what: string, call: () => Result): Result | undefined =>
+    guarded(call, (error) => threw(what, error))
 
+  const inContext = captureContext()
   const rejections = new RejectionLog(logger)
 
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
   const tell = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport): void => {
-    for (const each of listening[kind]) guarded(`the ${kind} hook`, () => each[kind]?.(report as never))
+    for (const each of listening[kind])
+      guardedCall(`the ${kind} hook`, () => inContext(() => each[kind]?.(report as never)))
   }
 
   const add = (each: Observer, names: readonly (keyof Observer)[]): void => {
     for (const name of names) if (each[name] !== undefined) listening[name].push(each)
   }
 
-  const addChecked = (each: Observer, names: readonly (keyof Observer)[]): void => {
+  const addChecked = (each: Observer, names: readonly (keyof Observer)[]): (() => void) => {
+    const rules = Object.fromEntries(names.map((name) => [name, aFunction]))
     // The object may also hold what its hooks remember.
-    const functions = Object.entries(each).filter(([, value]) => typeof value === 'function')
-    checkUnknown('hooks', Object.fromEntries(functions), names)
+    const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
+    const isObject = anObject[1](each as never) && !Array.isArray(each)
+    checkOptions('hooks', isObject ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null), rules)
     add(each, names)
+    return () => {
+      for (const name of names) listening[name] = listening[name].filter((other) => other !== each)
+    }
   }
 
   const reporter: Reporter = {
-    guarded,
-    startRun: telemetry && ((run) => guarded('telemetry', () => telemetry.startRun(run))),
+    guarded: guardedCall,
+    inContext,
+    startRun: telemetry && ((run) => guardedCall('telemetry', () => telemetry.startRun(run))),
     observe: (each) => addChecked(each, hookNames),
     observeForInbox: (each) => addChecked(each, observerNames),
     delivery(acknowledgement, startedAt, event, error, span) {
@@ -101,18 +102,18 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       tell('delivery', report)
-      if (span !== undefined) guarded('telemetry', () => span.end(report, event))
+      if (span !== undefined) guardedCall('telemetry', () => span.end(report, event))
       if (isLogged) log(level, deliveryLine(report), report)
     },
     run(outcome, run, error, retryInMs) {
       if (hasFailed(outcome))
-        for (const each of listening.failed) guarded('the failed hook', () => each.failed?.(run.handler))
+        for (const each of listening.failed) guardedCall('the failed hook', () => each.failed?.(run.handler))
       const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
       const report = runReport(outcome, run, error, retryInMs)
       tell('handling', report)
-      if (telemetry !== undefined) guarded('telemetry', () => run.span?.end(report))
+      if (telemetry !== undefined) guardedCall('telemetry', () => run.span?.end(report))
       if (isLogged) log(level, runLine(report), report)
     },
     attempt(outcome, accepted, attempt) {

@@ -74,7 +74,7 @@ export class SenderChanges {
   /** Checks the type of an event that no handler is registered for. */
   checkIgnored({ type }: MediaEvent): void {
     if ((eventTypes as readonly string[]).includes(type) || !isNew(this.#types, type)) return
-    this.#logger.warn({ type }, `events of the unknown type ${type} are ignored: only onAny receives them`)
+    this.#logger.warn({ type }, 'events of an unknown type are ignored: only onAny receives them')
   }
 }
 

@@ -5,6 +5,7 @@ import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/i
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
+import { encoder } from '../internal/utf8.ts'
 import { withoutStack } from '../internal/without-stack.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
 import type { RejectionCode, RejectionError } from './acknowledgement.ts'
@@ -77,7 +78,7 @@ function checkBody(
 ): Uint8Array | ParsedBody {
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
-  if (!(read instanceof Uint8Array)) {
+  if (!ArrayBuffer.isView(read)) {
     if (read.parsed === undefined) throw bodyConsumed(read, 'left no body')
     if (sizeOf(read.parsed) > maxBodyBytes) throw tooLarge(maxBodyBytes)
   } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
@@ -87,7 +88,7 @@ function checkBody(
 /** Returns the size of a parsed value as JSON, in bytes. Its parser may have inflated it, up to a limit of its own. */
 function sizeOf(parsed: unknown): number {
   try {
-    return new TextEncoder().encode(JSON.stringify(parsed)).byteLength
+    return encoder.encode(JSON.stringify(parsed)).byteLength
   } catch {
     // Too deep, which parsing rejects, or a value of a parser that makes more than JSON has.
     return 0
@@ -122,7 +123,7 @@ export function verifyDelivery(
   deadlines: Deadlines,
   body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<Verified | RejectionError> {
-  if (!(body instanceof Uint8Array)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
+  if (!ArrayBuffer.isView(body)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
     verification = verifier.verify({ url, headers, body })
@@ -166,7 +167,7 @@ export async function keepUnreadable(
     receivedAt: new Date(),
     eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || vouched?.eventId,
     principal: vouched?.principal || undefined,
-    body: body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body.parsed)),
+    body: ArrayBuffer.isView(body) ? body : encoder.encode(JSON.stringify(body.parsed)),
   })
 }
 

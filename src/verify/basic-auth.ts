@@ -1,6 +1,7 @@
-import { checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
+import { decoder } from '../internal/utf8.ts'
 import { credentialMatcher, maxCredentialLength } from './credentials.ts'
 import type { GetSecrets, Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'
@@ -19,8 +20,8 @@ export interface BasicAuthOptions {
  * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or contains a colon.
  */
 export function basicAuth(options: BasicAuthOptions): Verifier {
-  const { username, password, ...unknown } = options ?? {}
-  checkUnknown('basicAuth', unknown)
+  checkOptions('basicAuth', options, { username: checkedApart, password: checkedApart })
+  const { username, password } = options ?? {}
   if (typeof username !== 'string' || username === '' || username.includes(':') || username.trim() !== username) {
     throw new WebhookError('invalid_option', 'basicAuth: give a username without a colon or white space at its ends')
   }
@@ -39,7 +40,7 @@ export function basicAuth(options: BasicAuthOptions): Verifier {
       if (value.length > maxCredentialLength) return notVerified('header authorization is too long')
       const bytes = decodeBase64(/^basic +(\S+)$/i.exec(value)?.[1] ?? '')
       if (bytes === undefined) return notVerified('header authorization has no Basic credentials')
-      return match(new TextDecoder().decode(bytes), delivery)
+      return match(decoder.decode(bytes), delivery)
     },
   }
 }

@@ -1,4 +1,4 @@
-import { checkHeaderName, checkUnknown } from '../check-options.ts'
+import { anyText, checkedApart, checkOptions, headerName, required } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { credentialMatcher } from './credentials.ts'
 import type { GetSecrets, Secrets } from './secrets.ts'
@@ -22,9 +22,8 @@ export interface HeaderTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function headerToken(options: HeaderTokenOptions): Verifier {
-  const { secret, header, prefix = '', ...unknown } = options ?? {}
-  checkUnknown('headerToken', unknown)
-  checkHeaderName('headerToken', 'header', header)
+  checkOptions('headerToken', options, { secret: checkedApart, header: required(headerName), prefix: anyText })
+  const { secret, header, prefix = '' } = options
   const match = credentialMatcher({
     verifier: 'headerToken',
     what: `header ${header}`,

@@ -1,7 +1,19 @@
 import { hmacKey } from '#crypto'
-import { checkChoice, checkHeaderName, checkNumbers, checkUnknown } from '../check-options.ts'
+import {
+  aFunction,
+  anyText,
+  checkedApart,
+  checkOptions,
+  headerName,
+  oneOf,
+  type Rules,
+  required,
+  text,
+  wholeNumber,
+} from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
+import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
 import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
@@ -43,17 +55,32 @@ export interface HmacSignatureOptions {
 
 const owner = 'hmacSignature'
 
+const rules: Rules<HmacSignatureOptions> = {
+  secret: checkedApart,
+  header: required(headerName),
+  algorithm: oneOf('sha256', 'sha1', 'sha512'),
+  encoding: oneOf('hex', 'base64'),
+  prefix: anyText,
+  separator: text,
+  timestamp: checkedApart,
+  signedContent: oneOf('body', 'timestamp.body'),
+  now: aFunction,
+}
+
+const timestampRules = { header: required(headerName), toleranceSeconds: wholeNumber() }
+
 /**
  * Accepts deliveries whose bytes are signed with an HMAC.
  * @throws WebhookError `invalid_option` for an unusable secret or options that contradict each other.
  */
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
-  const settings = resolve(options ?? {})
+  checkOptions(owner, options, rules)
+  const settings = resolve(options)
   const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
   const judge = judgeWith(
     owner,
     options.secret,
-    signatureJudge(encoding, (secret) => hmacKey(algorithm, new TextEncoder().encode(secret))),
+    signatureJudge(encoding, (secret) => hmacKey(algorithm, encoder.encode(secret))),
   )
 
   return {
@@ -77,25 +104,15 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
   }
 }
 
-/** Checks the options, and fills in the defaults. */
+/** Fills in the defaults. */
 function resolve(options: HmacSignatureOptions) {
-  const { secret: _, header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator, ...rest } = options
-  const { timestamp, now = Date.now, ...others } = rest
-  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body', ...unknown } = others
+  const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator } = options
+  const { timestamp, now = Date.now } = options
+  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
   const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
-  checkUnknown(owner, unknown)
-  checkHeaderName(owner, 'header', header)
-  checkChoice(owner, 'algorithm', algorithm, ['sha256', 'sha1', 'sha512'])
-  checkChoice(owner, 'encoding', encoding, ['hex', 'base64'])
-  checkChoice(owner, 'signedContent', signedContent, ['body', 'timestamp.body'])
-  if (separator === '') throw new WebhookError('invalid_option', `${owner}: separator is empty`)
-  if (timestamp !== undefined) {
-    checkUnknown(`${owner}: timestamp`, timestamp, ['header', 'toleranceSeconds'])
-    checkHeaderName(owner, 'timestamp.header', timestamp.header)
-    checkNumbers(owner, { toleranceSeconds })
-  } else if (signedContent === 'timestamp.body') {
+  if (timestamp !== undefined) checkOptions(`${owner}: timestamp`, timestamp, timestampRules)
+  else if (signedContent === 'timestamp.body')
     throw new WebhookError('invalid_option', `${owner}: signedContent 'timestamp.body' needs a timestamp header`)
-  }
   return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 

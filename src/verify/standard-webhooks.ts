@@ -1,5 +1,5 @@
 import { type HmacKey, hmacKey } from '#crypto'
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { aFunction, checkedApart, checkOptions, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength } from './credentials.ts'
@@ -32,9 +32,8 @@ const version = 'v1,'
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
-  const { secret: secrets, toleranceSeconds = 300, now = Date.now, ...unknown } = options ?? {}
-  checkUnknown('standardWebhooks', unknown)
-  checkNumbers('standardWebhooks', { toleranceSeconds })
+  checkOptions('standardWebhooks', options, { secret: checkedApart, toleranceSeconds: wholeNumber(), now: aFunction })
+  const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
   const judge = judgeWith('standardWebhooks', secrets, signatureJudge('base64', keyOf))
 
   return {

@@ -1,4 +1,4 @@
-import { checkChoice, checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, oneOf, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { credentialMatcher } from './credentials.ts'
 import type { GetSecrets, Secrets } from './secrets.ts'
@@ -27,12 +27,10 @@ export interface UrlTokenOptions {
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
 export function urlToken(options: UrlTokenOptions): Verifier {
-  const { secret, in: place = 'query', parameter = 'token', ...unknown } = options ?? {}
-  checkUnknown('urlToken', unknown)
-  checkChoice('urlToken', 'in', place, ['query', 'path'])
-  if (place === 'path' ? options.parameter !== undefined : !parameter) {
-    throw new WebhookError('invalid_option', "urlToken: parameter needs a name, and works only with in 'query'")
-  }
+  checkOptions('urlToken', options, { secret: checkedApart, in: oneOf('query', 'path'), parameter: text })
+  const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
+  if (place === 'path' && options.parameter !== undefined)
+    throw new WebhookError('invalid_option', "urlToken: parameter works only with in 'query'")
   const match = credentialMatcher({
     verifier: 'urlToken',
     what: 'the token in the URL',
@@ -46,6 +44,9 @@ export function urlToken(options: UrlTokenOptions): Verifier {
     verify(delivery) {
       const tokens = read(delivery.url)
       if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
+      // Proxies add it, and people do.
+      if (place === 'path' && tokens[0] === '')
+        return notVerified('the token in the URL is missing: its path ends with a slash')
       return match(tokens[0], delivery)
     },
   }

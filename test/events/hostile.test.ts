@@ -18,7 +18,7 @@ const nested = (depth: number, [open, close]: readonly [string, string]) =>
 const list = ['[', ']'] as const
 
 describe('a body that is not a payload', () => {
-  const malformed = (text: string) => `400 malformed: the body is ${text}`
+  const malformed = (text: string) => `400 malformed: the body ${text}`
 
   test.each([
     ['nothing', ''],
@@ -35,7 +35,7 @@ describe('a body that is not a payload', () => {
     ['60,000 braces', '{"a":'.repeat(12_000)],
     ['a byte order mark in the middle', `{"type":"encoding.finished",\uFEFF"media_id":"1"}`],
   ])('is not JSON: %s', async (_, body) => {
-    expect(await rejectionOf(body)).toBe(malformed('not JSON'))
+    expect(await rejectionOf(body)).toBe(malformed('is not JSON'))
   })
 
   test.each([
@@ -46,7 +46,7 @@ describe('a body that is not a payload', () => {
     ['null', 'null'],
     ['true', 'true'],
   ])('is not an object: %s', async (_, body) => {
-    expect(await rejectionOf(body)).toBe(malformed('not a JSON object'))
+    expect(await rejectionOf(body)).toBe(malformed('is not a JSON object'))
   })
 
   test.each([
@@ -61,12 +61,12 @@ describe('a body that is not a payload', () => {
       new TextEncoder().encode(text),
     )
     const body = Uint8Array.from([...(head as Uint8Array), ...bytes, ...(tail as Uint8Array)])
-    expect(await rejectionOf(body)).toBe(malformed('not UTF-8'))
+    expect(await rejectionOf(body)).toBe(malformed('is not UTF-8'))
   })
 
   test('is UTF-16 instead of UTF-8', async () => {
     expect(await rejectionOf(Uint8Array.from(Buffer.from(`\uFEFF${JSON.stringify(flat)}`, 'utf16le')))).toBe(
-      malformed('not UTF-8'),
+      malformed('is not UTF-8'),
     )
   })
 
@@ -75,12 +75,26 @@ describe('a body that is not a payload', () => {
     ['objects', ['{"a":[', ']}'] as const],
   ])('is nested too deeply: thousands of %s', async (_, brackets) => {
     const deep = nested(5_000, brackets)
-    expect(await rejectionOf(deep)).toBe(malformed('nested more than 64 levels deep'))
+    expect(await rejectionOf(deep)).toBe(malformed('is nested more than 64 levels deep'))
   })
 
   test('is nested more than 64 levels deep', async () => {
     expect((await eventOf(nested(64, list))).mediaId).toBe(mediaId)
-    expect(await rejectionOf(nested(65, list))).toBe(malformed('nested more than 64 levels deep'))
+    expect(await rejectionOf(nested(65, list))).toBe(malformed('is nested more than 64 levels deep'))
+  })
+
+  test.each([
+    ['empty objects in a list', (count: number) => ({ extra: Array.from({ length: count }, () => ({})) })],
+    ['numbers in lists', (count: number) => ({ extra: [Array.from({ length: count - 1 }, () => 0)] })],
+    ['keys', (count: number) => ({ extra: Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1])) })],
+  ])('has too many values: %s', async (_, extraOf) => {
+    const others = Object.keys({ ...flat, extra: [] }).length
+    expect((await eventOf({ ...flat, ...extraOf(4_096 - others) })).mediaId).toBe(mediaId)
+    expect(await rejectionOf({ ...flat, ...extraOf(4_097 - others) })).toBe(malformed('has more than 4096 values'))
+  })
+
+  test('may have any number of commas in a text', async () => {
+    expect((await eventOf({ ...flat, title: '{},'.repeat(10_000) })).mediaId).toBe(mediaId)
   })
 
   test.each(['type', 'media_id'])('has an object with a length in place of its %s', async (field) => {

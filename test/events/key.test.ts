@@ -24,7 +24,7 @@ describe('the event key', () => {
     expect(await keyOf({ ...sample, title: 'renamed.mp4', media_type: 'audio', extra: 1 })).toBe(key)
   })
 
-  // Stores and dead letters of an earlier version hold keys, so their text must not change.
+  // Stores and dead letters hold keys, so their text must not change.
   test('is a JSON list of its fields, in which an absent field is an empty string', async () => {
     const { type, media_id, user_id, emitted_at, qualities, status } = sample
     expect(await keyOf(sample)).toBe(JSON.stringify([type, media_id, user_id, emitted_at, qualities, status]))

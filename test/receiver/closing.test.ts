@@ -48,19 +48,23 @@ describe('the inbox of a receiver that closes', () => {
   })
 
   test.each([
-    [30, 30],
-    [undefined, 10_000],
+    [30, 15],
+    [undefined, 5_000],
     [Number.POSITIVE_INFINITY, 2_147_483_647],
-  ])('is closed with a limit of %s ms after %d ms, though a delivery is still in flight', async (timeoutMs, waits) => {
-    const { receiver, closedWith } = subject()
-    void receiver.receive(delivery)
-    void receiver.close(timeoutMs === undefined ? undefined : { timeoutMs })
-    await vi.advanceTimersByTimeAsync(waits - 1)
-    expect(closedWith).toEqual([])
-    await vi.advanceTimersByTimeAsync(2)
-    expect(closedWith).toHaveLength(1)
-    expect(closedWith[0]?.timeoutMs).toBe(timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : 0)
-  })
+  ])(
+    'is closed, of %s ms, after %d ms, half of the time, though a delivery is still in flight',
+    async (timeoutMs, waits) => {
+      const { receiver, closedWith } = subject()
+      void receiver.receive(delivery)
+      void receiver.close(timeoutMs === undefined ? undefined : { timeoutMs })
+      await vi.advanceTimersByTimeAsync(waits - 1)
+      expect(closedWith).toEqual([])
+      await vi.advanceTimersByTimeAsync(2)
+      expect(closedWith).toHaveLength(1)
+      const left = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : waits
+      expect(closedWith[0]?.timeoutMs).toBe(left)
+    },
+  )
 
   test('is closed immediately if no delivery is in flight any more', async () => {
     const { receiver, deliverAndStore, closedWith } = subject()
@@ -75,11 +79,24 @@ describe('the inbox of a receiver that closes', () => {
     expect(closedWith).toEqual([{ timeoutMs: 0 }])
   })
 
-  test.each([-1, Number.NaN, 'soon'])('stays open when the limit is %s', async (timeoutMs) => {
-    const { receiver, deliverAndStore, closedWith } = subject()
-    await expect(receiver.close({ timeoutMs: timeoutMs as number })).rejects.toMatchObject({ code: 'invalid_option' })
-    expect((await deliverAndStore()).outcome).toBe('accepted')
-    expect(closedWith).toEqual([])
+  test.each([-1, Number.NaN, 'soon'])(
+    'is closed with the default, before close rejects the limit %s',
+    async (timeoutMs) => {
+      const { receiver, deliverAndStore, closedWith } = subject()
+      await expect(receiver.close({ timeoutMs: timeoutMs as number })).rejects.toMatchObject({ code: 'invalid_option' })
+      expect((await deliverAndStore()).outcome).toBe('closing')
+      expect(closedWith).toEqual([{ timeoutMs: 10_000 }])
+    },
+  )
+
+  test('is told first, so that retries do not wait for the deliveries in flight', async () => {
+    const retryNow = vi.fn()
+    const inbox = answeringInbox(() => new Promise(() => {}), { retryNow })
+    const receiver = receiverWith({ inbox }).onAny(() => {})
+    void receiver.receive(delivery)
+    void receiver.close()
+    expect(retryNow).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(5_000)
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { defineInbox, defineStore, memoryInbox, type Overdue } from '../../src/index.ts'
+import { defineInbox, defineStore, lruStore, memoryInbox, type Overdue } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
 import { receiverWith } from './listening-receiver.ts'
@@ -57,6 +57,68 @@ describe('receiver.expect', () => {
     for (const payload of payloads) expect((await deliver(receiver, payload)).outcome).toBe('accepted')
     await vi.advanceTimersByTimeAsync(2 * twoHours)
     expect(reported).toEqual([])
+  })
+
+  test('drops a report while one of its key is being handled, since a small store forgets keys early', async () => {
+    const reported: string[] = []
+    const receiver = receiverWith({
+      inbox: memoryInbox({ store: lruStore({ max: 1 }) }),
+      handlerTimeoutMs: 4 * twoHours,
+    }).expect('file.received', { then: 'encoding.finished', within, name: 'encoded' }, async ({ mediaId }) => {
+      reported.push(mediaId)
+      await new Promise((resolve) => setTimeout(resolve, twoHours))
+    })
+    await deliver(receiver, at(0, 'file.received'))
+    await deliver(receiver, at(1, 'file.received', { media_id: 'm2' }))
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect((await deliver(receiver, at(0, 'file.received'))).outcome).toBe('accepted')
+    await vi.advanceTimersByTimeAsync(twoHours + 100)
+    expect(reported).toEqual(['m1', 'm2'])
+    expect(await receiver.inbox.stats()).toMatchObject({ running: 2, waiting: 0 })
+    await vi.advanceTimersByTimeAsync(2 * twoHours)
+    expect(reported).toEqual(['m1', 'm2'])
+    expect(await receiver.close()).toEqual({ unfinished: [] })
+  })
+
+  test.each([
+    ['a:b', 'c'],
+    ['a', 'b:c'],
+  ])('keys its reports without ambiguity (rule %s)', async (name, key) => {
+    const keys: string[] = []
+    const receiver = receiverWith({ eventKey: () => key }).expect(
+      'file.received',
+      { then: 'encoding.finished', within, name },
+      (_overdue, context) => void keys.push(context.key),
+    )
+    await deliver(receiver, at(0, 'file.received'))
+    await vi.advanceTimersByTimeAsync(twoHours + 100)
+    expect(keys).toEqual([`overdue:${encodeURIComponent(name)}:${key}`])
+  })
+
+  test('a test delivery begins no wait', async () => {
+    const { receiver } = watching()
+    receiver.expect('encoding.started', { then: 'encoding.finished', within, name: 'started' }, () => {})
+    receiver.on('encoding.started', () => {}, { tests: true })
+    const test = { media_id: '00000000-0000-0000-0000-000000000000', title: 'Test.mp4', qualities: '720p', status: '' }
+    await deliver(receiver, at(0, 'encoding.started', test))
+    expect((await receiver.inbox.stats()).expected).toBeUndefined()
+    await deliver(receiver, at(0, 'encoding.started'))
+    expect((await receiver.inbox.stats()).expected).toBe(1)
+  })
+
+  test('a look-up is about the media item that is overdue, whatever it says, and the event is frozen', async () => {
+    const seen: string[] = []
+    const frozen: boolean[] = []
+    const { receiver } = watching()
+    receiver.on('encoding.failed', ({ mediaId }) => void seen.push(mediaId))
+    receiver.expect('file.received', { then: 'encoding.started', within, name: 'started' }, async (overdue) => {
+      frozen.push(Object.isFrozen(overdue.event))
+      await overdue.accept({ type: 'encoding.failed', mediaId: 'another' } as never)
+    })
+    await deliver(receiver, at(0, 'file.received'))
+    await vi.advanceTimersByTimeAsync(twoHours + 200)
+    expect(seen).toEqual(['m1'])
+    expect(frozen).toEqual([true])
   })
 
   test('reports nothing twice if the sender repeats the event', async () => {
@@ -180,7 +242,7 @@ describe('receiver.expect rejects', () => {
     ['a time without a unit', ['file.received', { ...rule, within: '2' }, overdue], 'within has to be a time'],
     ['a time that no timer reaches', ['file.received', { ...rule, within: '25 d' }, overdue], 'of up to 24 days'],
     ['an unknown option', ['file.received', { ...rule, after: 1 }, overdue], 'there is no option after'],
-    ['no rule', ['file.received', undefined, overdue], 'give a rule'],
+    ['no rule', ['file.received', undefined, overdue], 'the options have to be an object, such as { then }'],
     ['no handler', ['file.received', rule], 'a handler is a function'],
     ['an empty name', ['file.received', { ...rule, name: '' }, overdue], 'name has to be a non-empty string'],
     [

@@ -68,7 +68,9 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([{}, { warn() {} }, 'pino', null])('%o as its logger', (logger) => {
-    expect(build({ logger })).toThrow(invalid(/a logger has the methods debug, info, warn, error/))
+    expect(build({ logger })).toThrow(
+      invalid(/logger has to be a logger, which has the methods debug, info, warn, error/),
+    )
   })
 
   test.each([{}, 'memory', null])('%o as its inbox', (inbox) => {
@@ -114,7 +116,7 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([3, 'never', null, () => 3])('%o as retry', (retry) => {
-    expect(build({ retry })).toThrow(invalid(/retry is an object/))
+    expect(build({ retry })).toThrow(invalid(/^retry: the options have to be an object/))
   })
 
   test('an option that would have no effect', () => {
@@ -132,7 +134,7 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([null, 'publish', () => {}])('%o as handlers', (handlers) => {
-    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers is an object/))
+    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers has to be an object/))
   })
 
   test.each(['encoding_finished', 'video.deleted', 'constructor', ''])('handlers of the unknown type %o', (type) => {

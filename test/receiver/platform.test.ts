@@ -4,6 +4,7 @@ import { checkPlatform, type Platform, whyNotExpect } from '../../src/receiver/p
 import { bytes, freshBody, post, watchedReceiver } from '../adapters/receivers.ts'
 import { type AdapterName, mounts } from '../support/mounts.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
+import { untyped } from '../support/untyped.ts'
 
 type Definition = Omit<InboxDefinition, 'open'>
 
@@ -35,7 +36,7 @@ describe('on AWS Lambda', () => {
     expect(check('AWS Lambda', inbox)).toEqual({
       error:
         'createReceiver: AWS Lambda stops an instance after its answer, and memoryInbox loses events it has ' +
-        'acknowledged: use queueInbox with SQS',
+        "acknowledged: use queueInbox with SQS, or ack: 'handled'",
     })
   })
 
@@ -72,21 +73,35 @@ describe('on AWS Lambda', () => {
   })
 })
 
-describe.each([
-  ['Cloudflare Workers', 'use durableObjectInbox, or queueInbox with Cloudflare Queues'],
-  ['Vercel', 'use queueInbox with a queue such as QStash'],
-] as const)('on %s', (platform, fix) => {
+describe('on Vercel', () => {
   test('a memory inbox that acknowledges first is a warning, and loses deliveries without waitUntil', () => {
-    const { warnings, withoutWait } = check(platform, memory)
+    const { warnings, withoutWait } = check('Vercel', memory)
     expect(warnings).toEqual([expect.stringMatching(/ before memoryInbox has handled its events/)])
-    expect(warnings?.[0]).toMatch(new RegExp(`: ${fix}$`))
+    expect(warnings?.[0]).toMatch(/: use queueInbox with a queue such as QStash/)
     expect(withoutWait).toMatch(/memoryInbox loses events it has acknowledged/)
   })
+})
 
-  test('an inbox in a file is an error', () => {
-    expect(check(platform, file).error).toMatch(/deletes the files/)
+describe('on Cloudflare Workers', () => {
+  test.each([memory, shared])('a memory inbox that acknowledges first is an error', (inbox) => {
+    expect(check('Cloudflare Workers', inbox).error).toMatch(
+      /: use durableObjectInbox, or queueInbox with Cloudflare Queues, or ack: 'handled'$/,
+    )
+  })
+
+  test('a memory inbox that handles first is a warning of doubles and of lost failures', () => {
+    const { warnings, withoutWait } = check('Cloudflare Workers', memory, 'handled')
+    expect(warnings).toEqual([expect.stringMatching(/^two instances can handle .* some senders never repeat/)])
+    expect(withoutWait).toBeUndefined()
   })
 })
+
+test.each(['AWS Lambda', 'Cloudflare Workers', 'Vercel', 'Edge Runtime'] as const)(
+  'an inbox in a file is an error on %s',
+  (platform) => {
+    expect(check(platform, file).error).toMatch(/deletes the files/)
+  },
+)
 
 test.each(['AWS Lambda', 'Cloudflare Workers', 'Vercel'] as const)(
   'A queue with a shared store fits %s',
@@ -120,6 +135,62 @@ describe('receiver.expect', () => {
   })
 })
 
+test.each(['Cloud Run', 'Azure Functions', 'Deno Deploy'] as const)(
+  'on %s, which may be set to run between requests, memory is a warning, and a delivery is taken without waitUntil',
+  (platform) => {
+    const { warnings, withoutWait } = check(platform, memory)
+    expect(warnings).toEqual([expect.stringMatching(/ can end an instance before .*platform: 'server'$/)])
+    expect(withoutWait).toBeUndefined()
+    expect(check(platform, file).error).toMatch(/deletes the files .*platform: 'server'$/)
+    expect(check(platform, queue)).toEqual(fits)
+  },
+)
+
+describe('the environment of a developer', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
+  test.each<[string, Record<string, string>]>([
+    ['vercel env pull wrote', { VERCEL: '1', VERCEL_ENV: 'development' }],
+    ['netlify dev sets', { NETLIFY: 'true', NETLIFY_DEV: 'true' }],
+    ['func start sets', { FUNCTIONS_WORKER_RUNTIME: 'node', AZURE_FUNCTIONS_ENVIRONMENT: 'Development' }],
+    [
+      'holds empty values',
+      { VERCEL: '', NETLIFY: '', AWS_LAMBDA_FUNCTION_NAME: '', K_SERVICE: '', DENO_DEPLOYMENT_ID: '' },
+    ],
+  ])('is no platform for functions: what %s', async (_, variables) => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+    const { receiver, lines } = watchedReceiver({ verify: unverified() })
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body: freshBody() }
+    expect(await receiver.receive(delivery)).toMatchObject({ status: 200 })
+    expect(lines.filter(({ level }) => level === 'warn')).toEqual([])
+  })
+
+  test.each([
+    ['VERCEL', '1', 'Vercel'],
+    ['NETLIFY', 'true', 'Netlify'],
+    ['K_SERVICE', 'webhooks', 'Cloud Run'],
+    ['FUNCTION_TARGET', 'webhooks', 'Cloud Run'],
+    ['FUNCTIONS_WORKER_RUNTIME', 'node', 'Azure Functions'],
+    ['DENO_DEPLOYMENT_ID', 'abc', 'Deno Deploy'],
+  ])('with %s=%s is %s, unless the receiver is told that it is a server', async (name, value, platform) => {
+    vi.stubEnv(name, value)
+    const warned = watchedReceiver({ verify: unverified() }).lines
+    expect(warned).toMatchObject([{ level: 'warn', details: { platform } }])
+    const { receiver, lines } = watchedReceiver({ verify: unverified(), platform: 'server' })
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body: freshBody() }
+    expect(await receiver.receive(delivery)).toMatchObject({ status: 200 })
+    expect(lines).toEqual([])
+    receiver.expect('file.received', { then: 'encoding.finished', within: '2 h' }, () => {})
+  })
+
+  test('can be overruled: a receiver is told the platform that it runs on', () => {
+    expect(() => createReceiver({ verify: unverified(), platform: 'AWS Lambda' })).toThrow(/AWS Lambda stops/)
+    expect(() => createReceiver({ verify: unverified(), platform: untyped('lambda') })).toThrow(
+      /platform has to be one of server, AWS Lambda, /,
+    )
+  })
+})
+
 describe('a receiver on a platform for functions', () => {
   afterEach(() => vi.unstubAllEnvs())
 
@@ -138,6 +209,16 @@ describe('a receiver on a platform for functions', () => {
     expect(() => receiver.expect('file.received', rule, () => {})).toThrow(
       /^expect: Vercel stops an instance after its answer/,
     )
+  })
+
+  test('is known in an Edge Runtime without its environment', async () => {
+    vi.stubGlobal('EdgeRuntime', 'edge-runtime')
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { receiver, reports } = watchedReceiver({ verify: unverified() })
+    receiver.onAny(() => {})
+    const delivery = { method: 'POST', url: '/', headers: new Headers(), body: freshBody() }
+    expect(await receiver.receive(delivery)).toMatchObject({ status: 500 })
+    expect(String(reports[0]?.error ?? reports[0]?.reason)).toMatch(/^Edge Runtime stops an instance/)
   })
 
   test.each(['VERCEL', 'NETLIFY'])(

@@ -73,6 +73,26 @@ describe('a flood of forged deliveries', () => {
     ])
   })
 
+  test('is counted in a window of its own kind, which an older timer does not end', async () => {
+    const { receiver, lines, flood } = forged()
+    const put = async () => receiver.receive({ ...(await makeDelivery(payload)), method: 'PUT' })
+    // The first timer is lost for two seconds, as when a process is suspended, and fires during the next window.
+    const timers: (() => void)[] = []
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) => timers.push(run)) as never)
+    await flood(2)
+    await put()
+    await vi.advanceTimersByTimeAsync(1_999)
+    await flood(1)
+    expect(lines).toHaveLength(2)
+    await vi.advanceTimersByTimeAsync(1)
+    await flood(2)
+    expect(lines).toHaveLength(4)
+    timers[0]?.()
+    await flood(1)
+    expect(lines).toHaveLength(4)
+    vi.restoreAllMocks()
+  })
+
   test('is counted on if the timer of its line never fires, as on Workers', async () => {
     const { lines, flood } = forged()
     vi.spyOn(globalThis, 'setTimeout').mockReturnValue(0 as never)

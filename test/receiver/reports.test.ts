@@ -210,6 +210,16 @@ describe('receiver.observe', () => {
     }
   })
 
+  test('returns a function that removes the hooks, and no others', async () => {
+    const [first, second] = [listening(), listening()]
+    const receiver = receiverWith(first.options).onAny(() => {})
+    const stop = receiver.observe(second.options.hooks)
+    stop()
+    stop()
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    expect([first.deliveries.length, second.deliveries.length]).toEqual([1, 0])
+  })
+
   test('calls each hook as a method of its object, which may remember more, and leaves out the ones that it does not have', async () => {
     const counter = {
       runs: 0,

@@ -170,7 +170,7 @@ describe('hmacSignature cannot be built with', () => {
     ['no header', { header: undefined }, /: header has to be the name of a header/],
     ['an empty header', { header: '' }, /name of a header/],
     ['a header with a space', { header: 'x signature' }, /name of a header/],
-    ['a timestamp without a header', { timestamp: {} }, /: timestamp.header has to be the name of a header/],
+    ['a timestamp without a header', { timestamp: {} }, /: timestamp: header has to be the name of a header/],
     ...[Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '300'].map((toleranceSeconds): [string, object, RegExp] => [
       `a tolerance of ${toleranceSeconds}`,
       { timestamp: { header: 'x-timestamp', toleranceSeconds } },

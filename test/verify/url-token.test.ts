@@ -80,7 +80,7 @@ describe('urlToken in the path', () => {
 
   test.each([
     ['another last segment', '/s3cret/other', /wrong/],
-    ['a slash after the token', '/hook/s3cret/', /missing/],
+    ['a slash after the token', '/hook/s3cret/', /missing: its path ends with a slash/],
     ['an empty last segment', '/', /missing/],
     ['a malformed percent-encoding', '/hook/%E0%A4%A', /missing/],
     ['an oversized segment', `/hook/${'s'.repeat(4_097)}`, /too long/],
