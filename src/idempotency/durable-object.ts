@@ -1,4 +1,4 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, type Rules, wholeNumber } from '../check-options.ts'
 import { askObject, checkNamespace, defaultShards, type ObjectNamespace, shardOf } from '../storage/durable-objects.ts'
 import { defineStore } from './define-store.ts'
 import type { ClaimInput, KeyInput, LeaseInput } from './durable-object/store-object.ts'
@@ -27,6 +27,13 @@ export interface DurableObjectStoreOptions {
   readonly timeoutMs?: number
 }
 
+const rules: Rules<DurableObjectStoreOptions> = {
+  namespace: checkedApart,
+  shards: wholeNumber(),
+  ttlMs: wholeNumber(),
+  timeoutMs: wholeNumber(),
+}
+
 /**
  * An idempotency store in Durable Objects, for `memoryInbox` and `queueInbox` on Workers: every isolate of the Worker sees
  * the same keys.
@@ -40,9 +47,8 @@ export interface DurableObjectStoreOptions {
  * @throws WebhookError `invalid_option`
  */
 export function durableObjectStore(options: DurableObjectStoreOptions): IdempotencyStore {
-  const { namespace, shards = defaultShards, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = options
-  checkUnknown('durableObjectStore', unknown)
-  checkNumbers('durableObjectStore', { shards, ttlMs, timeoutMs })
+  checkOptions('durableObjectStore', options, rules)
+  const { namespace, shards = defaultShards, ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   checkNamespace('durableObjectStore', namespace, 'env.MEDIA_KEYS')
   const ask = async (step: string, input: KeyInput) => {
     const name = `media-webhooks-keys-${shardOf(input.key, shards)}`

@@ -1,29 +1,26 @@
 import { WebhookError } from '../errors.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
+import { LeaseClock } from '../internal/lease-clock.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { requestLifetimes } from '../internal/requests.ts'
-import { later, type Timer, unref, within } from '../internal/timers.ts'
+import { type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
-
-/**
- * The number of claims that are renewed before the event loop gets a turn: renewing ten thousand together would block
- * it for 100 ms.
- */
-const renewedPerTurn = 256
 
 interface Lease {
   readonly owner: string
-  /** The store keeps it until then at least, in ms of `performance.now`. */
-  until: number
-  /** Set from the time at which its end comes near until it is renewed. */
-  end?: Timer | undefined
+  readonly clock: LeaseClock
+  /** The next renewal. Each claim has a timer of its own, since Workers end the timers of a request with it. */
+  timer?: Timer
+  /** Its time (`performance.now()`, ms). */
+  dueAt: number
+  /** True while a renewal waits for its answer. */
+  isAsking?: boolean
+  /** True once `onEnd` was called, until the lease is renewed. */
+  hasEnded?: boolean
   /** Called once the lease has ended and the store has said which owner has the key. */
   settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded that. */
-  recorded: (() => void) | undefined
-  /** The timer of its next renewal, on Workers. */
-  timer?: Timer
+  recorded?: (() => void) | undefined
 }
 
 /**
@@ -38,12 +35,7 @@ export class Leases implements Claims {
   readonly #onLost: (key: string) => void
   readonly #onEnd: ((key: string) => void) | undefined
   readonly #held = new ChurnMap<string, Lease>()
-  /** The keys whose renewal the store has not answered yet. */
-  readonly #renewing = new Set<string>()
-  /** `undefined` if requests do not end work. A lease that is not renewed in time has lost its request. */
-  readonly #requests = requestLifetimes()
   #owner: string | undefined
-  #heartbeat: Timer | undefined
 
   constructor(store: StoreSteps, { leaseMs, logger, onLost, onEnd }: ClaimsOptions) {
     this.#store = store
@@ -57,12 +49,12 @@ export class Leases implements Claims {
     // It is made at the first claim: Workers give out no random numbers at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
-    const until = this.#leaseFromNow()
+    const sentAt = performance.now()
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
-      if (!isPromise(answer)) return this.#keep(key, owner, until, answer)
+      if (!isPromise(answer)) return this.#keep(key, owner, sentAt, answer)
       return this.#inTime(answer)
-        .then((claim) => this.#keep(key, owner, until, claim))
+        .then((claim) => this.#keep(key, owner, sentAt, claim))
         .catch((error) => {
           // If the store carries out the claim anyway, the claim is then released.
           answer.then(
@@ -86,21 +78,26 @@ export class Leases implements Claims {
     return performance.now() - startedAt < this.#leaseMs ? inTime : late()
   }
 
-  /** The end of a lease that the store is asked for now: the store counts from a later moment. */
-  #leaseFromNow(): number {
-    return performance.now() + this.#leaseMs
-  }
-
-  #keep(key: string, owner: string, until: number, claim: Claim): Claim {
+  #keep(key: string, owner: string, sentAt: number, claim: Claim): Claim {
     if (claim === 'claimed') {
-      const lease: Lease = { owner, until, recorded: undefined }
+      this.#forget(key)
+      const clock = new LeaseClock(this.#leaseMs, () => this.#ended(key, lease))
+      const lease: Lease = { owner, clock, dueAt: sentAt }
+      clock.renewed(sentAt)
       this.#held.set(key, lease)
-      if (this.#requests) this.#renewHere(key, lease)
-      else this.#renewLater()
+      this.#renewLater(key, lease)
     } else if (claim !== 'in-progress' && claim !== 'done') {
       throw new TypeError('claim has to return claimed, in-progress or done')
     }
     return claim
+  }
+
+  #forget(key: string): void {
+    const lease = this.#held.get(key)
+    if (lease === undefined) return
+    this.#held.delete(key)
+    clearTimeout(lease.timer)
+    lease.clock.stop()
   }
 
   // The store may have carried out the claim before it failed. Once the claim is released, the sender's retry can be
@@ -133,7 +130,7 @@ export class Leases implements Claims {
   #completed(key: string, lease: Lease, completed: boolean): void {
     // Two tries can be pending, and the other one was answered first.
     if (this.#held.get(key) !== lease) return
-    this.#held.delete(key)
+    this.#forget(key)
     if (!completed)
       this.#logger.warn({ key }, 'the lease was lost before its event was done; the event may be handled twice')
     lease.recorded?.()
@@ -143,45 +140,23 @@ export class Leases implements Claims {
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
-    this.#held.delete(key)
+    this.#forget(key)
     await this.#release(key, lease.owner)
+  }
+
+  isOver(key: string): boolean {
+    const lease = this.#held.get(key)
+    if (lease === undefined || !lease.clock.isOver) return false
+    this.#ended(key, lease)
+    return true
   }
 
   renewed(key: string): Promise<undefined> | undefined {
     const lease = this.#held.get(key)
-    if (lease === undefined) return undefined
-    if (this.#requests === undefined) return this.#known(lease)
-    if (this.#requests.isOver(lease)) return this.#beat(key, lease)
-    this.#renewHere(key, lease)
-    return undefined
-  }
-
-  #known(lease: Lease): Promise<undefined> | undefined {
-    if (performance.now() < lease.until) return undefined
+    if (lease === undefined || !lease.clock.isOver) return undefined
     return new Promise((resolve) => {
       lease.settled = () => resolve(undefined)
     })
-  }
-
-  takeOver(): void {
-    if (this.#requests === undefined) return
-    for (const [key, lease] of this.#held)
-      if (lease.recorded !== undefined && this.#requests.isOver(lease)) void this.#beat(key, lease)
-  }
-
-  /** Renews a claim in the current request from now on: on Workers, the timer of another may never fire. */
-  #renewHere(key: string, lease: Lease): void {
-    clearTimeout(lease.timer)
-    const dueInMs = this.#leaseMs / 3
-    this.#requests?.begin(lease, dueInMs)
-    lease.timer = setTimeout(() => this.#beat(key, lease), dueInMs)
-  }
-
-  async #beat(key: string, lease: Lease): Promise<undefined> {
-    if (this.#held.get(key) !== lease) return
-    this.#renewHere(key, lease)
-    this.#watchEnd(key, lease)
-    await (lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease))
   }
 
   async #release(key: string, owner: string): Promise<void> {
@@ -195,69 +170,52 @@ export class Leases implements Claims {
   }
 
   stop(): void {
-    clearTimeout(this.#heartbeat)
     const outcome = 'its event may be handled again if it is delivered again'
-    for (const [key, { recorded }] of this.#held)
+    for (const [key, { recorded }] of this.#held) {
       if (recorded) this.#logger.warn({ key }, `the inbox closed before it could complete a claim; ${outcome}`)
-    this.#held.clear()
-  }
-
-  #renewLater(): void {
-    if (this.#heartbeat !== undefined) return
-    this.#heartbeat = setTimeout(() => this.#renewAll(this.#held[Symbol.iterator]()), this.#leaseMs / 3)
-    unref(this.#heartbeat)
-  }
-
-  #renewAll(claims: Iterator<[string, Lease]>): void {
-    for (let left = renewedPerTurn; left > 0; left--) {
-      const { done, value } = claims.next()
-      if (done) {
-        this.#heartbeat = undefined
-        if (this.#held.size > 0) this.#renewLater()
-        return
-      }
-      this.#renewOne(...value)
+      this.#forget(key)
     }
-    later(() => this.#renewAll(claims))
   }
 
-  #renewOne(key: string, lease: Lease): void {
-    this.#watchEnd(key, lease)
-    // A slow answer for one key must not hold up the others.
-    if (this.#renewing.has(key)) return
-    this.#renewing.add(key)
+  /** Renewals come every third of a lease, and once more before it ends. */
+  #renewLater(key: string, lease: Lease): void {
+    const now = performance.now()
+    const third = this.#leaseMs / 3
+    const { leftMs } = lease.clock
+    const isEnding = leftMs > 0 && leftMs < third * 1.5 && lease.recorded === undefined
+    // Counted from the claim: after the event loop was blocked, the renewals of many claims must not stay together.
+    do lease.dueAt += isEnding ? third / 2 : third
+    while (lease.dueAt <= now)
+    lease.timer = setTimeout(() => this.#beat(key, lease), lease.dueAt - now)
+    unref(lease.timer)
+  }
+
+  #beat(key: string, lease: Lease): void {
+    this.isOver(key)
+    this.#renewLater(key, lease)
+    if (lease.isAsking) return
+    lease.isAsking = true
     const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
-    void Promise.resolve(answered).finally(() => this.#renewing.delete(key))
-  }
-
-  /** Called at each renewal: a lease that ends before the next one was not renewed at the last ones. */
-  #watchEnd(key: string, lease: Lease): void {
-    const leftMs = lease.until - performance.now()
-    if (lease.end !== undefined || lease.recorded !== undefined || leftMs > this.#leaseMs / 3) return
-    // A process that was paused may find that it still has the lease.
-    const halfMs = (leftMs > 0 ? leftMs : this.#leaseMs / 3) / 2
-    lease.end = setTimeout(() => {
-      lease.end = setTimeout(() => this.#ended(key, lease), halfMs)
-      unref(lease.end)
-      if (this.#held.get(key) === lease) this.#renewOne(key, lease)
-    }, halfMs)
-    unref(lease.end)
+    void Promise.resolve(answered).finally(() => {
+      lease.isAsking = false
+    })
   }
 
   #ended(key: string, lease: Lease): void {
-    if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
+    if (lease.recorded !== undefined || lease.hasEnded) return
+    lease.hasEnded = true
     const outcome = 'another process may handle its event'
-    this.#logger.warn({ key }, `a claim has ended, since the idempotency store cannot be reached; ${outcome}`)
+    this.#logger.warn({ key }, `a claim has ended before the idempotency store renewed it; ${outcome}`)
     this.#onEnd?.(key)
   }
 
   async #renew(key: string, lease: Lease): Promise<void> {
-    const until = this.#leaseFromNow()
+    const sentAt = performance.now()
     try {
       if (await this.#inTime(this.#store.renew(key, lease.owner, this.#leaseMs))) {
-        lease.until = until
-        clearTimeout(lease.end)
-        lease.end = undefined
+        if (this.#held.get(key) !== lease) return
+        lease.clock.renewed(sentAt)
+        lease.hasEnded = false
         lease.settled?.()
         return
       }
@@ -266,7 +224,7 @@ export class Leases implements Claims {
     }
     // It may have been completed or released while the store answered.
     if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
-    this.#held.delete(key)
+    this.#forget(key)
     this.#onLost(key)
     lease.settled?.()
   }

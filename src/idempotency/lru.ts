@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { checkNumbers, checkUnknown, largestCache } from '../check-options.ts'
+import { aFunction, checkOptions, largestCache, wholeNumber } from '../check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { type Claims, type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 
@@ -40,10 +40,8 @@ interface Lease {
  * @throws WebhookError `invalid_option`
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
-  const { max = defaults.max, ttlMs = defaults.ttlMs, now = defaults.now, ...unknown } = options
-  checkUnknown('lruStore', unknown)
-  checkNumbers('lruStore', { ttlMs })
-  checkNumbers('lruStore', { max }, largestCache)
+  checkOptions('lruStore', options, { max: wholeNumber(largestCache), ttlMs: wholeNumber(), now: aFunction })
+  const { max = defaults.max, ttlMs = defaults.ttlMs, now = defaults.now } = options
   const leases = new ChurnMap<string, Lease>()
   /** The owners that finished the keys. */
   const done = finishedKeys<string>({ max, ttlMs, now })
@@ -72,7 +70,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
       return true
     },
     complete(key, owner) {
-      if (!mayDecide(key, owner)) return done.peek(key) === owner
+      if (!mayDecide(key, owner) && done.peek(key) !== owner) return false
       leases.delete(key)
       done.set(key, owner)
       return true

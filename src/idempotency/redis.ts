@@ -1,5 +1,4 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
-import { WebhookError } from '../errors.ts'
+import { anyText, checkedApart, checkOptions, type Rules, wholeNumber } from '../check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'
@@ -50,14 +49,20 @@ return 1`
 
 const complete = `${held}
 local done = 'done:' .. ARGV[1]
-if held == done then return 1 end
-if held and not isMine then return 0 end
+if held and held ~= done and not isMine then return 0 end
 redis.call('SET', KEYS[1], done, 'PX', ARGV[2])
 return 1`
 
 const release = `${held}
 if not isMine then return 0 end
 return redis.call('DEL', KEYS[1])`
+
+const rules: Rules<RedisStoreOptions> = {
+  client: checkedApart,
+  prefix: anyText,
+  ttlMs: wholeNumber(),
+  timeoutMs: wholeNumber(),
+}
 
 /**
  * An idempotency store in Redis, for receivers on several machines. Each step is one script on one key, and leases run
@@ -77,10 +82,8 @@ return redis.call('DEL', KEYS[1])`
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = options ?? {}
-  checkUnknown('redisStore', unknown)
-  checkNumbers('redisStore', { ttlMs, timeoutMs })
-  if (typeof prefix !== 'string') throw new WebhookError('invalid_option', 'redisStore: prefix has to be a string')
+  checkOptions('redisStore', options, rules)
+  const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   const run = scriptRunner(client, timeoutMs)
   // ioredis can be told to write numbers as strings, and clients over HTTP can read strings as numbers.
   const decide = async (script: string, key: string, ...parameters: string[]) =>

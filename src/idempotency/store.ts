@@ -43,8 +43,8 @@ export interface ClaimsOptions {
   /** Called with a key whose lease was lost to another process. */
   onLost(key: string): void
   /**
-   * Called with a key whose lease has ended because the store could not be reached. Another process may have it from
-   * now on. The claim is still renewed: {@link Claims.renewed} resolves once the store has said which owner has it.
+   * Called with a key whose lease has ended before the store renewed it. Another process may have it from now on. The
+   * claim is still renewed: {@link Claims.renewed} resolves once the store has said which owner has it.
    */
   onEnd?(key: string): void
 }
@@ -74,12 +74,12 @@ export interface Claims {
   /** Releases a claim, so that the key can be claimed again immediately. */
   release(key: string): Promise<void>
   /**
-   * Called before each attempt at an event. Resolves once the claim is renewed, or lost, if its lease has ended. On
-   * Workers it is renewed in the current request from now on, since renewals stop with the request that began them.
+   * Returns true from the end of the claim's lease by the clock of this process until it is renewed, and makes sure
+   * that `onEnd` was called: a process that was suspended may ask before a timer fires.
    */
+  isOver?(key: string): boolean
+  /** Called before each attempt at an event. Resolves once the claim is renewed, or lost, if its lease has ended. */
   renewed?(key: string): Promise<undefined> | undefined
-  /** Called with each delivery on Workers: repeats the completions that have ended with their requests. */
-  takeOver?(): void
   /** Stops renewing the claims, so that each runs out after the time of a lease. */
   stop(): void
 }

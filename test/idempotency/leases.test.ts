@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defineStore } from '../../src/idempotency/define-store.ts'
 import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
@@ -8,6 +8,7 @@ import { memoryInbox } from '../../src/inbox/memory.ts'
 import { answerLost, down, interceptedStore } from '../inbox/memory/intercepted-store.ts'
 import { type Calls, eventOf, openInbox } from '../support/inbox.ts'
 import { silent } from '../support/silent.ts'
+import { suspend } from '../support/suspend.ts'
 
 // The clocks of timers, of leases and of the shared lru store; turns of the event loop stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }))
@@ -55,31 +56,15 @@ describe('the lease of an event', () => {
     }
   })
 
-  test('is renewed with all the others, and the event loop has its turns meanwhile', async () => {
-    const claims = 5_000
-    const perTurn: number[] = []
-    const renewed = new Set<string>()
-    const store = defineStore({
-      claim: () => 'claimed',
-      renew(key) {
-        renewed.add(key)
-        perTurn.push(1 + (perTurn.pop() ?? 0))
-        return true
-      },
-      complete: () => true,
-      release: () => true,
-    })
-    const { inbox } = openInbox(memoryInbox({ store, leaseMs }))
-    for (let i = 0; i < claims; i++) await inbox.accept(eventOf(`${i}`, 'media'))
-    await nextTurn()
-    vi.advanceTimersByTime(leaseMs / 3)
-    while (renewed.size < claims) {
-      perTurn.push(0)
-      await nextTurn()
-    }
-    expect(Math.max(...perTurn)).toBeLessThanOrEqual(512)
-    vi.advanceTimersByTime(leaseMs / 3)
-    while (perTurn.reduce((sum, count) => sum + count, 0) < 2 * claims) await nextTurn()
+  test('is renewed at its own times again after the event loop was blocked, not a third after all the others', async () => {
+    const { inbox, count } = machine()
+    await inbox.accept(eventOf('one'))
+    // The first renewal comes late by that much.
+    suspend(leaseMs * 0.3)
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(count('renew one')).toBe(1)
+    await vi.advanceTimersByTimeAsync(leaseMs / 3 - leaseMs * 0.3)
+    expect(count('renew one')).toBe(2)
   })
 
   test('is renewed every third of its time, and no longer once the event is done', async () => {
@@ -96,12 +81,9 @@ describe('the lease of an event', () => {
 
   test('is not taken from an answer that a paused process reads too late', async () => {
     const { inbox, intercept, shared } = machine()
-    const now = performance.now.bind(performance)
-    let pausedMs = 0
-    onTestFinished(vi.spyOn(performance, 'now').mockImplementation(() => now() + pausedMs).mockRestore)
     intercept.claim = async (carryOut) => {
       const answer = await carryOut()
-      pausedMs = leaseMs
+      suspend(leaseMs)
       return answer
     }
     await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
@@ -335,14 +317,62 @@ describe('an event whose lease has ended while its process cannot reach the stor
     expect((await closed).unfinished.map(({ event }) => event.key)).toEqual(['one'])
   })
 
-  test('continues in a process that was paused, if the store answers that it still has the lease', async () => {
-    const { inbox, calls } = machine()
+  test('is aborted in time although the renewals come late', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('earlier'))
+    await first.calls.next()
+    await vi.advanceTimersByTimeAsync(10)
+    await first.inbox.accept(eventOf('one'))
+    const { attempt } = await first.calls.next()
+    cutOff(first)
+    await vi.advanceTimersByTimeAsync(leaseMs * 0.8)
+    suspend(100)
+    await vi.advanceTimersByTimeAsync(leaseMs * 0.2 - 101)
+    expect(attempt.aborted).toBe(false)
+    const onAbort = vi.fn()
+    attempt.signal.addEventListener('abort', onAbort)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(onAbort).toHaveBeenCalledOnce()
+  })
+
+  test('counts as aborted in a process that was suspended, before any timer fires', async () => {
+    const { inbox, calls, warnings } = machine()
     await inbox.accept(eventOf('one'))
     const { attempt } = await calls.next()
-    const now = performance.now.bind(performance)
-    onTestFinished(vi.spyOn(performance, 'now').mockImplementation(() => now() + leaseMs * 2).mockRestore)
-    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    suspend(leaseMs - 1)
     expect(attempt.aborted).toBe(false)
+    suspend(leaseMs)
+    expect(attempt.aborted).toBe(true)
+    expect(attempt.aborted).toBe(true)
+    expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
+    expect(warnings.filter((line) => line.startsWith('a claim has ended'))).toHaveLength(1)
+  })
+
+  test('is aborted at the first timer of a process that was suspended, and runs again if it still has the lease', async () => {
+    const { inbox, calls } = machine()
+    await inbox.accept(eventOf('one'))
+    const stopped = await calls.next()
+    const { signal } = stopped.attempt
+    suspend(leaseMs)
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(signal.reason).toMatchObject({ code: 'lease_lost' })
+    stopped.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    const { attempt } = await calls.next()
+    await vi.advanceTimersByTimeAsync(leaseMs * 2)
+    expect(attempt).toMatchObject({ number: 1, aborted: false })
+  })
+
+  test('is aborted at each outage', async () => {
+    const first = machine()
+    await first.inbox.accept(eventOf('one'))
+    for (let outage = 0; outage < 2; outage++) {
+      const { attempt, finish } = await first.calls.next()
+      const reconnect = cutOff(first)
+      await vi.advanceTimersByTimeAsync(leaseMs)
+      expect(attempt.signal.aborted).toBe(true)
+      finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+      await reconnect()
+    }
   })
 })
 

@@ -39,6 +39,18 @@ describe('the lru store', () => {
     expect(store.claim('key', 'b', 1_000)).toBe('claimed')
   })
 
+  test('remembers a key that its owner finishes again, after a replay, for ttlMs from then on', () => {
+    const { store, finish, advance } = storeOnClock({ ttlMs: 10_000 })
+    finish('key')
+    advance(9_000)
+    expect(store.complete('key', 'b')).toBe(false)
+    expect(store.complete('key', 'a')).toBe(true)
+    advance(9_000)
+    expect(store.claim('key', 'b', 1_000)).toBe('done')
+    advance(1_001)
+    expect(store.claim('key', 'b', 1_000)).toBe('claimed')
+  })
+
   test('remembers 100,000 keys for 24 hours by default', () => {
     const { store, finish, advance } = storeOnClock()
     for (let i = 0; i <= 100_000; i++) finish(`key-${i}`)

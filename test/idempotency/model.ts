@@ -75,7 +75,7 @@ class Model {
     if (answer === 'claimed' || (does === 'renew' && answer === true))
       this.#leases.set(key, { owner, expiresAt: this.now + leaseMs })
     if (does === 'release' && answer === true) this.#leases.delete(key)
-    if (does !== 'complete' || answer === false || this.#current(this.#finished, key)) return
+    if (does !== 'complete' || answer === false) return
     this.#leases.delete(key)
     this.#finished.delete(key)
     this.#finished.set(key, { owner, expiresAt: this.now + ttlMs })

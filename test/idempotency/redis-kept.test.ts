@@ -55,10 +55,19 @@ describe.skipIf(!findRedis())('The time for which redisStore keeps', () => {
     await store.complete('key', 'a')
     await client.pexpire('key', hour / 2)
     expect(await store.claim('key', 'b', lease)).toBe('done')
-    expect(await store.complete('key', 'a')).toBe(true)
+    expect(await store.complete('key', 'b')).toBe(false)
     expect(await store.renew('key', 'a', lease)).toBe(false)
     expect(await store.release('key', 'a')).toBe(false)
     await expectLeft('key', hour / 2)
+  })
+
+  test('a key that its owner finishes again, after a replay, begins again', async () => {
+    const store = redisStore({ client, prefix: '', ttlMs: hour })
+    await store.claim('key', 'a', lease)
+    await store.complete('key', 'a')
+    await client.pexpire('key', hour / 2)
+    expect(await store.complete('key', 'a')).toBe(true)
+    await expectLeft('key', hour)
   })
 
   test('a claim is its lease, from its last renewal', async () => {

@@ -53,7 +53,7 @@ export class StoreObject {
   fetch(request: Request): Promise<Response> {
     return answerAsObject(request, () => ({
       claim: (input: ClaimInput) => this.#claim(input),
-      renew: (input: LeaseInput) => this.#hold(input, 0),
+      renew: (input: LeaseInput) => this.#renew(input),
       complete: (input: LeaseInput) => this.#complete(input),
       release: (input: KeyInput) => this.#release(input),
     }))
@@ -69,18 +69,19 @@ export class StoreObject {
     return 'claimed'
   }
 
+  /** Finishes a key, unless another owner holds it or has finished it. Its owner can finish it again, after a replay. */
   #complete(input: LeaseInput): boolean {
     const held = this.#get(input.key)
-    // It has completed the key before.
-    if (held?.done === 1) return held.owner === input.owner
-    return this.#hold(input, 1)
+    if (held !== undefined && held.owner !== input.owner) return false
+    this.#put({ claim: held?.claim ?? '', ...input }, 1)
+    return true
   }
 
   /** Keeps a key for its owner, unless another one holds it or it is finished. */
-  #hold(input: LeaseInput, done: 0 | 1): boolean {
+  #renew(input: LeaseInput): boolean {
     const held = this.#get(input.key)
     if (held !== undefined && (held.done === 1 || held.owner !== input.owner)) return false
-    this.#put({ claim: held?.claim ?? '', ...input }, done)
+    this.#put({ claim: held?.claim ?? '', ...input }, 0)
     return true
   }
 

@@ -15,6 +15,7 @@ interface Env {
 const handler = fetchHandler(({ KEYS, HANDLED }: Env) =>
   createReceiver({
     verify: unverified(),
+    ack: 'handled',
     inbox: memoryInbox({ store: durableObjectStore({ namespace: KEYS }) }),
   }).onAny(({ mediaId }) => fetch(HANDLED, { method: 'POST', body: mediaId })),
 )
