@@ -24,6 +24,7 @@ export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpE
   return async (event) => {
     const delivery = toDelivery(event)
     const found = mounted.ready ?? (await mounted.get([]))
-    return toResponse(event, found === undefined ? noReceiver : await found.receive(delivery))
+    const answer = found === undefined ? noReceiver : await found.receive(delivery)
+    return toResponse(event, delivery.method === 'HEAD' ? { ...answer, body: '' } : answer)
   }
 }

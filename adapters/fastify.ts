@@ -2,7 +2,7 @@ import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type Receiver, WebhookError } from '../src/index.ts'
 import { toDelivery } from './node.ts'
-import { acknowledge, isStillSending } from './shared/acknowledge.ts'
+import { acknowledge, limitRest, unreadRest } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInFastify } from './shared/consumed-body.ts'
@@ -11,7 +11,7 @@ import { closeIdleConnections } from './shared/idle-connections.ts'
 /** The options of `fastifyReceiver`. */
 export interface FastifyReceiverOptions {
   /** The receiver. It is closed with the server. */
-  readonly receiver: Pick<Receiver, 'receive' | 'close'> & Partial<Pick<Receiver, 'setup'>>
+  readonly receiver: Pick<Receiver, 'receive' | 'close'> & Partial<Pick<Receiver, 'setup' | 'inbox'>>
   /** The path of the webhook, under the prefix of the plugin if it is registered with one. */
   readonly url: string
   /**
@@ -20,6 +20,9 @@ export interface FastifyReceiverOptions {
    */
   readonly closeTimeoutMs?: number
 }
+
+/** Its own options, and those that Fastify takes for every plugin. */
+const known = ['receiver', 'url', 'closeTimeoutMs', 'prefix', 'logLevel', 'logSerializers']
 
 const onClosing =
   'fastifyReceiver: Fastify answers 503 to deliveries that arrive while it closes, and some senders never send them ' +
@@ -44,7 +47,9 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
   checkReceiver('fastifyReceiver', receiver)
   if (typeof url !== 'string') throw invalid("url is the path of the webhook, such as '/webhooks/media'")
-  if (!(timeoutMs >= 0)) throw invalid('closeTimeoutMs has to be 0 or more')
+  const unknown = Object.keys(options).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw invalid(`there is no option ${unknown}`)
+  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) throw invalid('closeTimeoutMs has to be 0 or more')
   if (answers503OnClosing(scope)) receiver.setup?.logger.warn({ url }, onClosing)
 
   scope.removeAllContentTypeParsers()
@@ -57,17 +62,24 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   scope.all(url, async (request, reply) => {
     const { raw } = request
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
-    if (isStillSending(acknowledgement, raw)) {
+    const rest = unreadRest(acknowledgement, raw)
+    if (rest === 'long') {
       // Fastify ends a response with its body, and the connection with it.
+      for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
       return acknowledge(acknowledgement, raw, reply.hijack().raw)
     }
+    if (rest !== 'none') limitRest(rest, raw, reply.raw)
     const { status, headers, body } = acknowledgement
-    // Fastify would add a charset to the type of text.
-    return reply.code(status).headers(headers).send(Buffer.from(body))
+    // Fastify would add a charset to the type of text, and write the body of an answer to HEAD.
+    return reply
+      .code(status)
+      .headers(headers)
+      .send(raw.method === 'HEAD' ? undefined : Buffer.from(body))
   })
 
   let stopClosingIdle = () => {}
   scope.addHook('preClose', async () => {
+    receiver.inbox?.retryNow?.()
     stopClosingIdle = closeIdleConnections(scope.server)
   })
   // Fastify calls it once the server has closed.

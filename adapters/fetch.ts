@@ -40,12 +40,15 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
     const found = mounted.ready ?? (await mounted.get(context as unknown as Context))
     const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }
     const { status, ...answer } = found === undefined ? noReceiver : await found.receive(delivery)
-    return new Response(answer.body, { status, headers: answer.headers })
+    return new Response(method === 'HEAD' ? null : answer.body, { status, headers: answer.headers })
   }
 }
 
 /** @throws WebhookError `invalid_option` */
-function checkOptions({ waitUntil, ...unknown }: FetchHandlerOptions): FetchHandlerOptions {
+function checkOptions(options: FetchHandlerOptions): FetchHandlerOptions {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new WebhookError('invalid_option', 'fetchHandler: the options have to be an object, such as { waitUntil }')
+  const { waitUntil, ...unknown } = options
   const [name] = Object.keys(unknown)
   if (name !== undefined) throw new WebhookError('invalid_option', `fetchHandler: there is no option ${name}`)
   if (waitUntil === undefined || typeof waitUntil === 'function') return { waitUntil }

@@ -34,7 +34,8 @@ export function honoHandler<Env extends HonoEnv = any>(
     // Every server adds the length of a text itself. Hono takes a single field as it is. Of several it makes a
     // `Headers`, at a tenth of the CPU of a delivery.
     const { 'content-length': _, ...fields } = headers
-    return context.body(body, status as ContentfulStatusCode, fields)
+    const code = status as ContentfulStatusCode
+    return delivery.method === 'HEAD' ? context.body(null, code, fields) : context.body(body, code, fields)
   }
 }
 

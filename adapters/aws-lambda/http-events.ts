@@ -1,7 +1,7 @@
 import { type Acknowledgement, type Delivery, WebhookError } from '../../src/index.ts'
 
-type Values = { readonly [name: string]: string | undefined } | null | undefined
-type MultiValues = { readonly [name: string]: readonly string[] | undefined } | null | undefined
+type Values = { readonly [name: string]: string | null | undefined } | null | undefined
+type MultiValues = { readonly [name: string]: readonly string[] | null | undefined } | null | undefined
 
 interface WithBody {
   readonly headers?: Values
@@ -78,16 +78,19 @@ function bodyOf({ body, isBase64Encoded }: WithBody, limit: number): Uint8Array 
 const withQuery = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
 const multi = (values: Values): MultiValues =>
-  Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, value === undefined ? [] : [value]]))
+  Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, value == null ? [] : [value]]))
 
 /** Writes the query again. API Gateway has decoded it, load balancers have not. */
 function queryOf({ multiValueQueryStringParameters, queryStringParameters, requestContext }: RestApiEvent): string {
-  const encode = 'elb' in (requestContext ?? {}) ? (text: string) => text : encodeURIComponent
+  const encode = 'elb' in (requestContext ?? {}) ? (text: string) => text : encodeText
   const parameters = Object.entries(multiValueQueryStringParameters ?? multi(queryStringParameters) ?? {})
   return parameters
-    .flatMap(([name, values = []]) => values.map((value) => `${encode(name)}=${encode(value)}`))
+    .flatMap(([name, values]) => (values ?? []).map((value) => `${encode(name)}=${encode(value)}`))
     .join('&')
 }
+
+/** Percent-encodes a text. A lone surrogate, which API Gateway can decode but no URL can hold, becomes U+FFFD. */
+const encodeText = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\uFFFD'))
 
 /** Header lookup in any case. Several fields of one name are joined. */
 class EventHeaders {
@@ -100,7 +103,7 @@ class EventHeaders {
   get(name: string): string | null {
     const wanted = name.toLowerCase()
     const fields = Object.entries(this.#fields ?? {}).filter(([each]) => each.toLowerCase() === wanted)
-    const values = fields.flatMap(([, each = []]) => each)
+    const values = fields.flatMap(([, each]) => each ?? [])
     return values.length === 0 ? null : values.join(', ')
   }
 }

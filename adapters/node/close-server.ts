@@ -35,27 +35,38 @@ type ClosableServer = { close(callback: () => void): unknown } & Partial<
  */
 export async function closeServer(
   server: ClosableServer,
-  receiver: Pick<Receiver, 'close'>,
-  { timeoutMs = 10_000 }: CloseServerOptions = {},
+  receiver: Pick<Receiver, 'close'> & { readonly inbox?: Pick<Receiver['inbox'], 'retryNow'> },
+  options: CloseServerOptions = {},
 ): Promise<CloseReport> {
   if (typeof server?.close !== 'function' || typeof receiver?.close !== 'function') {
     const message = 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)'
     throw new WebhookError('invalid_option', message)
   }
+  const isValid = areValid(options)
+  const { timeoutMs = 10_000 } = isValid ? options : {}
   const startedAt = performance.now()
+  receiver.inbox?.retryNow?.()
   let stopClosingIdle = () => {}
   let limit: NodeJS.Timeout | undefined
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
-    stopClosingIdle = closeIdleConnections(server)
+    stopClosingIdle = closeIdleConnections(server, resolve)
     limit = setTimeout(resolve, Math.min(timeoutMs / 2, longestWaitMs))
   })
   stopClosingIdle()
   clearTimeout(limit)
   try {
-    return await receiver.close({ timeoutMs: timeoutMs - Math.min(timeoutMs, performance.now() - startedAt) })
+    const left = timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
+    // The receiver closes with options that are invalid too, and then rejects and names the fault.
+    return await receiver.close(isValid ? { timeoutMs: left } : options)
   } finally {
     server.closeAllConnections?.()
     destroySessions(server)
   }
+}
+
+function areValid(options: CloseServerOptions): boolean {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) return false
+  const { timeoutMs = 0, ...unknown } = options
+  return typeof timeoutMs === 'number' && timeoutMs >= 0 && Object.keys(unknown).length === 0
 }

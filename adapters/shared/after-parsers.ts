@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryHeaders } from '../../src/index.ts'
+import type { Delivery, DeliveryHeaders, ParsedBody } from '../../src/index.ts'
 
 /** The members that body parsers leave on a request: Node's, or that of a framework. */
 export interface ParsedRequest {
@@ -12,16 +12,31 @@ export interface ParsedRequest {
  * @param fix how to leave the body unread in that framework, for the log
  */
 export function afterParsers(delivery: Delivery, request: ParsedRequest, fix: string): Delivery {
-  if (typeof delivery.body === 'function' || delivery.body instanceof Uint8Array) return delivery
-  return { ...delivery, body: keptBytes(request, delivery.headers) ?? { parsed: request.body, fix } }
+  if (typeof delivery.body === 'function' || ArrayBuffer.isView(delivery.body)) return delivery
+  return { ...delivery, body: keptBytes(request, delivery.headers) ?? consumed(request, fix) }
 }
 
 /** Returns the bytes that a parser has kept, as they were or as text. */
-export const keptBytes = ({ rawBody, body }: ParsedRequest, headers: DeliveryHeaders): Uint8Array | undefined =>
-  toBytes(rawBody, headers) ?? toBytes(body, headers)
+export const keptBytes = (request: ParsedRequest, headers: DeliveryHeaders): Uint8Array | undefined =>
+  toBytes(kept(request, 'rawBody'), headers) ?? toBytes(kept(request, 'body'), headers)
+
+/** The body of a request whose bytes are gone. */
+export const consumed = (request: ParsedRequest, fix: string): ParsedBody => ({ parsed: kept(request, 'body'), fix })
+
+/** Reads a member. Some platforms parse in a getter, which throws if the body is no JSON. */
+function kept(request: ParsedRequest, member: keyof ParsedRequest): unknown {
+  try {
+    return request[member]
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns true for the bytes of any realm: under Jest, those of the tests are not the `Uint8Array` of Node. */
+const isBytes = (body: unknown): body is Uint8Array => Object.prototype.toString.call(body) === '[object Uint8Array]'
 
 function toBytes(body: unknown, headers: DeliveryHeaders): Uint8Array | undefined {
-  if (body instanceof Uint8Array) return body
+  if (isBytes(body)) return body
   return typeof body === 'string' ? withMark(Buffer.from(body), headers) : undefined
 }
 

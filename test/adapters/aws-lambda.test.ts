@@ -167,7 +167,9 @@ describe('a receiver that does not fit Lambda', () => {
       'media-webhooks: lambdaHandler has no receiver, and answers 500:',
       expect.objectContaining({
         code: 'invalid_option',
-        message: expect.stringMatching(/AWS Lambda stops an instance .* memoryInbox .*: use queueInbox with SQS$/),
+        message: expect.stringMatching(
+          /AWS Lambda stops an instance .* memoryInbox .*: use queueInbox with SQS, or ack: 'handled'$/,
+        ),
       }),
     )
   })
@@ -202,4 +204,27 @@ test('A receiver that a function makes is made once, at the first delivery', asy
 
 test.each([undefined, null, {}, 'receiver'])('Without a receiver, but with %j, it throws', (given) => {
   expect(() => lambdaHandler(untyped(given))).toThrow('lambdaHandler: give it a receiver')
+})
+
+describe('an event that no gateway documents', () => {
+  const rest: object = restApiEvent({})
+
+  test.each<[string, object]>([
+    ['a lone surrogate in the query', { multiValueQueryStringParameters: { token: ['\ud800'], '\udc00': ['a'] } }],
+    [
+      'null in place of a list',
+      { multiValueQueryStringParameters: { token: null }, multiValueHeaders: { 'x-a': null } },
+    ],
+    ['null in place of a value', { multiValueQueryStringParameters: null, queryStringParameters: { token: null } }],
+    ['null in place of a header', { multiValueHeaders: null, headers: { 'content-type': null } }],
+    ['no headers and no query', { multiValueHeaders: null, headers: null, multiValueQueryStringParameters: null }],
+  ])('with %s is answered', async (_, parts) => {
+    const { statusCode } = await lambdaHandler(queueing().receiver)(untyped({ ...rest, ...parts }))
+    expect(statusCode).toBe(401)
+  })
+
+  test('that asks for the head has no body', async () => {
+    const { statusCode, body } = await lambdaHandler(queueing().receiver)(restApiEvent({ method: 'HEAD' }))
+    expect([statusCode, body]).toEqual([405, ''])
+  })
 })

@@ -1,10 +1,20 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { closeServer, nodeHandler } from '../../adapters/node.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { createReceiver, type InboxDefinition, memoryInbox, unverified } from '../../src/index.ts'
+import {
+  type CloseReport,
+  createReceiver,
+  type InboxDefinition,
+  memoryInbox,
+  type Receiver,
+  RetryAfter,
+  unverified,
+} from '../../src/index.ts'
 import { encodePayload, samplePayload } from '../../src/testing/index.ts'
 import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import { ownTime } from '../support/own-time.ts'
@@ -104,6 +114,42 @@ describe.each(inboxes)('a server with %s', (_, makeInbox) => {
   })
 })
 
+test('a connection that has never sent a byte does not hold up the end', async () => {
+  const { server, receiver, open } = await opened(memoryInbox())
+  const silentClosed = once(await open(), 'close')
+  await expect.poll(() => promisify(server.getConnections.bind(server))()).toBe(1)
+  expect(await closeServer(server, receiver, { timeoutMs: Number.POSITIVE_INFINITY })).toEqual({ unfinished: [] })
+  await silentClosed
+})
+
+/** From version 26 on, `server.close` itself closes a connection whose first byte has not arrived. The sender tries again. */
+const closesUnused = Number.parseInt(process.versions.node, 10) >= 26
+
+test.skipIf(closesUnused)('a connection that is about to send is answered, unless Node closes it', async () => {
+  const { server, receiver, handled, open } = await opened(memoryInbox())
+  const [silent, late] = [await open(), await open()]
+  await expect.poll(() => promisify(server.getConnections.bind(server))()).toBe(2)
+  const silentClosed = once(silent, 'close')
+  const closed = closeServer(server, receiver, { timeoutMs: Number.POSITIVE_INFINITY })
+  const content = body(1)
+  late.write(head(content))
+  await silentClosed
+  late.write(content)
+  expect(await answer(late)).toMatch(/^HTTP\/1.1 200/)
+  expect(await closed).toEqual({ unfinished: [] })
+  expect(handled).toEqual(['m1'])
+})
+
+test('a connection that never begins its TLS handshake does not hold up the end', async () => {
+  const receiver = createReceiver({ verify: unverified(), logger: silent })
+  const server = createHttpsServer(nodeHandler(receiver)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  await expect.poll(() => promisify(server.getConnections.bind(server))()).toBe(1)
+  expect(await closeServer(server, receiver, { timeoutMs: Number.POSITIVE_INFINITY })).toEqual({ unfinished: [] })
+})
+
 describe('the time limit', () => {
   const late = (ended: () => void) => {
     vi.advanceTimersByTime(300)
@@ -177,5 +223,35 @@ test.each([
   await expect(closeServer(server as never, receiver as never)).rejects.toMatchObject({
     code: 'invalid_option',
     message: 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)',
+  })
+})
+
+describe('a request that never ends, while events wait for a retry', () => {
+  const closes: [string, (server: Server, receiver: Receiver, timeoutMs: number) => Promise<CloseReport>][] = [
+    ['closeServer', (server, receiver, timeoutMs) => closeServer(server, receiver, { timeoutMs })],
+    ['receiver.close()', (_, receiver, timeoutMs) => receiver.close({ timeoutMs })],
+  ]
+
+  test.each(closes)('costs none of them when %s closes the server', async (_name, close) => {
+    const { server, receiver, open } = await opened(memoryInbox())
+    const retried: string[] = []
+    receiver.onAny(async ({ mediaId }, { attempt }) => {
+      if (attempt === 1) throw new RetryAfter('1 h')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      retried.push(mediaId)
+    })
+    const ids = Array.from({ length: 10 }, (_, id) => id)
+    for (const id of ids) {
+      const socket = await open()
+      socket.write(Buffer.concat([Buffer.from(head(body(id))), body(id)]))
+      expect(await answer(socket)).toMatch(/^HTTP\/1.1 200/)
+      socket.destroy()
+    }
+    await vi.waitUntil(async () => (await receiver.inbox.stats()).retrying === 10)
+    const slow = await open()
+    slow.write(`${head(body(11))}{`)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(await close(server, receiver, 1_000)).toEqual({ unfinished: [] })
+    expect(retried.toSorted()).toEqual(ids.map((id) => `m${id}`))
   })
 })

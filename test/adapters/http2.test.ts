@@ -63,6 +63,23 @@ test.each<[string, (stream: ClientHttp2Stream) => void]>([
   await expect.poll(() => reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
 })
 
+test.each([
+  ['CANCEL', constants.NGHTTP2_CANCEL],
+  ['NO_ERROR', constants.NGHTTP2_NO_ERROR],
+  ['INTERNAL_ERROR', constants.NGHTTP2_INTERNAL_ERROR],
+])('a delivery over HTTP/2 without a length that is reset with %s is incomplete', async (_, code) => {
+  const { session, reports, server } = await opened()
+  const stream = session.request(fields)
+  stream.on('error', () => {})
+  const begun = once(server, 'request')
+  // The whole body of an event: only the reset tells that the sender meant to send more.
+  stream.write(body)
+  const [request] = (await begun) as [EventEmitter]
+  await once(request, 'data')
+  stream.close(code)
+  await expect.poll(() => reports.map(({ outcome }) => outcome)).toEqual(['incomplete'])
+})
+
 describe('a delivery over HTTP/2 that is reset before its body is read', () => {
   /** Waits until the test lets it go on. */
   function gate() {
