@@ -1,4 +1,6 @@
+import { checkOptions, timeLimit } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import type { CloseOptions } from './inbox.ts'
 
 /** A shutdown that happens once, however often it is asked for. */
 export class Closing<Report> {
@@ -24,10 +26,18 @@ export class Closing<Report> {
     if (this.hasStarted) throw new WebhookError('closing', this.#message)
   }
 
-  /** @throws WebhookError `invalid_option` */
-  start({ timeoutMs = 10_000 }: { readonly timeoutMs?: number } = {}): Promise<Report> {
-    if (!(timeoutMs >= 0)) throw new WebhookError('invalid_option', 'close: timeoutMs has to be 0 or more')
-    this.#report ??= this.#run(timeoutMs)
+  /**
+   * Closes also with options that are invalid, and rejects afterwards: at a shutdown, an early error would cost the events
+   * that still wait.
+   * @throws WebhookError `invalid_option`
+   */
+  start(options: CloseOptions = {}): Promise<Report> {
+    try {
+      checkOptions('close', options, { timeoutMs: timeLimit })
+    } catch (error) {
+      return this.start().then(() => Promise.reject(error))
+    }
+    this.#report ??= this.#run(options.timeoutMs ?? 10_000)
     return this.#report
   }
 }

@@ -89,6 +89,11 @@ export interface Attempt {
    * none, or the inbox does not keep them; then all handlers that have not completed run.
    */
   readonly failures?: readonly HandlerFailure[] | undefined
+  /**
+   * The number of earlier attempts with the same number: the inbox's storage failed in them. Each makes the next delay
+   * longer.
+   */
+  readonly uncounted?: number | undefined
   /** `true` once the handling must stop: the inbox gave up on it when it closed, or the lease was lost. */
   readonly aborted: boolean
   /** Aborted at the same moment. An inbox can create it on the first read, when a handler asks for it. */
@@ -220,6 +225,10 @@ export interface Inbox extends ReadableInbox {
    * @throws WebhookError `unavailable` when it cannot be opened
    */
   ready?(): Promise<void>
+  /**
+   * Makes every retry due now, and goes on accepting: the process is about to end. Absent if other processes can retry.
+   */
+  retryNow?(): void
   /** Stops accepting, finishes what it can in time, and reports the rest. Safe to call again. */
   close(options?: CloseOptions): Promise<CloseReport>
 }

@@ -1,11 +1,11 @@
-import { checkNumbers, checkUnknown, largestCache } from '../check-options.ts'
+import { checkOptions, having, largestCache, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise.ts'
-import { within } from '../internal/timers.ts'
+import { requestsEndWork } from '../internal/requests.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
 import { Engine } from './engine/engine.ts'
@@ -25,8 +25,10 @@ import type {
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
 import { MemoryEvents } from './memory/events.ts'
 import { MemoryExpectations } from './memory/expectations.ts'
+import { InRequestInbox } from './memory/in-request.ts'
 import { MemorySettling } from './memory/settle.ts'
 import { historyOf } from './operations/event-query.ts'
+import { limitOf } from './operations/page.ts'
 import type { DeadEvent, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from './reading.ts'
 
 /** The options of `memoryInbox`. */
@@ -48,13 +50,14 @@ export interface MemoryInboxOptions {
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, for a slot or for a retry. Beyond that, deliveries are answered 503.
+   * The number of events that may wait, for a slot or for a retry, in about 64 MiB of memory, which grows with this
+   * number. Beyond either, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters. The newest ones stay. Up to 100 unreadable deliveries are also
-   * kept.
+   * The number of events that are kept as dead letters, in about 32 MiB of memory, which grows with this number. The
+   * newest ones stay. Up to 100 unreadable deliveries are also kept.
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number
@@ -66,18 +69,13 @@ export interface MemoryInboxOptions {
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
-  const { store, leaseMs = 5_000, concurrency = 16, ...rest } = options
-  const { maxWaiting = 10_000, maxDeadLetters = 1_000, ...unknown } = rest
-  checkUnknown('memoryInbox', unknown)
-  if (store !== undefined && typeof store?.claims !== 'function')
-    throw new WebhookError(
-      'invalid_option',
-      'memoryInbox: store has to come from lruStore(), redisStore() or defineStore()',
-    )
-  checkNumbers('memoryInbox', { leaseMs, concurrency, maxWaiting })
-  checkNumbers('memoryInbox', { maxDeadLetters }, largestCache)
+  checkOptions('memoryInbox', options, rules)
+  const { store, leaseMs = 5_000, concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 1_000 } = options
   const settings = { store, leaseMs, concurrency, maxWaiting, maxDeadLetters }
-  const open = (host: InboxHost) => new MemoryInbox(host, settings)
+  const open = (host: InboxHost) =>
+    requestsEndWork
+      ? new InRequestInbox(host, store ?? { claims: ownClaims }, leaseMs)
+      : new MemoryInbox(host, settings)
   return defineInbox({
     name: 'memoryInbox',
     handlesNow: true,
@@ -89,16 +87,34 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
   })
 }
 
+const rules: Rules<MemoryInboxOptions> = {
+  store: having('lruStore(), redisStore() or the result of defineStore()', 'claims'),
+  leaseMs: wholeNumber(),
+  concurrency: wholeNumber(),
+  maxWaiting: wholeNumber(),
+  maxDeadLetters: wholeNumber(largestCache),
+}
+
 type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
 
-/** Maximum time that a delivery waits for the claim of another one on Workers, in ms. */
-const claimWaitMs = 1_000
+/** An event whose claim may have a lease in a store that other processes share. */
+class MemoryJob extends Job {
+  readonly #claims: Claims
+
+  constructor(accepted: AcceptedEvent, claims: Claims, earlier?: EarlierAttempts, once?: boolean) {
+    super(accepted, earlier, once)
+    this.#claims = claims
+  }
+
+  override get isOver(): boolean {
+    return this.#claims.isOver?.(this.key) === true
+  }
+}
 
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly events: MemoryEvents
   readonly #maxWaiting: number
-  readonly #leaseMs: number
   readonly #logger: Logger
   readonly #measured: InboxHost['measured']
   readonly #jobs = new Jobs()
@@ -112,7 +128,6 @@ class MemoryInbox implements Inbox {
   constructor({ handle, parse, logger, measured, expectations }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
-    this.#leaseMs = leaseMs
     this.#logger = logger
     this.#effectsOf = expectations
     this.#measured = measured
@@ -129,7 +144,8 @@ class MemoryInbox implements Inbox {
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
     this.#expectations = new MemoryExpectations(
-      (overdue) => this.#addAgain(overdue),
+      // A key that the store forgot early may report again while its report is still being handled.
+      (overdue) => this.#jobs.get(overdue.event.key) !== undefined || this.#addAgain(overdue),
       ({ rule, mediaId }) => logger.error({ rule, mediaId }, 'there is no room for another expectation'),
     )
   }
@@ -140,28 +156,16 @@ class MemoryInbox implements Inbox {
     { waitUntil }: AcceptOptions = {},
     earlier?: EarlierAttempts,
   ): MaybePromise<Acceptance> {
-    this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
-    if (held !== undefined) return held.claim === undefined ? 'duplicate' : this.#answerOf(held.claim).then(duplicateOf)
+    // While the first delivery's claim is pending, the event may not be safe yet, so its duplicates also wait.
+    if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
     const job = this.#admit(accepted, false, earlier)
     if (job === undefined) return 'overloaded'
     const claim = this.#claim(job, waitUntil)
     return isPromise(claim) ? claim.then(acceptanceOf) : acceptanceOf(claim)
   }
 
-  /** While the first delivery's claim is pending, the event may not be safe yet, so its duplicates also wait. */
-  #answerOf(claim: Promise<Claim>): Promise<Claim> {
-    // On Workers the first delivery's request may have ended, and its claim will never be answered.
-    return this.#engine.requests ? within(claimWaitMs, claim, () => 'in-progress') : claim
-  }
-
-  #takeOver(): void {
-    this.#claims.takeOver?.()
-    this.#engine.takeOver()
-  }
-
   async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
-    this.#takeOver()
     const held = this.#jobs.get(accepted.event.key)
     const job = held ?? this.#admit(accepted, true, this.#settling.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
@@ -177,10 +181,8 @@ class MemoryInbox implements Inbox {
    */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
-    if (this.#jobs.size - this.#engine.running >= this.#maxWaiting) return undefined
-    const job = new Job(accepted, earlier, once)
-    // If a claim has no answer by that time, it has ended with its request, and its lease has run out.
-    this.#engine.requests?.begin(job, this.#leaseMs, once)
+    if (this.#jobs.isFull(this.#jobs.size - this.#engine.running, this.#maxWaiting)) return undefined
+    const job = new MemoryJob(accepted, this.#claims, earlier, once)
     this.#jobs.add(job)
     return job
   }
@@ -188,10 +190,7 @@ class MemoryInbox implements Inbox {
   #claim(job: Job, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
       // Called before the claim: the promise resolves when the job ends, even if the claim fails.
-      if (waitUntil !== undefined) {
-        this.#engine.requests?.begin(job, this.#leaseMs, true)
-        waitUntil(job.result())
-      }
+      if (waitUntil !== undefined) waitUntil(job.result())
       const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
       if (!isPromise(claim)) return this.#claimed(job, claim)
       job.claim = claim.then(
@@ -268,8 +267,7 @@ class MemoryInbox implements Inbox {
    */
   #leaseEnded(key: string): void {
     const job = this.#jobs.get(key)
-    // On Workers the next attempt does not wait.
-    if (!this.#engine.requests && job?.state === 'running') job.attempt?.abort(leaseLost())
+    if (job?.state === 'running') job.attempt?.abort(leaseLost())
   }
 
   stats(): InboxStats {
@@ -277,12 +275,17 @@ class MemoryInbox implements Inbox {
     return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size, ...(expected > 0 && { expected }) }
   }
 
-  expected(limit = 100): readonly OpenExpectation[] {
-    return this.#expectations.list(limit)
+  expected(limit?: number): readonly OpenExpectation[] {
+    return this.#expectations.list(limitOf('expected', limit))
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
     return historyOf(this.events, mediaId)
+  }
+
+  // No other process has these events, and their retry may be later than the end of this process.
+  retryNow(): void {
+    for (const job of this.#jobs) this.#engine.retryNow(job)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -293,8 +296,7 @@ class MemoryInbox implements Inbox {
     if (this.#expectations.size > 0)
       this.#logger.warn({ expected: this.#expectations.size }, 'the inbox closed, and its expectations end with it')
     this.#expectations.stop()
-    // No other process has these events, and their retry may be later than the end of this process.
-    for (const job of this.#jobs) this.#engine.retryNow(job)
+    this.retryNow()
     await this.#jobs.idle(timeoutMs)
     // Their handlers have ended. The claims log each failed record.
     const unrecorded = this.#jobs.release(['recording'])

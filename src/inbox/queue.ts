@@ -1,15 +1,12 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
-import { WebhookError } from '../errors.ts'
-import type { Claims, IdempotencyStore } from '../idempotency/store.ts'
-import { LazyAbort } from '../internal/lazy-abort.ts'
+import { aFunction, checkOptions, having, type Rules, required, wholeNumber } from '../check-options.ts'
+import type { IdempotencyStore } from '../idempotency/store.ts'
 import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
-import { requestsEndWork } from '../internal/requests.ts'
 import { longestWaitMs, within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
+import { type ClaimedAttempt, ClaimedAttempts } from './engine/claimed-attempts.ts'
 import type {
   AcceptedEvent,
-  Attempt,
   CloseOptions,
   CloseReport,
   Inbox,
@@ -18,9 +15,10 @@ import type {
   MessageOptions,
   MessageResult,
 } from './inbox.ts'
+import { noDeadLetters } from './operations/dead-letters.ts'
 import { completeIn, HandlerClaims } from './queue/handler-claims.ts'
 import { type QueueMessage, readMessage, toMessage } from './queue/message.ts'
-import type { DeadLetters, InboxStats } from './reading.ts'
+import type { InboxStats } from './reading.ts'
 
 export type { QueueMessage } from './queue/message.ts'
 
@@ -65,14 +63,8 @@ export interface QueueInboxOptions {
  * @throws WebhookError `invalid_option`
  */
 export function queueInbox(options: QueueInboxOptions): InboxDefinition {
-  const { send, store, leaseMs = 30_000, sendTimeoutMs = 2_500, ...unknown } = options ?? {}
-  checkUnknown('queueInbox', unknown)
-  checkNumbers('queueInbox', { leaseMs, sendTimeoutMs })
-  if (typeof send !== 'function') throw new WebhookError('invalid_option', 'queueInbox: send has to be a function')
-  if (typeof store?.claims !== 'function') {
-    const message = 'queueInbox: store has to come from redisStore(), defineStore() or, for one process, lruStore()'
-    throw new WebhookError('invalid_option', message)
-  }
+  checkOptions('queueInbox', options, rules)
+  const { send, store, leaseMs = 30_000, sendTimeoutMs = 2_500 } = options
   const settings = { send, store, leaseMs, sendTimeoutMs }
   return defineInbox({
     name: 'queueInbox',
@@ -82,49 +74,31 @@ export function queueInbox(options: QueueInboxOptions): InboxDefinition {
   })
 }
 
-/** The queue keeps dead letters. */
-const noDeadLetters: DeadLetters = {
-  list: () => [],
-  get: () => undefined,
-  replay: () => false,
-  discard: () => false,
-}
-
-/** The attempt at an event that a delivery of its message makes. */
-class MessageAttempt extends LazyAbort implements Attempt {
-  readonly accepted: AcceptedEvent
-  readonly number: number
-  completed: readonly string[] = []
-  succeeded: Attempt['succeeded']
-
-  constructor(accepted: AcceptedEvent, number: number) {
-    super()
-    this.accepted = accepted
-    this.number = number
-  }
+const rules: Rules<QueueInboxOptions> = {
+  send: required(aFunction),
+  store: required(having('redisStore(), the result of defineStore() or, for one process, lruStore()', 'claims')),
+  leaseMs: wholeNumber(),
+  sendTimeoutMs: wholeNumber(),
 }
 
 class QueueInbox implements Inbox {
+  /** The queue keeps them. */
   readonly deadLetters = noDeadLetters
   readonly #host: InboxHost
   readonly #options: Required<QueueInboxOptions>
-  readonly #claims: Claims
+  readonly #attempts: ClaimedAttempts
   /**
    * The answer to a message whose event another consumer may have: by then that one has renewed its lease, or crashed. An
    * earlier delivery would use up one of the queue's attempts.
    */
   readonly #afterLease: MessageResult
-  /** The messages that are being handled, by event key. */
-  readonly #running = new Map<string, MessageAttempt>()
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
-  #onIdle: (() => void) | undefined
 
   constructor(host: InboxHost, options: Required<QueueInboxOptions>) {
     this.#host = host
     this.#options = options
     this.#afterLease = { status: 'retry', delayMs: options.leaseMs }
-    const stop = (key: string) => this.#leaseLost(key)
-    this.#claims = options.store.claims({ leaseMs: options.leaseMs, logger: host.logger, onLost: stop, onEnd: stop })
+    this.#attempts = new ClaimedAttempts(options.store, options.leaseMs, host.logger)
   }
 
   async accept(accepted: AcceptedEvent): Promise<'accepted'> {
@@ -139,51 +113,49 @@ class QueueInbox implements Inbox {
     return 'accepted'
   }
 
-  async handleMessage(message: unknown, { attempt: number = 1 }: MessageOptions = {}): Promise<MessageResult> {
+  async handleMessage(message: unknown, options: MessageOptions = {}): Promise<MessageResult> {
     // A count that was read from the wrong field would end the retries at the first failure.
-    checkNumbers('receiver.handle', { attempt: number })
+    checkOptions('receiver.handle', options, { attempt: wholeNumber() })
+    const { attempt: number = 1 } = options
     const accepted = readMessage(message)
     if (accepted === undefined) return this.#unreadable()
     const { key } = accepted.event
     if (this.#closing.hasStarted) return { status: 'retry', delayMs: 0 }
-    const attempt = new MessageAttempt(accepted, number)
-    if (!this.#running.has(key)) this.#running.set(key, attempt)
-    // On Workers the request of another delivery may have ended. Then the store gives its claim away.
-    else if (!requestsEndWork) return this.#afterLease
+    const attempt = await this.#attempts.begin(accepted, number)
+    if (attempt === undefined) return this.#afterLease
     try {
-      const claim = await measure(this.#host.measured, 'claim', () => this.#claims.claim(key))
+      const claim = await measure(this.#host.measured, 'claim', () => this.#attempts.claims.claim(key))
       if (claim === 'done') return { status: 'done' }
       if (claim !== 'claimed') return this.#afterLease
-      this.#running.set(key, attempt)
       return await this.#attempt(attempt)
     } catch (err) {
       // The claims cannot be reached. Those that were carried out anyway are released, or run out.
       this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
       return this.#afterLease
     } finally {
-      if (this.#running.get(key) === attempt) this.#running.delete(key)
-      if (this.#running.size === 0) this.#onIdle?.()
+      this.#attempts.end(attempt)
     }
   }
 
   /** Handles an event that is claimed, and releases the claim unless the event is done. */
-  async #attempt(attempt: MessageAttempt): Promise<MessageResult> {
+  async #attempt(attempt: ClaimedAttempt): Promise<MessageResult> {
     const { event } = attempt.accepted
-    const handlers = new HandlerClaims(this.#claims, event, this.#host.handlersOf(event), attempt.number)
+    const { claims } = this.#attempts
+    const handlers = new HandlerClaims(claims, event, this.#host.handlersOf(event), attempt.number)
     let isDone = false
     try {
       const completed = await handlers.claim()
-      if (completed === undefined) return this.#afterLease
+      if (completed === undefined || attempt.aborted) return this.#afterLease
       attempt.completed = completed
       attempt.succeeded = (handler) => this.#recorded(handlers.complete(handler))
       const result = await this.#host.handle(attempt.accepted, attempt)
       isDone = result.status === 'done'
-      if (result.status === 'done') await this.#recorded(completeIn(this.#claims, event.key))
+      if (result.status === 'done') await this.#recorded(completeIn(claims, event.key))
       else await this.#recorded(Promise.all(result.completed.map((handler) => handlers.complete(handler))))
       return result
     } finally {
       await handlers.release()
-      if (!isDone) await this.#claims.release(event.key)
+      if (!isDone && !attempt.isDropped) await claims.release(event.key)
     }
   }
 
@@ -198,12 +170,8 @@ class QueueInbox implements Inbox {
     return { status: 'dead', failures: [{ handler: 'none', message }] }
   }
 
-  #leaseLost(key: string): void {
-    this.#running.get(key)?.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
-  }
-
   stats(): InboxStats {
-    return { waiting: 0, running: this.#running.size, retrying: 0, deadLetters: 0 }
+    return { waiting: 0, running: this.#attempts.running.length, retrying: 0, deadLetters: 0 }
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -213,12 +181,11 @@ class QueueInbox implements Inbox {
   /** Finishes what runs. The queue delivers the rest to another consumer. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     const idle = new Promise<void>((resolve) => {
-      this.#onIdle = resolve
+      this.#attempts.onIdle = resolve
     })
-    if (this.#running.size > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
-    const unfinished = [...this.#running.values()].map(({ accepted }) => ({ ...accepted, state: 'running' as const }))
-    for (const attempt of this.#running.values()) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
-    this.#claims.stop()
+    if (this.#attempts.running.length > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
+    const { running: unfinished } = this.#attempts
+    this.#attempts.stop()
     return { unfinished }
   }
 }

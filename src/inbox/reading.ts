@@ -103,6 +103,29 @@ export interface DeadLetters {
   replayAll?(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
+/** The options of {@link InspectedDeadLetters.keys}. */
+export interface KeysOptions {
+  /** Lists only events of this type, and no unreadable deliveries. */
+  readonly type?: string | undefined
+  /** Lists only what became a dead letter at this time or later. */
+  readonly since?: Date | undefined
+}
+
+/** The dead letters of an inbox that was opened to inspect it. */
+export interface InspectedDeadLetters extends DeadLetters {
+  /** Lists the keys of all dead letters, or of those of a type or a time, oldest first. */
+  keys(options?: KeysOptions): Promise<readonly string[]>
+  /**
+   * Replays the dead letters with those keys, many in a commit, and returns the keys of the replayed ones. Running receivers
+   * handle them, or the next one that opens the inbox. A receiver also parses unreadable deliveries again; one that still
+   * cannot be parsed stays, although it is returned here.
+   */
+  replayMany(keys: readonly string[]): Promise<readonly string[]>
+  /** Deletes the dead letters with those keys permanently, and returns the keys of the deleted ones. */
+  discardMany(keys: readonly string[]): Promise<readonly string[]>
+  replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
+}
+
 /** The options of {@link DeadLetters.replayAll}. */
 export interface ReplayAllOptions {
   /** Replays only events of this type, and no unreadable deliveries. */
@@ -168,6 +191,11 @@ export interface EventRecord {
   readonly attempts: number
   /** Names of the handlers that succeeded. */
   readonly completed: readonly string[]
+  /**
+   * Names of the handlers that still have to run. While it is `retrying` without a failure, this process lacks them, or they
+   * are paused. Absent if the inbox does not store them, and once the event has ended.
+   */
+  readonly owed?: readonly string[] | undefined
   /** The newest 20 attempts that failed, oldest first. */
   readonly failedAttempts: readonly FailedAttempt[]
   /** The time of the next attempt. Only while it is `retrying`. */
@@ -352,4 +380,20 @@ export interface ReadableInbox {
   activity?(since: Date): MaybePromise<readonly ActivityMinute[]>
   /** Pauses and resumes the handling of events. Absent if the inbox cannot store a pause. */
   readonly pauses?: Pauses | undefined
+}
+
+/**
+ * An inbox that was opened to inspect it, while receivers may handle its events: to count and list them, to replay and discard
+ * dead letters, to retry events, and to pause. It handles nothing. Receivers obey pauses within two seconds, and write their
+ * activity every 5 s.
+ */
+export interface InspectedInbox extends ReadableInbox {
+  readonly deadLetters: InspectedDeadLetters
+  readonly events: InboxEvents
+  history(mediaId: string): Promise<readonly EventRecord[]>
+  expected(limit?: number): MaybePromise<readonly OpenExpectation[]>
+  activity(since: Date): Promise<readonly ActivityMinute[]>
+  readonly pauses: Pauses
+  /** Closes what was opened for it. A pool that was given stays open. */
+  close(): MaybePromise<void>
 }

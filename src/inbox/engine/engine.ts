@@ -1,10 +1,9 @@
-import { requestLifetimes } from '../../internal/requests.ts'
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle } from '../inbox.ts'
 import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
-import type { DeadResult, RetryResult, Settling } from './settling.ts'
+import type { RetryResult, Settling } from './settling.ts'
 
 export interface EngineOptions<EachJob extends Job> {
   readonly handle: Handle
@@ -12,12 +11,6 @@ export interface EngineOptions<EachJob extends Job> {
   readonly settling: Settling<EachJob>
   readonly concurrency: number
 }
-
-/** The maximum delay of a retry's timer, in ms. A timer that is later counts as lost. */
-const retrySlackMs = 1_000
-
-/** The number of requests that may end while they handle an event, on Workers. */
-const maxRequests = 10
 
 /**
  * Runs accepted events. A job waits in its lane until a slot is free, and is running while an attempt is made. The
@@ -29,15 +22,13 @@ export class Engine<EachJob extends Job> {
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
   protected readonly lanes: Lanes<EachJob>
-  /** `undefined` if requests do not end work. */
-  readonly requests = requestLifetimes()
   #releaseRetries: (() => void) | undefined
 
   constructor({ handle, jobs, settling, concurrency }: EngineOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
     this.#settling = settling
-    this.lanes = new Lanes(concurrency, (job) => this.#start(job), this.requests)
+    this.lanes = new Lanes(concurrency, (job) => this.#start(job))
   }
 
   get running(): number {
@@ -45,7 +36,6 @@ export class Engine<EachJob extends Job> {
   }
 
   add(job: EachJob): void {
-    this.requests?.begin(job)
     job.state = 'waiting'
     this.lanes.add(job)
   }
@@ -54,7 +44,6 @@ export class Engine<EachJob extends Job> {
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#releaseRetries !== undefined) return this.#releaseRetries()
-    this.requests?.begin(job, delayMs + retrySlackMs)
     job.since = Date.now() + delayMs
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
   }
@@ -80,8 +69,6 @@ export class Engine<EachJob extends Job> {
 
   #start(job: EachJob): void {
     if (job.hasEnded) return this.lanes.ended(job)
-    // The job's own request is over, and the job runs in this one.
-    if (this.requests?.isOver(job)) this.requests.begin(job)
     job.state = 'running'
     job.since = Date.now()
     const attempt = job.begin()
@@ -131,11 +118,8 @@ export class Engine<EachJob extends Job> {
     job.state = 'recording'
     const end = (end: JobEnd) => () => this.#jobs.end(job, end)
     if (result.status === 'done') this.#settling.complete(attempt, end('handled'))
-    else if (job.once) {
-      this.#settling.release?.(job, result.completed, end('failed'))
-      // The request may end before the storage answers, and the lease runs out by itself.
-      if (this.requests) end('failed')()
-    } else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
+    else if (job.once) this.#settling.release?.(job, result.completed, end('failed'))
+    else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
     else this.#settling.retry(attempt, result, end('retried'))
   }
 
@@ -145,32 +129,4 @@ export class Engine<EachJob extends Job> {
     this.addLater(job, retry.delayMs)
     this.#settling.retry(attempt, retry, () => {})
   }
-
-  /** Takes over the jobs of ended requests. Each delivery does it, since Workers run nothing between requests. */
-  takeOver(): void {
-    if (this.requests === undefined) return
-    for (const job of this.#jobs) if (this.requests.isOver(job)) this.#abandon(job)
-    // The waiting jobs may have lost their turn to start, because it ended with its request.
-    this.lanes.schedule()
-  }
-
-  #abandon(job: EachJob): void {
-    if (job.state === 'claiming') this.#jobs.end(job, 'lost')
-    if (job.state === 'retrying') {
-      clearTimeout(job.retryTimer)
-      this.add(job)
-    }
-    const { attempt, completed, number } = job
-    if (job.state !== 'running' || attempt === undefined) return
-    // This is the end of the attempt. If it still returns a result, nothing is done with it.
-    job.attempt = undefined
-    this.lanes.ended(job)
-    const again = { status: 'retry', delayMs: 0, completed, failures: [] } as const
-    this.settle(attempt as JobAttempt<EachJob>, number < maxRequests ? again : endedTooOften(job))
-  }
-}
-
-function endedTooOften({ completed }: Job): DeadResult {
-  const message = `${maxRequests} requests ended before the event was handled`
-  return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }

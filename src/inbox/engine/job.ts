@@ -1,3 +1,4 @@
+import { sizeOf } from '../../events/json.ts'
 import type { Claim } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
@@ -37,6 +38,8 @@ export class Job implements LaneJob {
   readonly lane: string
   next: LaneJob | undefined
   readonly accepted: AcceptedEvent
+  /** The memory of its event, in bytes. */
+  readonly size: number
   readonly once: boolean
   /** `recording`: its handlers are done, and the inbox has not recorded that yet. */
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
@@ -56,11 +59,15 @@ export class Job implements LaneJob {
   declare readonly releases?: number
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
-  /** @param once `true` if the job gets one attempt, and a caller waits for the result */
-  constructor(accepted: AcceptedEvent, earlier = none, once = false) {
+  /**
+   * @param once `true` if the job gets one attempt, and a caller waits for the result
+   * @param size the memory of its event, in bytes
+   */
+  constructor(accepted: AcceptedEvent, earlier = none, once = false, size = sizeOf(accepted.event)) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
+    this.size = size
     this.once = once
     this.since = earlier.since ?? accepted.receivedAt.getTime()
     this.number = earlier.attempts + 1
@@ -71,6 +78,11 @@ export class Job implements LaneJob {
   /** Returns the transaction of a handler, or `undefined` if the inbox has no database. */
   transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
     return undefined
+  }
+
+  /** True from the end of its lease by the clock of this process until it is renewed. */
+  get isOver(): boolean {
+    return false
   }
 
   /** `true` if the event was accepted without a handler. */
@@ -156,7 +168,9 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   succeeded: Attempt['succeeded']
   run: Attempt['run']
   isPartial = false
+  isElsewhere = false
   declare isPaused: Attempt['isPaused']
+  declare uncounted: Attempt['uncounted']
   /** The names of the owed handlers that no process has. */
   missing: readonly string[] = []
 
@@ -165,6 +179,11 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
     this.job = job
     this.number = job.number
     this.completed = job.completed
+  }
+
+  /** A process that was suspended may ask before the timer that aborts its attempts. */
+  override get aborted(): boolean {
+    return super.aborted || this.job.isOver
   }
 
   get failures(): Attempt['failures'] {

@@ -6,9 +6,16 @@ import type { UnfinishedEvent } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
 import type { Job, JobEnd } from './job.ts'
 
+/**
+ * The memory that the events of an inbox may take, in bytes, for each that may wait: 64 MiB for 10,000. The service's take
+ * about 1 kB. Those that run count too, so there is room for 1,000 more.
+ */
+const memoryFor = (maxWaiting: number): number => (maxWaiting + 1_000) * 6_100
+
 /** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
 export class Jobs<EachJob extends Job = Job> {
   readonly #byKey = new ChurnMap<string, EachJob>()
+  #bytes = 0
   #onIdle: (() => void) | undefined
 
   get size(): number {
@@ -19,7 +26,13 @@ export class Jobs<EachJob extends Job = Job> {
     return this.#byKey.get(key)
   }
 
+  /** Returns `true` if there is no room for another event, by the number of those that wait or by the memory of all. */
+  isFull(waiting: number, maxWaiting: number): boolean {
+    return waiting >= maxWaiting || this.#bytes >= memoryFor(maxWaiting)
+  }
+
   add(job: EachJob): void {
+    this.#bytes += job.size
     this.#byKey.set(job.key, job)
   }
 
@@ -29,7 +42,10 @@ export class Jobs<EachJob extends Job = Job> {
 
   /** Ends a job, and passes its outcome to all callers that wait for it. */
   end(job: EachJob, end: JobEnd): void {
-    if (!job.hasEnded) this.#byKey.delete(job.key)
+    if (this.#byKey.get(job.key) === job) {
+      this.#byKey.delete(job.key)
+      this.#bytes -= job.size
+    }
     job.end(end)
     if (this.#byKey.size === 0) this.#onIdle?.()
   }

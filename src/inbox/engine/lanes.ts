@@ -1,5 +1,4 @@
 import { ChurnMap } from '../../internal/churn-map.ts'
-import type { RequestLifetimes } from '../../internal/requests.ts'
 import { later } from '../../internal/timers.ts'
 
 /** Work that belongs to a lane. */
@@ -19,7 +18,6 @@ const maxStartsPerTurn = 256
 export class Lanes<Job extends LaneJob> {
   #concurrency: number
   readonly #start: (job: Job) => void
-  readonly #requests: RequestLifetimes | undefined
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
   /**
@@ -32,10 +30,9 @@ export class Lanes<Job extends LaneJob> {
   #scheduled = false
 
   /** @param start starts a job. Call {@link ended} once the job has ended */
-  constructor(concurrency: number, start: (job: Job) => void, requests?: RequestLifetimes) {
+  constructor(concurrency: number, start: (job: Job) => void) {
     this.#concurrency = concurrency
     this.#start = start
-    this.#requests = requests
   }
 
   get running(): number {
@@ -48,7 +45,6 @@ export class Lanes<Job extends LaneJob> {
   }
 
   add(job: Job): void {
-    this.#requests?.added(job, () => this.#start(job))
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last !== undefined) {
@@ -68,15 +64,13 @@ export class Lanes<Job extends LaneJob> {
 
   /** Starts all ready jobs that have a slot, after this turn of the event loop. */
   schedule(): void {
-    // The scheduled turn may never come, if its request has ended.
-    const isScheduled = this.#scheduled && this.#requests === undefined
-    if (isScheduled || this.#running >= this.#concurrency) return
-    this.#scheduled = true
+    if (this.#scheduled || this.#running >= this.#concurrency) return
     later(() => {
       this.#scheduled = false
       this.#startsLeft = maxStartsPerTurn
       this.#startReady()
     })
+    this.#scheduled = true
   }
 
   #startReady(): void {
@@ -86,7 +80,7 @@ export class Lanes<Job extends LaneJob> {
       this.#started++
       this.#startsLeft--
       this.#running++
-      if (!this.#requests?.start(job)) this.#start(job)
+      this.#start(job)
     }
     if (this.#started < this.#ready.length) this.schedule()
     // Started jobs are removed many at a time. To remove them one by one would move all the others each time.

@@ -1,22 +1,41 @@
 import type { AcceptedEvent, AttemptResult, HandlerName, InboxHost } from '../inbox.ts'
+import type { HandlerFailure } from '../reading.ts'
+import type { DeadResult } from './settling.ts'
 
 /** An event in this process, and its owed handlers. */
 export interface OwingEvent {
   readonly accepted: AcceptedEvent
-  /** The names of the handlers. `undefined`: an earlier version accepted the event. */
+  /** The names of the handlers. `undefined`: it had no handler when its unreadable delivery was parsed. */
   readonly owed: readonly string[] | undefined
 }
 
 /** An attempt at such an event. */
 export interface OwingAttempt {
   readonly completed: readonly string[]
-  /** `true` if another process has owed handlers that this one lacks. */
+  readonly failures?: readonly HandlerFailure[] | undefined
+  /** `true` if the event still owes handlers that this process lacks. */
   isPartial: boolean
-  /** The owed handlers that no process has. */
+  /** `true` if another process may have some of those. Otherwise they are awaited after a crash. */
+  isElsewhere: boolean
+  /** The owed handlers that were removed. */
   missing: readonly string[]
 }
 
-/** Writes handlers as a process publishes them, for `readLive` of the others. */
+/** The handlers of an inbox, as its processes publish them. */
+export interface PublishedHandlers {
+  /** The handlers of each process with a valid lease. */
+  readonly live: readonly (readonly HandlerName[])[]
+  /**
+   * The names of removed handlers: the last process that had one closed in order, or published its handlers without it. A
+   * process that publishes one removes its name from this list. A crash adds none.
+   */
+  readonly removed: readonly string[]
+}
+
+/**
+ * Writes handlers as a process publishes them. The text has `{"name":` and the name as JSON for each, so that storage can
+ * find a name in it.
+ */
 export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
@@ -43,70 +62,95 @@ export const isRelease = ({ failures, counts }: AttemptResult & { status: 'retry
 
 /**
  * Decides what to do if this process lacks handlers that an event owes. In a rolling deploy, another process may have
- * them.
+ * them. After a crash no process may have them until it is back: only a removal ends what an event owes. What is owed for
+ * longer than keys are remembered becomes a dead letter, so that a replay can still run it.
  */
 export class OwedHandlers {
   readonly #host: Pick<InboxHost, 'handlersOf' | 'logger'>
-  readonly #leaseMs: number
-  readonly #readLive: () => Promise<readonly (readonly HandlerName[])[]>
+  readonly #ttlMs: number
+  readonly #read: () => Promise<PublishedHandlers>
   readonly #skipped = new Map<string, number>()
-  #renewedAt = Number.NEGATIVE_INFINITY
-  #knowsOthersAt = 0
-  #reading: Promise<readonly HandlerName[]> | undefined
+  /** The handlers that no process has, since a crash, as far as that was logged. */
+  readonly #absent = new Set<string>()
+  #reading: Promise<PublishedHandlers> | undefined
 
-  /** @param readLive reads the handlers of each process with a valid lease */
-  constructor(
-    host: Pick<InboxHost, 'handlersOf' | 'logger'>,
-    leaseMs: number,
-    readLive: () => Promise<readonly (readonly HandlerName[])[]>,
-  ) {
+  /** @param ttlMs the time for which keys are remembered (ms) */
+  constructor(host: Pick<InboxHost, 'handlersOf' | 'logger'>, ttlMs: number, read: () => Promise<PublishedHandlers>) {
     this.#host = host
-    this.#leaseMs = leaseMs
-    this.#readLive = readLive
+    this.#ttlMs = ttlMs
+    this.#read = read
   }
 
   /**
-   * Records that this process began or renewed its lease. After a start or an outage, other processes may also be about
-   * to come back. They have until the next renewal.
+   * Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler. Resolves with a
+   * dead result instead of an attempt if no process came back with a handler in time.
    */
-  renewed(): void {
-    const now = performance.now()
-    if (this.#isLate(now)) this.#knowsOthersAt = now + this.#leaseMs / 3
-    this.#renewedAt = now
+  check(attempt: OwingAttempt, { accepted, owed }: OwingEvent): Promise<DeadResult | undefined> | undefined {
+    const own = this.#host.handlersOf(accepted.event)
+    const lacking = owed?.filter((name) => !own.includes(name) && !hasEnded(attempt, name))
+    if (!lacking?.length) return undefined
+    const isDone = own.every((name) => hasEnded(attempt, name))
+    return this.#look(attempt, accepted, lacking, isDone)
   }
 
-  #isLate(now: number): boolean {
-    return now - this.#renewedAt > this.#leaseMs / 2
-  }
-
-  /** Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler. */
-  check(attempt: OwingAttempt, { accepted: { event }, owed }: OwingEvent): Promise<void> | undefined {
-    const own = this.#host.handlersOf(event)
-    const lacking = owed?.filter((name) => !own.includes(name) && !attempt.completed.includes(name))
-    return lacking?.length ? this.#look(attempt, event.type, lacking) : undefined
-  }
-
-  async #look(attempt: OwingAttempt, type: string, lacking: readonly string[]): Promise<void> {
-    // If the other processes cannot be asked, they may have the handlers.
-    const live = await this.#live().catch(() => undefined)
-    const now = performance.now()
-    const isUnsure = live === undefined || now < this.#knowsOthersAt || this.#isLate(now)
-    const isLive = (name: string) =>
-      live?.some((handler) => handler.name === name && (handler.types?.includes(type) ?? true))
-    attempt.missing = isUnsure ? [] : lacking.filter((name) => !isLive(name))
+  /** @param isDone `true` if this process has nothing left to run */
+  async #look(
+    attempt: OwingAttempt,
+    accepted: AcceptedEvent,
+    lacking: readonly string[],
+    isDone: boolean,
+  ): Promise<DeadResult | undefined> {
+    attempt.isPartial = attempt.isElsewhere = true
+    // If the storage cannot be asked, other processes may have the handlers.
+    const published = await this.#published().catch(() => undefined)
+    if (published === undefined) return undefined
+    const { type } = accepted.event
+    const live = published.live.flat()
+    const absent = lacking.filter(
+      (name) => !live.some((handler) => handler.name === name && (handler.types?.includes(type) ?? true)),
+    )
+    attempt.missing = absent.filter((name) => published.removed.includes(name))
     attempt.isPartial = attempt.missing.length < lacking.length
+    attempt.isElsewhere = absent.length < lacking.length
+    const awaited = absent.filter((name) => !published.removed.includes(name))
+    this.#tellAbsent(awaited, lacking, accepted)
+    const isOverdue = !attempt.isElsewhere && this.#isTooOld(accepted)
+    return isDone && awaited.length > 0 && isOverdue ? this.#end(attempt, awaited, accepted) : undefined
   }
 
-  /**
-   * Reads the live handlers, once for all callers in this turn. An earlier read may lack the process that accepted an
-   * event.
-   */
-  #live(): Promise<readonly HandlerName[]> {
-    this.#reading ??= Promise.resolve().then(async () => {
+  #isTooOld({ receivedAt }: AcceptedEvent): boolean {
+    return Date.now() - receivedAt.getTime() > this.#ttlMs
+  }
+
+  #end({ completed, failures = [] }: OwingAttempt, awaited: readonly string[], { event }: AcceptedEvent): DeadResult {
+    const message = 'no process has this handler; replay the event once one has'
+    this.#host.logger.error({ handlers: awaited, key: event.key }, `an event became a dead letter: ${message}`)
+    const ended = failures.filter(({ final }) => final)
+    return { status: 'dead', completed, failures: [...ended, ...awaited.map((handler) => ({ handler, message }))] }
+  }
+
+  /** Reads the published handlers, once for all callers in this turn: an earlier read may lack the latest process. */
+  #published(): Promise<PublishedHandlers> {
+    this.#reading ??= Promise.resolve().then(() => {
       this.#reading = undefined
-      return (await this.#readLive()).flat()
+      return this.#read()
     })
     return this.#reading
+  }
+
+  /** Warns once of each handler that events wait for and no process has, until one has it. */
+  #tellAbsent(awaited: readonly string[], lacking: readonly string[], { event: { key, type } }: AcceptedEvent): void {
+    for (const handler of lacking) {
+      if (!awaited.includes(handler)) this.#absent.delete(handler)
+      else if (!this.#absent.has(handler)) {
+        this.#absent.add(handler)
+        this.#host.logger.warn(
+          { handler, key, type },
+          `no process has the handler ${handler} now, and events wait for it. Start a process that has it; if it was ` +
+            'removed after a crash, such an event becomes a dead letter once its key expires',
+        )
+      }
+    }
   }
 
   /** Warns that an event ended without some handlers: for the first event, the tenth, the hundredth and so on. */
@@ -122,3 +166,9 @@ export class OwedHandlers {
     }
   }
 }
+
+/** Returns `true` if a handler does not run again for the event. */
+export const hasEnded = (
+  { completed, failures }: Pick<OwingAttempt, 'completed' | 'failures'>,
+  name: string,
+): boolean => completed.includes(name) || failures?.some(({ handler, final }) => final && handler === name) === true

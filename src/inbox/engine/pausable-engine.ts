@@ -1,48 +1,102 @@
+import { WebhookError } from '../../errors.ts'
 import type { AttemptResult } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { Job, JobAttempt } from './job.ts'
+import type { Jobs } from './jobs.ts'
 import { isRelease, releaseForMs } from './owed-handlers.ts'
+import { UnrecordedEnds } from './unrecorded-ends.ts'
 
-/** An engine that operators can pause, for an inbox that stores pauses. The memory inbox need not bundle it. */
+export interface PausableEngineOptions<EachJob extends Job> extends EngineOptions<EachJob> {
+  /** Called when a straggler has ended. */
+  readonly freed?: () => void
+  /**
+   * Maximum number of events whose last attempt is not recorded. A crash repeats their handlers.
+   * @defaultValue 64
+   */
+  readonly maxUnrecorded?: number
+}
+
+/**
+ * An engine for a storage that can fail, which also stores pauses: it starts nothing while operators pause it, or while the
+ * storage does not record the ends of earlier attempts, and gives its jobs up when the lease of the process is over. The
+ * memory inbox need not bundle it.
+ */
 export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   readonly #concurrency: number
+  readonly #unrecorded: UnrecordedEnds<EachJob>
   #isPaused = false
   #pausedHandlers: ReadonlySet<string | undefined> = new Set()
   readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
   /** The attempts that wait for the end of a pause, since it came between their turn and their start. */
   #held: JobAttempt<EachJob>[] = []
+  readonly #jobs: Jobs<EachJob>
+  /** The jobs that were given up, whose handlers have not obeyed their signals yet. */
+  readonly #stragglers = new Set<Job>()
+  readonly #freed: (() => void) | undefined
 
-  constructor(options: EngineOptions<EachJob>) {
-    super(options)
+  constructor(options: PausableEngineOptions<EachJob>) {
+    const unrecorded = new UnrecordedEnds(options.settling, () => this.#startOrHold(), options.maxUnrecorded ?? 64)
+    super({ ...options, settling: unrecorded })
+    this.#jobs = options.jobs
+    this.#freed = options.freed
     this.#concurrency = options.concurrency
+    this.#unrecorded = unrecorded
   }
 
   get isPaused(): boolean {
     return this.#isPaused
   }
 
+  /** `true` while the inbox or a handler is paused. */
+  get hasPauses(): boolean {
+    return this.#pausedHandlers.size > 0
+  }
+
   /** Obeys the pauses of the inbox: no attempt starts while all of it is paused, and attempts leave paused handlers out. */
   obey(pauses: readonly Pause[]): void {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
     this.#isPaused = this.#pausedHandlers.has(undefined)
-    this.lanes.limit(this.#isPaused ? 0 : this.#concurrency)
-    this.lanes.schedule()
+    this.#startOrHold()
     if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.run(attempt)
+  }
+
+  /** Aborts and ends jobs whose lease is over. */
+  giveUp(jobs: Iterable<EachJob>): void {
+    const error = new WebhookError('lease_lost', 'the lease of the event was lost')
+    for (const job of jobs) {
+      if (job.attempt?.run !== undefined) this.#stragglers.add(job)
+      job.stop(error)
+      this.#jobs.end(job, 'lost')
+    }
+  }
+
+  /** The lanes that stragglers hold up. Another process can run their next jobs sooner. */
+  heldUpLanes(): readonly string[] {
+    return Array.from(this.#stragglers, ({ lane }) => lane)
+  }
+
+  #startOrHold(): void {
+    this.lanes.limit(this.#isPaused || this.#unrecorded.isFull ? 0 : this.#concurrency)
+    this.lanes.schedule()
   }
 
   protected override run(attempt: JobAttempt<EachJob>): void {
     const { job } = attempt
+    // The lease of the process is over, or this attempt would not be aborted before it has begun.
+    if (attempt.aborted && !job.hasEnded) this.#jobs.end(job, 'lost')
     attempt.isPaused = this.#isHandlerPaused
+    attempt.uncounted = job.failedAttempts.filter(({ number }) => number === attempt.number).length
     if (job.attempt === attempt && !job.hasEnded) job.state = this.#isPaused ? 'waiting' : 'running'
     if (this.#isPaused) this.#held.push(attempt)
     else super.run(attempt)
   }
 
   protected override settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
+    if (this.#stragglers.delete(attempt.job)) this.#freed?.()
     if (result.status !== 'retry' || !isRelease(result)) return super.settle(attempt, result)
-    const { job, isPartial } = attempt
-    super.settle(attempt, { ...result, delayMs: releaseForMs(job.accepted, isPartial, job.releases) })
+    const { job, isElsewhere } = attempt
+    super.settle(attempt, { ...result, delayMs: releaseForMs(job.accepted, isElsewhere, job.releases) })
   }
 
   override stop(releaseRetries?: () => void): void {

@@ -10,8 +10,7 @@ export type RetryResult = AttemptResult & { status: 'retry' }
 
 /**
  * Records the ends of attempts in the storage of an inbox, and tries until they are recorded. `recorded` is called once
- * the record is safe, or once it is not needed because the job has ended. It is a callback and not a promise: on
- * Workers, a promise never settles after its request has ended.
+ * the record is safe, or once it is not needed because the job has ended.
  */
 export interface Settling<EachJob extends Job = Job> {
   /**

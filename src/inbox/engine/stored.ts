@@ -38,11 +38,9 @@ export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: str
 export const reviveEvent = (event: MediaEvent): MediaEvent =>
   Object.freeze({
     ...event,
-    // An event of an earlier version has no source and no issues.
-    source: event.source ?? 'delivery',
     emittedAt: event.emittedAt && new Date(event.emittedAt),
     qualities: Object.freeze(event.qualities),
-    issues: Object.freeze(event.issues ?? []),
+    issues: Object.freeze(event.issues),
     payload: Object.freeze(event.payload),
   })
 

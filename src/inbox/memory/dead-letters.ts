@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '#crypto'
+import { sizeOf } from '../../events/json.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { unreadableDeadLetter } from '../engine/stored.ts'
+import { pageOf } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type {
   DeadEvent,
@@ -14,6 +16,9 @@ import type {
 
 /** The number of unreadable deliveries that are kept, the newest. Few, since a function has little memory. */
 const maxUnreadable = 100
+
+/** The memory that dead letters may take, in bytes, for each of `maxEvents`. Few are as large. */
+const sizeOfEach = 32_768
 
 /** Dead letters in memory: the newest events, and the newest unreadable deliveries. */
 export class MemoryDeadLetters implements DeadLetters {
@@ -39,7 +44,10 @@ export class MemoryDeadLetters implements DeadLetters {
     const dispose = (deadLetter: DeadLetter, _key: string, reason: string) => {
       if (reason === 'evict') onDropped(deadLetter)
     }
-    this.#events = new LRUCache<string, DeadEvent>({ max: maxEvents, dispose })
+    const maxSize = maxEvents * sizeOfEach
+    // A cache does not keep what is larger than all of it.
+    const sizeCalculation = ({ event }: DeadEvent) => Math.min(sizeOf(event), maxSize)
+    this.#events = new LRUCache<string, DeadEvent>({ max: maxEvents, maxSize, sizeCalculation, dispose })
     this.#unreadable = new LRUCache<string, DeadLetter>({ max: maxUnreadable, dispose })
   }
 
@@ -59,7 +67,8 @@ export class MemoryDeadLetters implements DeadLetters {
     if (!this.#unreadable.has(deadLetter.key)) this.#unreadable.set(deadLetter.key, deadLetter)
   }
 
-  list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): readonly DeadLetter[] {
+  list(page?: Parameters<DeadLetters['list']>[0]): readonly DeadLetter[] {
+    const { limit, offset } = pageOf(page)
     // A cache iterates from the most recently used. Only adding counts as use here, so the newest comes first.
     return [...this.#unreadable.values(), ...this.#events.values()]
       .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())

@@ -1,16 +1,21 @@
 import { LRUCache } from 'lru-cache'
+import { sizeOf } from '../../events/json.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox.ts'
 import type { OpenExpectation } from '../reading.ts'
 
-/** Maximum number of open expectations, and of ends that are remembered. Each expectation keeps the event that began it. */
-const limits = { open: 100_000, ends: 100_000 }
+/** Maximum number of open expectations, and of ends that are remembered. */
+const max = 100_000
+
+/** Maximum memory of each, in bytes. An expectation keeps the event that began it, and an end its media id. */
+const maxSize = { open: 128 * 1_048_576, ends: 32 * 1_048_576 }
 
 /** The pause before what is overdue is handed over again, in ms, while the inbox is full. */
 const fullMs = 1_000
 
 interface Open extends OpenExpectation {
   readonly overdue: AcceptedEvent
+  readonly size: number
   timer?: Timer
 }
 
@@ -22,6 +27,8 @@ export class MemoryExpectations {
   /** The time of the last end of a rule and a media item, in ms since the epoch. */
   #ends: LRUCache<string, number> | undefined
   #size = 0
+  #bytes = 0
+  #isStopped = false
 
   /**
    * @param handOver takes what is overdue. Returns `false` if the inbox is full
@@ -43,7 +50,7 @@ export class MemoryExpectations {
   }
 
   #end(mediaId: string, rule: string, at: Date): void {
-    this.#ends ??= new LRUCache({ max: limits.ends })
+    this.#ends ??= new LRUCache({ max, maxSize: maxSize.ends, sizeCalculation: (_, key) => 64 + 2 * key.length })
     const key = JSON.stringify([rule, mediaId])
     this.#ends.set(key, Math.max(at.getTime(), this.#ends.get(key) ?? Number.NEGATIVE_INFINITY))
     for (const open of this.#byMedia.get(mediaId) ?? [])
@@ -52,14 +59,24 @@ export class MemoryExpectations {
 
   #begin(expectation: Expectation, at: Date): void {
     const { rule, dueAt, overdue } = expectation
-    const open: Open = { rule, mediaId: overdue.event.mediaId, beganAt: at, dueAt, overdue }
+    const open: Open = {
+      rule,
+      mediaId: overdue.event.mediaId,
+      beganAt: at,
+      dueAt,
+      overdue,
+      size: sizeOf(overdue.event),
+    }
     const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId])) ?? Number.NEGATIVE_INFINITY
     if (at.getTime() <= endedAt) return
-    if (this.#size >= limits.open) return this.#onDropped(open)
+    // An event that was being claimed may be accepted after the stop, and a timer would report to a closed inbox.
+    if (this.#isStopped) return
+    if (this.#size >= max || this.#bytes >= maxSize.open) return this.#onDropped(open)
     const ofMedia = this.#byMedia.get(open.mediaId)
     if (ofMedia === undefined) this.#byMedia.set(open.mediaId, new Set([open]))
     else ofMedia.add(open)
     this.#size++
+    this.#bytes += open.size
     this.#wait(open, open.dueAt.getTime() - Date.now())
   }
 
@@ -79,6 +96,7 @@ export class MemoryExpectations {
     ofMedia?.delete(open)
     if (ofMedia?.size === 0) this.#byMedia.delete(open.mediaId)
     this.#size--
+    this.#bytes -= open.size
   }
 
   /** Lists the open expectations that are due first. It sorts few of them, because deliveries wait for it. */
@@ -104,6 +122,7 @@ export class MemoryExpectations {
 
   /** Ends all of them without a report. */
   stop(): void {
+    this.#isStopped = true
     for (const ofMedia of this.#byMedia.values()) for (const open of ofMedia) clearTimeout(open.timer)
     this.#byMedia.clear()
     this.#size = 0

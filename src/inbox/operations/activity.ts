@@ -1,3 +1,4 @@
+import { aDate, checkOptions, required } from '../../check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { ActivityObserver } from '../inbox.ts'
@@ -24,7 +25,7 @@ type ByName = Record<string, number>
 
 /**
  * The numbers of a minute: accepted, duplicates, rejected, handled, failed, the durations of acknowledgements and of
- * handling, ignored. The counts by name are stored behind them, where earlier versions do not look.
+ * handling, ignored. The counts by name are stored behind them.
  */
 interface MinuteNumbers {
   readonly counts: number[]
@@ -48,6 +49,12 @@ export interface ActivityStorage {
   read(first: number): MaybePromise<readonly StoredMinute[]>
   /** Called when the regular write has failed. What it had is written the next time. */
   failed?(error: unknown): void
+}
+
+/** @throws WebhookError `invalid_option` */
+export function firstMinute(since: Date): number {
+  checkOptions('activity', { since }, { since: required(aDate) })
+  return minuteOf(since.getTime())
 }
 
 /** The activity of an inbox: counts what its receiver does, and writes it to the storage every 5 s. */
@@ -101,7 +108,7 @@ export class StoredActivity {
   /** Writes the changes, and returns the minutes of all processes since the given one. */
   async since(since: Date): Promise<readonly ActivityMinute[]> {
     await this.write()
-    return toActivity(await this.#storage.read(minuteOf(since.getTime())))
+    return toActivity(await this.#storage.read(firstMinute(since)))
   }
 }
 
@@ -185,7 +192,7 @@ export class ActivityRecorder implements ActivityObserver {
 
   /** Returns the minutes since the given one. */
   since(since: Date): readonly ActivityMinute[] {
-    const minutes = [...this.#minutes.keys()].filter((minute) => minute >= minuteOf(since.getTime()))
+    const minutes = [...this.#minutes.keys()].filter((minute) => minute >= firstMinute(since))
     return toActivity(minutes.flatMap((minute) => this.#stored(minute)))
   }
 
@@ -227,8 +234,7 @@ export function toActivity(stored: readonly StoredMinute[]): ActivityMinute[] {
     const numbers: unknown[] = JSON.parse(text)
     const sum = minutes.get(minute) ?? emptyNumbers()
     for (const index of sum.counts.keys()) sum.counts[index] = (sum.counts[index] ?? 0) + Number(numbers[index] ?? 0)
-    // An earlier version stores none.
-    const [rejectedBy, failedBy] = numbers.slice(length) as (ByName | undefined)[]
+    const [rejectedBy, failedBy] = numbers.slice(length) as ByName[]
     addByName(sum.rejectedBy, rejectedBy)
     addByName(sum.failedBy, failedBy)
     minutes.set(minute, sum)

@@ -1,5 +1,13 @@
 import type { AcceptedEvent, InboxHost } from '../inbox.ts'
-import type { DeadEvent, EventRecord, UnreadableDelivery } from '../reading.ts'
+import type { DeadEvent, DeadLetters, EventRecord, UnreadableDelivery } from '../reading.ts'
+
+/** The dead letters of an inbox that keeps none. */
+export const noDeadLetters: DeadLetters = {
+  list: () => [],
+  get: () => undefined,
+  replay: () => false,
+  discard: () => false,
+}
 
 /** The part of a receiver that replays unreadable deliveries. */
 export type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>

@@ -1,4 +1,4 @@
-import { checkChoice, checkNumbers, checkUnknown } from '../../check-options.ts'
+import { anyText, checkOptions, oneOf, type Rules, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import type { EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 
@@ -8,19 +8,22 @@ const historyLimit = 1_000
 /** Every state of an event. */
 export const eventStates = ['waiting', 'running', 'retrying', 'dead', 'handled'] as const satisfies EventState[]
 
+const rules: Rules<EventQuery> = {
+  state: oneOf(...eventStates),
+  type: anyText,
+  mediaId: anyText,
+  order: oneOf('newest', 'oldest'),
+  limit: wholeNumber(),
+  cursor: anyText,
+}
+
 /** A query with its defaults. */
 export type CheckedQuery = EventQuery & Required<Pick<EventQuery, 'order' | 'limit'>>
 
 /** @throws WebhookError `invalid_option` */
 export function checkQuery(query: EventQuery = {}): CheckedQuery {
-  const { state, type, mediaId, order = 'newest', limit = 100, cursor, ...unknown } = query
-  checkUnknown('events.list', unknown)
-  if (state !== undefined) checkChoice('events.list', 'state', state, eventStates)
-  checkChoice('events.list', 'order', order, ['newest', 'oldest'])
-  checkNumbers('events.list', { limit })
-  for (const [name, text] of Object.entries({ type, mediaId, cursor }))
-    if (text !== undefined && typeof text !== 'string')
-      throw new WebhookError('invalid_option', `events.list: ${name} has to be a text`)
+  checkOptions('events.list', query, rules)
+  const { order = 'newest', limit = 100 } = query
   return { ...query, order, limit }
 }
 
@@ -66,7 +69,7 @@ const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
  * Reads a cursor: the place of the last event of a page, joined with a space.
  * @throws WebhookError `invalid_option`
  */
-export function readPlace(cursor: string): Place {
+function readPlace(cursor: string): Place {
   const [, at, text] = /^(\d+) (.+)$/s.exec(cursor) ?? []
   if (text === undefined) throw wrongCursor()
   return [Number(at), text]

@@ -1,5 +1,4 @@
-import { checkUnknown } from '../../check-options.ts'
-import { WebhookError } from '../../errors.ts'
+import { checkOptions, text } from '../../check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
@@ -44,19 +43,18 @@ export class StoredPauses implements Pauses {
     return sorted(await this.#storage.list())
   }
 
-  async pause({ handler, by, ...unknown }: PauseOptions = {}): Promise<boolean> {
-    checkUnknown('pause', unknown)
-    checkName('pause: handler', handler)
-    checkName('pause: by', by)
+  async pause(options: PauseOptions = {}): Promise<boolean> {
+    checkOptions('pause', options, { handler: text, by: text })
+    const { handler, by } = options
     const pause = { ...(handler !== undefined && { handler }), since: new Date(), ...(by !== undefined && { by }) }
     const isNew = await this.#storage.add(pause)
     await this.#readAfterChange()
     return isNew
   }
 
-  async resume({ handler, ...unknown }: ResumeOptions = {}): Promise<boolean> {
-    checkUnknown('resume', unknown)
-    checkName('resume: handler', handler)
+  async resume(options: ResumeOptions = {}): Promise<boolean> {
+    checkOptions('resume', options, { handler: text })
+    const { handler } = options
     const wasPaused = await this.#storage.remove(handler)
     await this.#readAfterChange()
     return wasPaused
@@ -98,29 +96,3 @@ const has = (pauses: readonly Pause[], { handler }: Pause): boolean => pauses.so
 
 const sorted = (pauses: readonly Pause[]): readonly Pause[] =>
   [...pauses].sort((a, b) => a.since.getTime() - b.since.getTime())
-
-function checkName(what: string, name: unknown): void {
-  // Postgres stores no NUL in a text.
-  if (name !== undefined && (typeof name !== 'string' || name === '' || name.includes('\0')))
-    throw new WebhookError('invalid_option', `${what} has to be a non-empty string`)
-}
-
-/** A pause as tables store it. The name of the handler is the key, and empty for the whole inbox. */
-export interface PauseRow {
-  readonly handler: string
-  /** In ms since the epoch. */
-  readonly since: number
-  readonly by: string | null
-}
-
-export const toPause = ({ handler, since, by }: PauseRow): Pause => ({
-  ...(handler !== '' && { handler }),
-  since: new Date(since),
-  ...(by !== null && { by }),
-})
-
-export const toPauseRow = ({ handler = '', since, by }: Pause): PauseRow => ({
-  handler,
-  since: since.getTime(),
-  by: by ?? null,
-})

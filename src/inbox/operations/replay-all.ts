@@ -1,7 +1,7 @@
-import { checkNumbers, checkUnknown } from '../../check-options.ts'
+import { aDate, aFunction, anAbortSignal, checkOptions, type Rules, text, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { sleep } from '../../internal/timers.ts'
+import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 
 /** The number of dead letters that are read at a time. */
@@ -23,27 +23,36 @@ export interface Replayer {
   replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
 }
 
-/** Replays dead letters one by one, for inboxes without a faster way. */
+/**
+ * Replays dead letters one by one, for inboxes without a faster way.
+ * @param keys absent if the keys can only be listed with their dead letters
+ */
 export const replayAll = (
   deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
   options?: ReplayAllOptions,
+  keys: Replayer['keys'] = (matches) => keysOf(deadLetters, matches),
 ): Promise<ReplayReport> =>
   replayInSteps(
     {
       largestStep: 1,
-      keys: (matches) => keysOf(deadLetters, matches),
+      keys,
       replay: async ([key = ''], signal) => ((await replayOne(deadLetters, key, signal)) ? [key] : []),
     },
     options,
   )
 
+const rules: Rules<ReplayAllOptions> = {
+  type: text,
+  since: aDate,
+  perSecond: wholeNumber(),
+  onProgress: aFunction,
+  signal: anAbortSignal,
+}
+
 /** Replays dead letters, many in a step. */
-export async function replayInSteps(
-  replayer: Replayer,
-  { type, since, perSecond = 100, onProgress, signal, ...unknown }: ReplayAllOptions = {},
-): Promise<ReplayReport> {
-  checkUnknown('replayAll', unknown)
-  checkNumbers('replayAll', { perSecond })
+export async function replayInSteps(replayer: Replayer, options: ReplayAllOptions = {}): Promise<ReplayReport> {
+  checkOptions('replayAll', options, rules)
+  const { type, since, perSecond = 100, onProgress, signal } = options
   const keys = await replayer.keys(
     ({ event, diedAt }) => (type === undefined || event?.type === type) && (since === undefined || diedAt >= since),
   )
@@ -58,7 +67,8 @@ export async function replayInSteps(
     const replayed = new Set(await replayer.replay(step, signal))
     for (const key of step) {
       report[replayed.has(key) ? 'replayed' : 'kept']++
-      onProgress?.({ ...report })
+      // Awaited, so that a rejection reaches the caller.
+      await onProgress?.({ ...report })
     }
   }
   return report
@@ -74,6 +84,8 @@ async function keysOf(
     const page = await deadLetters.list({ limit: pageSize, offset })
     for (const deadLetter of page) if (matches(deadLetter)) keys.add(deadLetter.key)
     if (page.length < pageSize) return [...keys].reverse()
+    // An inbox that answers without waiting would hold up deliveries.
+    await nextTurn()
   }
 }
 

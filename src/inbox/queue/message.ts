@@ -1,12 +1,13 @@
 import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { decoder } from '../../internal/utf8.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { TraceCarrier } from '../reading.ts'
 
 /** An event on its way through a queue. Every value in it is JSON. */
 export interface QueueMessage {
-  /** The version of this form. A consumer also handles the messages of earlier versions. */
+  /** The version of this form. */
   readonly version: 1
   /** The event's key. */
   readonly key: string
@@ -41,7 +42,7 @@ export async function toMessage({ event, receivedAt, trace }: AcceptedEvent): Pr
 /** Reads a message: the object, or its JSON as text or bytes. Returns `undefined` if it is none. */
 export function readMessage(message: unknown): AcceptedEvent | undefined {
   try {
-    const value = (isBytes(message) ? new TextDecoder().decode(message) : message) as string | Partial<QueueMessage>
+    const value = (isBytes(message) ? decoder.decode(message) : message) as string | Partial<QueueMessage>
     const fields: Partial<QueueMessage> = typeof value === 'string' ? JSON.parse(value) : value
     const { version, receivedAt, event, trace } = fields
     if (version !== 1 || receivedAt === undefined) return undefined
@@ -60,5 +61,6 @@ function readTrace(trace: unknown): TraceCarrier | undefined {
   return Object.values(trace).every((value) => typeof value === 'string') ? (trace as TraceCarrier) : undefined
 }
 
+/** Returns true for the bytes of any realm. */
 const isBytes = (message: unknown): message is ArrayBuffer | Uint8Array =>
-  message instanceof Uint8Array || message instanceof ArrayBuffer
+  ArrayBuffer.isView(message) || Object.prototype.toString.call(message) === '[object ArrayBuffer]'

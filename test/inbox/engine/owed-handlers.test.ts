@@ -7,81 +7,84 @@ import { recordingLogger } from '../../support/recording-logger.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const leaseMs = 30_000
+const ttlMs = 3_600_000
 
 /** The decisions of a process that has the handler `a`, next to processes with others. */
-function deciding(live: () => readonly HandlerName[], own: readonly string[] = ['a']) {
+function deciding(live: () => readonly HandlerName[], own: readonly string[] = ['a'], removed = ['gone']) {
   const { logger, lines } = recordingLogger()
-  const owed = new OwedHandlers({ handlersOf: () => own, logger }, leaseMs, async () => [live()])
-  const decide = async (names: readonly string[] | undefined, completed: readonly string[] = []) => {
-    const attempt: OwingAttempt = { completed, isPartial: false, missing: [] }
-    await owed.check(attempt, { accepted: eventOf('one'), owed: names })
-    return attempt
+  const read = async () => ({ live: [live()], removed })
+  const owed = new OwedHandlers({ handlersOf: () => own, logger }, ttlMs, read)
+  const decide = async (names: readonly string[] | undefined, earlier: Partial<OwingAttempt> = {}) => {
+    const attempt: OwingAttempt = { completed: [], ...earlier, isPartial: false, isElsewhere: false, missing: [] }
+    const dead = await owed.check(attempt, { accepted: { ...eventOf('one'), receivedAt: new Date(0) }, owed: names })
+    return { ...attempt, dead }
   }
-  /** Renews the lease on time, until the process knows the others. */
-  const settle = () => {
-    owed.renewed()
-    vi.advanceTimersByTime(leaseMs / 3)
-    owed.renewed()
-  }
-  return { owed, decide, settle, lines }
+  return { owed, decide, lines }
 }
 
 test('an attempt is partial if another process has a handler that the event owes', async () => {
-  const { decide, settle } = deciding(() => [{ name: 'b' }])
-  settle()
+  const { decide } = deciding(() => [{ name: 'b' }])
   expect(await decide(['a', 'b'])).toMatchObject({ isPartial: true, missing: [] })
   expect(await decide(['a', 'b', 'gone'])).toMatchObject({ isPartial: true, missing: ['gone'] })
-  expect(await decide(['a', 'gone'])).toMatchObject({ isPartial: false, missing: ['gone'] })
+  expect(await decide(['a', 'gone'])).toMatchObject({ isPartial: false, isElsewhere: false, missing: ['gone'] })
 })
 
 test('an attempt is whole if nothing is owed that this process lacks', async () => {
-  const { decide, settle } = deciding(() => [{ name: 'b' }])
-  settle()
-  for (const owed of [undefined, [], ['a']]) expect(await decide(owed)).toMatchObject({ isPartial: false, missing: [] })
-  expect(await decide(['a', 'b'], ['b'])).toMatchObject({ isPartial: false, missing: [] })
+  const { decide } = deciding(() => [{ name: 'b' }])
+  for (const owed of [undefined, [], ['a']])
+    expect(await decide(owed)).toMatchObject({ isPartial: false, isElsewhere: false, missing: [] })
+  expect(await decide(['a', 'b'], { completed: ['b'] })).toMatchObject({
+    isPartial: false,
+    isElsewhere: false,
+    missing: [],
+  })
 })
 
 test('a handler of another event type is another handler', async () => {
-  const { decide, settle } = deciding(() => [{ name: 'b', types: ['encoding.started'] }])
-  settle()
-  expect(await decide(['b'])).toMatchObject({ isPartial: false, missing: ['b'] })
+  const { decide } = deciding(() => [{ name: 'gone', types: ['encoding.started'] }])
+  expect(await decide(['gone'])).toMatchObject({ isPartial: false, isElsewhere: false, missing: ['gone'] })
 })
 
-test('other processes have the time to come back after a start and after an outage', async () => {
-  const { owed, decide } = deciding(() => [])
-  const waits = async () => (await decide(['b'])).isPartial
-  expect(await waits()).toBe(true)
-  owed.renewed()
-  expect(await waits()).toBe(true)
-  vi.advanceTimersByTime(leaseMs / 3)
-  owed.renewed()
-  expect(await waits()).toBe(false)
-  vi.advanceTimersByTime(leaseMs)
-  expect(await waits()).toBe(true)
-  owed.renewed()
-  expect(await waits()).toBe(true)
-  vi.advanceTimersByTime(leaseMs / 3)
-  expect(await waits()).toBe(false)
+test('a handler that no process has, and that none has removed, stays owed', async () => {
+  vi.setSystemTime(ttlMs)
+  const { decide, lines } = deciding(() => [])
+  for (const _ of [1, 2])
+    expect(await decide(['a', 'b'])).toMatchObject({ isPartial: true, missing: [], dead: undefined })
+  expect(lines.map(({ level, details }) => [level, details.handler])).toEqual([['warn', 'b']])
+})
+
+test('an event is a dead letter once a handler that no process has was owed for longer than keys are remembered', async () => {
+  vi.setSystemTime(ttlMs + 1)
+  const final = { handler: 'c', message: 'no', final: true } as const
+  const { decide } = deciding(() => [], ['a', 'c'])
+  expect(await decide(['a', 'b', 'c'])).toMatchObject({ isPartial: true, dead: undefined })
+  const failures = [final, { handler: 'failing', message: 'again' }]
+  const { dead } = await decide(['a', 'b', 'c', 'gone'], { completed: ['a'], failures })
+  const message = expect.stringContaining('no process has this handler')
+  expect(dead).toEqual({ status: 'dead', completed: ['a'], failures: [final, { handler: 'b', message }] })
+})
+
+test('an event of any age is left to a process that has one of its handlers', async () => {
+  vi.setSystemTime(10 * ttlMs)
+  const { decide } = deciding(() => [{ name: 'b' }])
+  expect(await decide(['b', 'c'])).toMatchObject({ isPartial: true, dead: undefined })
 })
 
 test('an event waits if the other processes cannot be asked', async () => {
-  const { decide, settle } = deciding(() => {
+  const { decide } = deciding(() => {
     throw new Error('the storage is unreachable')
   })
-  settle()
   expect(await decide(['b'])).toMatchObject({ isPartial: true, missing: [] })
 })
 
-test('a handler that no process has is warned of ever more rarely, with the number of events', async () => {
-  const { owed, decide, settle, lines } = deciding(() => [])
-  settle()
-  const attempt = await decide(['b'])
+test('a removed handler is warned of ever more rarely, with the number of events', async () => {
+  const { owed, decide, lines } = deciding(() => [])
+  const attempt = await decide(['gone'])
   for (let events = 0; events < 1_000; events++) owed.ended(attempt, { accepted: eventOf('one') })
   expect(lines.map(({ level, details }) => [level, details.handler, details.events])).toEqual(
-    [1, 10, 100, 1_000].map((events) => ['warn', 'b', events]),
+    [1, 10, 100, 1_000].map((events) => ['warn', 'gone', events]),
   )
-  expect(lines[0]?.message).toContain('the handler b')
+  expect(lines[0]?.message).toContain('the handler gone')
 })
 
 test.each([

@@ -2,11 +2,6 @@ import { expect, test } from 'vitest'
 import { reviveEvent } from '../../../src/inbox/engine/stored.ts'
 import { eventOf } from '../../support/inbox.ts'
 
-test('an event that an earlier version stored, without issues and a source, is of a delivery and has no issues', () => {
-  const { issues: _, source: __, ...stored } = JSON.parse(JSON.stringify(eventOf('one').event))
-  expect(reviveEvent(stored)).toEqual({ ...eventOf('one').event, source: 'delivery', issues: [] })
-})
-
 test('a stored event of a look-up stays one', () => {
   const stored = JSON.parse(JSON.stringify({ ...eventOf('one').event, source: 'lookup' }))
   expect(reviveEvent(stored).source).toBe('lookup')

@@ -27,6 +27,23 @@ describe('the dead letters of a memory inbox', () => {
     expect(error.mock.calls).toEqual([[{ key: '1' }, 'a dead letter was dropped to make room for a newer one']])
   })
 
+  test('are the newest for which there is memory, and one at least', async () => {
+    const { inbox, calls } = openInbox(memoryInbox({ maxDeadLetters: 3 }))
+    const listed = async () => (await inbox.deadLetters.list()).map(({ key }) => key)
+    // 60 and 120 kB, with two bytes for each character. All of them may take 98 kB.
+    for (const [key, length] of [
+      ['1', 30_000],
+      ['2', 30_000],
+      ['3', 60_000],
+    ] as const) {
+      const { event, receivedAt } = eventOf(key)
+      await inbox.accept({ event: { ...event, payload: { text: 't'.repeat(length) } }, receivedAt })
+      await letDie(calls, key)
+      await until(async () => (await listed()).includes(key))
+      expect(await listed()).toEqual([key])
+    }
+  })
+
   test('stay in the same order when they are read', async () => {
     const { inbox, calls } = openInbox(memoryInbox({ maxDeadLetters: 2 }))
     for (const key of ['1', '2', '3']) {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Expectation } from '../../../src/inbox/inbox.ts'
 import { MemoryExpectations } from '../../../src/inbox/memory/expectations.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -34,4 +34,81 @@ test.each(orders)('of many expectations that began %s, those that are due first 
   const list = expecting(all)
   const sorted = all.toSorted((a, b) => a - b)
   for (const limit of [0, 1, 100, 2_000, count, 2 * count]) expect(list(limit)).toEqual(sorted.slice(0, limit))
+})
+
+test('an event that is accepted after the stop begins none, whose timer would report to a closed inbox', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const handOver = vi.fn(() => true)
+  const expectations = new MemoryExpectations(handOver, () => {})
+  expectations.stop()
+  const begin: Expectation = { rule: 'rule', dueAt: new Date(Date.now() + 10), overdue: eventOf('m', 'm') }
+  expectations.take('m', { at: new Date(0), begins: [begin], ends: [] })
+  vi.advanceTimersByTime(hour)
+  expect([expectations.size, handOver.mock.calls, vi.getTimerCount()]).toEqual([0, [], 0])
+})
+
+/** Expectations of one rule, which are due when the test says so. */
+function watching() {
+  const handedOver: string[] = []
+  const expectations = new MemoryExpectations(
+    ({ event }) => handedOver.push(event.key) > 0,
+    () => {},
+  )
+  onTestFinished(() => expectations.stop())
+  const begin = (key: string, at: number, mediaId = 'm1') => {
+    const dueAt = new Date(Date.now() + hour)
+    const begins: Expectation[] = [{ rule: 'rule', dueAt, overdue: eventOf(key, mediaId) }]
+    expectations.take(mediaId, { at: new Date(at), begins, ends: [] })
+  }
+  const end = (at: number, mediaId = 'm1') =>
+    expectations.take(mediaId, { at: new Date(at), begins: [], ends: ['rule'] })
+  return { expectations, begin, end }
+}
+
+test('an end that arrives after a newer one does not reopen what the newer one ended', () => {
+  const { expectations, begin, end } = watching()
+  end(20)
+  end(10)
+  begin('between', 15)
+  expect(expectations.size).toBe(0)
+})
+
+test('a media item without an open expectation is forgotten, and others stay', () => {
+  const { expectations, begin, end } = watching()
+  begin('one', 1)
+  begin('two', 2)
+  begin('other', 1, 'm2')
+  end(1)
+  expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m1', 'm2'])
+  end(2)
+  expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m2'])
+})
+
+test('those that take too much memory have no room, until others end', () => {
+  const dropped = vi.fn()
+  const expectations = new MemoryExpectations(() => true, dropped)
+  onTestFinished(() => expectations.stop())
+  const begin = (mediaId: string) => {
+    const { event, receivedAt } = eventOf(mediaId, mediaId)
+    // 64 MiB with two bytes for each character. The text is not written out.
+    const overdue = { event: { ...event, payload: { title: 't'.repeat(2 ** 25) } }, receivedAt }
+    const begins: Expectation[] = [{ rule: 'rule', dueAt: new Date(Date.now() + hour), overdue }]
+    expectations.take(mediaId, { at: new Date(1), begins, ends: [] })
+  }
+  for (const mediaId of ['m1', 'm2', 'm3']) begin(mediaId)
+  expect(dropped.mock.calls).toMatchObject([[{ mediaId: 'm3' }]])
+  expectations.take('m1', { at: new Date(2), begins: [], ends: ['rule'] })
+  begin('m3')
+  expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m2', 'm3'])
+})
+
+test('ends of media items with long ids take the place of older ones', () => {
+  const { expectations, begin, end } = watching()
+  end(20)
+  for (let i = 0; i < 32; i++) end(20, `${i}${'m'.repeat(2 ** 19)}`)
+  begin('forgotten', 15)
+  expect(expectations.size).toBe(1)
+  begin('remembered', 15, `31${'m'.repeat(2 ** 19)}`)
+  expect(expectations.size).toBe(1)
 })

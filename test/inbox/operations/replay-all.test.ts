@@ -27,6 +27,23 @@ function deadLetters(keys: readonly string[], replay: (key: string) => Promise<b
   }
 }
 
+/** Runs timers until a promise settles, also those that are set after a turn of the event loop. */
+async function runTimersUntil(promise: Promise<unknown>): Promise<void> {
+  let isSettled = false
+  promise.then(
+    () => {
+      isSettled = true
+    },
+    () => {
+      isSettled = true
+    },
+  )
+  while (!isSettled) {
+    await vi.runAllTimersAsync()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
 const fail = async (...[code, message]: ConstructorParameters<typeof WebhookError>) => {
   throw new WebhookError(code, message)
 }
@@ -36,7 +53,7 @@ describe('a replay of all dead letters', () => {
   test('replays 100 in a second by default, one after another', async () => {
     const letters = deadLetters(['1', '2', '3'])
     const replayed = replayAll(letters)
-    await vi.runAllTimersAsync()
+    await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 3, replayed: 3, kept: 0 })
     expect(letters.tries).toEqual([
       ['1', 0],
@@ -52,7 +69,7 @@ describe('a replay of all dead letters', () => {
     }
     const letters = deadLetters(['1', '2', '3', '4'], slow)
     const replayed = replayAll(letters, { perSecond: 4 })
-    await vi.runAllTimersAsync()
+    await runTimersUntil(replayed)
     await replayed
     expect(letters.tries).toEqual([
       ['1', 0],
@@ -67,7 +84,7 @@ describe('a replay of all dead letters', () => {
       const keys = Array.from({ length: count }, (_, index) => `key ${index}`)
       const letters = deadLetters(keys)
       const replayed = replayAll(letters, { perSecond: 1_000_000 })
-      await vi.runAllTimersAsync()
+      await runTimersUntil(replayed)
       expect(await replayed).toEqual({ total: count, replayed: count, kept: 0 })
       expect(letters.tries.map(([key]) => key)).toEqual(keys)
     }
@@ -77,7 +94,7 @@ describe('a replay of all dead letters', () => {
     let tries = 0
     const letters = deadLetters(['1', '2'], async () => (++tries <= 2 ? full() : true))
     const replayed = replayAll(letters)
-    await vi.runAllTimersAsync()
+    await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 2, replayed: 2, kept: 0 })
     expect(letters.tries).toEqual([
       ['1', 0],
@@ -92,10 +109,26 @@ describe('a replay of all dead letters', () => {
     const letters = deadLetters(['1', '2', '3'])
     const onProgress = vi.fn(() => stop.abort())
     const replayed = replayAll(letters, { signal: stop.signal, onProgress })
-    await vi.runAllTimersAsync()
+    await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 3, replayed: 1, kept: 0 })
     expect(letters.tries).toEqual([['1', 0]])
     expect(onProgress).toHaveBeenCalledOnce()
+  })
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the disk is full')
+      },
+    ],
+    ['rejects', () => new Promise<void>((_, reject) => setTimeout(reject, 100, new Error('the disk is full')))],
+  ])('rejects, and replays nothing more, when onProgress %s', async (_, onProgress) => {
+    const letters = deadLetters(['1', '2'])
+    const rejected = expect(replayAll(letters, { onProgress })).rejects.toThrow('the disk is full')
+    await vi.runAllTimersAsync()
+    await rejected
+    expect(letters.tries).toEqual([['1', 0]])
   })
 
   test('stops while the inbox is full, if it is aborted', async () => {
@@ -122,7 +155,7 @@ describe('a replay of all dead letters', () => {
     const letters = deadLetters(['unreadable', 'running', 'gone', 'good'], replay)
     const onProgress = vi.fn()
     const replayed = replayAll(letters, { onProgress })
-    await vi.runAllTimersAsync()
+    await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 4, replayed: 1, kept: 3 })
     expect(onProgress.mock.calls.map(([report]) => report)).toEqual([
       { total: 4, replayed: 0, kept: 1 },

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { lruStore, PermanentFailure, RetryAfter } from '../../../src/index.ts'
+import { suspend } from '../../support/suspend.ts'
 import { down, gate } from '../memory/intercepted-store.ts'
 import { heldHandler, messageOf, type ProcessOptions, remoteProcess } from './queue-process.ts'
 
@@ -102,6 +103,42 @@ describe('a consumer that cannot reach the store', () => {
     expect(await start({ a, b }).receiver.handle(message)).toEqual({ status: 'done' })
     expect(a).toHaveBeenCalledOnce()
     expect(b).toHaveBeenCalledOnce()
+  })
+})
+
+describe('a consumer that was suspended beyond its lease', () => {
+  test('starts no handler, and leaves the message to the next delivery', async () => {
+    const start = processes()
+    const [a, b] = [vi.fn(), vi.fn()]
+    const one = start({ a, b })
+    const message = await messageOf()
+    // Each answer comes within a lease, and the last one after the lease of the event.
+    one.intercept.claim = async (carryOut, key) => {
+      const claim = await carryOut()
+      suspend(key === message.key ? leaseMs / 2 : leaseMs)
+      return claim
+    }
+    expect(await one.receiver.handle(message)).toEqual({ status: 'retry', delayMs: leaseMs })
+    expect(a).not.toHaveBeenCalled()
+    expect(one.lines).toMatchObject([
+      { level: 'warn', details: { key: message.key }, message: expect.stringMatching(/^a claim has ended/) },
+    ])
+    expect(await start({ a, b }).receiver.handle(message)).toEqual({ status: 'done' })
+    expect(a).toHaveBeenCalledOnce()
+  })
+
+  test('starts no further handler, and records nothing, before any timer fires', async () => {
+    const start = processes()
+    const [held, never] = [heldHandler(), vi.fn()]
+    const one = start({ a: held.handler, b: never })
+    const message = await messageOf()
+    const handling = one.receiver.handle(message)
+    await vi.advanceTimersByTimeAsync(0)
+    suspend(leaseMs)
+    held.end()
+    expect((await handling).status).toBe('retry')
+    expect(never).not.toHaveBeenCalled()
+    expect(one.calls.filter((call) => call.startsWith('complete'))).toEqual([])
   })
 })
 

@@ -126,7 +126,7 @@ describe('an event', () => {
     expect((await receiver.handle(message)).status).toBe('retry')
     expect(await receiver.handle(message, { attempt: 5 })).toMatchObject({
       status: 'dead',
-      failures: [{ handler: 'none', message: 'no handler is registered for encoding.finished' }],
+      failures: [{ handler: 'none', message: 'no handler is registered for its type' }],
     })
   })
 })

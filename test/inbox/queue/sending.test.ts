@@ -139,14 +139,18 @@ describe('queueInbox', () => {
     [
       'no store',
       { send },
-      'queueInbox: store has to come from redisStore(), defineStore() or, for one process, lruStore()',
+      'queueInbox: store has to be redisStore(), the result of defineStore() or, for one process, lruStore()',
     ],
     [
       'a copy of a store',
       { send, store: { ...store } },
-      'queueInbox: store has to come from redisStore(), defineStore() or, for one process, lruStore()',
+      'queueInbox: store has to be redisStore(), the result of defineStore() or, for one process, lruStore()',
     ],
-    ['an unknown option', { send, store, lease: 1 }, 'queueInbox: there is no option lease'],
+    [
+      'an unknown option',
+      { send, store, lease: 1 },
+      'queueInbox: there is no option lease; there are send, store, leaseMs, sendTimeoutMs',
+    ],
     [
       'a lease that is not a number',
       { send, store, leaseMs: 'long' },

@@ -38,7 +38,7 @@ describe('the trace of a delivery', () => {
   })
 
   test.each([
-    ['the message has none, as those of an earlier version', undefined],
+    ['the message has none', undefined],
     ['it is not an object', 'traceparent'],
     ['it is null', null],
     ['one of its values is not a text', { traceparent: 7 }],

@@ -35,6 +35,7 @@ test('An event whose request was ended is handled by the same isolate, once its 
   expect((await handle(message))?.status).toBe('retry')
   await vi.advanceTimersByTimeAsync(leaseMs)
   const handled = handle(message)
+  await vi.advanceTimersByTimeAsync(2)
   const call = await calls.next()
   call.finish()
   expect(await handled).toEqual({ status: 'done' })

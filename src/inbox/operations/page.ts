@@ -1,0 +1,25 @@
+import { checkOptions, wholeNumber } from '../../check-options.ts'
+import { longestWaitMs } from '../../internal/timers.ts'
+
+interface PageOptions {
+  readonly limit?: number
+  readonly offset?: number
+}
+
+const count = wholeNumber(longestWaitMs, 0)
+
+/**
+ * Checks the page of dead letters that is asked for, and fills in the defaults.
+ * @throws WebhookError `invalid_option`
+ */
+export function pageOf(options: PageOptions = {}): Required<PageOptions> {
+  checkOptions('deadLetters.list', options, { limit: count, offset: count })
+  const { limit = 100, offset = 0 } = options
+  return { limit, offset }
+}
+
+/** @throws WebhookError `invalid_option` */
+export function limitOf(owner: string, limit = 100): number {
+  checkOptions(owner, { limit }, { limit: count })
+  return limit
+}
