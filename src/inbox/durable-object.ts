@@ -1,4 +1,4 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, wholeNumber } from '../check-options.ts'
 import { checkNamespace, defaultShards, type ObjectNamespace, type ObjectSql } from '../storage/durable-objects.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { ObjectTransactional } from './durable-object/transactions.ts'
@@ -47,9 +47,9 @@ export interface DurableObjectInboxOptions {
 export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
   options: DurableObjectInboxOptions,
 ): InboxDefinition<ObjectTransactional<Sql>> {
-  const { namespace, shards = defaultShards, timeoutMs = 2_500, ...unknown } = options
-  checkUnknown('durableObjectInbox', unknown)
-  checkNumbers('durableObjectInbox', { shards, timeoutMs })
+  const rules = { namespace: checkedApart, shards: wholeNumber(), timeoutMs: wholeNumber() }
+  checkOptions('durableObjectInbox', options, rules)
+  const { namespace, shards = defaultShards, timeoutMs = 2_500 } = options ?? {}
   checkNamespace('durableObjectInbox', namespace, 'env.MEDIA_INBOX')
   return defineInbox({
     name: 'durableObjectInbox',

@@ -1,3 +1,4 @@
+import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
@@ -5,15 +6,9 @@ import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
 import { SqliteInbox } from './sqlite/inbox.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
 import type { SqliteDatabase } from './sqlite-tables/database.ts'
-import { limitsOf } from './sqlite-tables/storage.ts'
+import { limitRules, limitsOf } from './sqlite-tables/storage.ts'
 
-export {
-  type InboxFile,
-  type InboxFileDeadLetters,
-  type InboxFileEvents,
-  type InboxFileStats,
-  openInboxFile,
-} from './sqlite/inspection.ts'
+export { type InboxFile, openInboxFile } from './sqlite/inspection.ts'
 export type { SqliteTransactional } from './sqlite/transactions.ts'
 export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.ts'
 export type { Synchronous } from './sqlite-tables/transactions.ts'
@@ -47,7 +42,7 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
    */
   readonly maxDeadLetters?: number
   /**
-   * The time for which event keys are remembered, in ms from the acceptance.
+   * The time for which event keys are remembered, in ms from the ends of their events.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -70,14 +65,18 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
 export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   options: SqliteInboxOptions<Database>,
 ): InboxDefinition<SqliteTransactional<Database>> {
-  const { path, database, ...rest } = options ?? {}
-  const limits = limitsOf('sqliteInbox', rest)
+  checkOptions<SqliteInboxOptions>('sqliteInbox', options, {
+    path: checkedApart,
+    database: checkedApart,
+    ...limitRules,
+  })
+  const { path, database, ...limits } = options ?? {}
   const open = opener(path, database)
   return defineInbox({
     name: 'sqliteInbox',
     expects: true,
     storage: 'file',
-    open: (host) => new SqliteInbox(host, open(), limits),
+    open: (host) => new SqliteInbox(host, open(), limitsOf(limits)),
   })
 }
 

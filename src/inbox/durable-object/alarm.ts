@@ -24,6 +24,7 @@ export class ObjectAlarm {
   readonly #jobs: Iterable<SqliteJob>
   readonly #isPaused: () => boolean
   readonly #storeDue: () => number
+  readonly #loadMore: () => number
   readonly #logger: Logger
   /** The time for which it is set, in ms since the epoch. */
   #at: number | undefined
@@ -33,18 +34,21 @@ export class ObjectAlarm {
   /**
    * @param isPaused returns `true` while no event starts
    * @param storeDue makes events of what is overdue, and returns the time for which it has to be called next
+   * @param loadMore loads events while there is room, and returns the number of those that are left
    */
   constructor(
     storage: ObjectStorage,
     jobs: Iterable<SqliteJob>,
     isPaused: () => boolean,
     storeDue: () => number,
+    loadMore: () => number,
     logger: Logger,
   ) {
     this.#storage = storage
     this.#jobs = jobs
     this.#isPaused = isPaused
     this.#storeDue = storeDue
+    this.#loadMore = loadMore
     this.#logger = logger
   }
 
@@ -65,6 +69,7 @@ export class ObjectAlarm {
     this.#passDeadline()
     const now = Date.now()
     let inMs = this.#deadline - now
+    if (this.#loadMore() > 0 && !this.#isPaused()) inMs = Math.min(inMs, guardMs)
     for (const job of this.#active()) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
     if (inMs !== Number.POSITIVE_INFINITY) this.#set(now + inMs)
     else this.clear()
@@ -87,6 +92,7 @@ export class ObjectAlarm {
     const endsAt = performance.now() + longestMs
     while (!hasStopped() && performance.now() < endsAt) {
       this.#passDeadline()
+      this.#loadMore()
       if (!this.#hasDue()) break
       await new Promise((resolve) => setTimeout(resolve, pollMs))
     }

@@ -1,5 +1,7 @@
+import { WebhookError } from '../../errors.ts'
 import { toBase64 } from '../../internal/base64.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import { Closing } from '../closing.ts'
 import { Jobs, releaseUnrecorded } from '../engine/jobs.ts'
@@ -15,17 +17,22 @@ import type {
 } from '../inbox.ts'
 import { historyOf } from '../operations/event-query.ts'
 import { StoredPauses } from '../operations/pauses.ts'
-import type { EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
-import { SqliteJob, type Transactions } from '../sqlite-tables/job.ts'
-import { eventsPerTurn, Loader } from '../sqlite-tables/load.ts'
-import { OpenDeadLetters } from '../sqlite-tables/open-dead-letters.ts'
+import type { EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import { countDeadLetters, keepUnreadable, type SqlDeadLetters } from '../sql/dead-letters.ts'
+import { pauseTable, readPauses } from '../sql/pauses.ts'
+import type { SyncTables } from '../sql/tables.ts'
+import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
+import { eventsPerTurn } from '../sqlite-tables/load.ts'
 import { OpenEvents } from '../sqlite-tables/open-events.ts'
-import { SqlitePauses } from '../sqlite-tables/pauses.ts'
-import { type SettlingFile, SqliteSettling } from '../sqlite-tables/settle.ts'
+import { Recovery } from '../sqlite-tables/recovery.ts'
+import { openDeadLetters, parsingIn } from '../sqlite-tables/replay.ts'
+import { SqliteSettling } from '../sqlite-tables/settle.ts'
+import { tablesOver } from '../sqlite-tables/sql.ts'
 import { type InboxLimits, roomForOverdue } from '../sqlite-tables/storage.ts'
 import { ObjectAlarm } from './alarm.ts'
+import { BoundedLoader } from './bounded-loader.ts'
 import { ObjectCleanUp } from './clean-up.ts'
-import { commitsOf, type ObjectCommits, openStorage } from './storage.ts'
+import { commitsOf, type ObjectCommits, type ObjectTables, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
 
 /** The pause before what is overdue is handed over while the inbox is full, and after a failure, in ms. */
@@ -36,22 +43,24 @@ const pauseMs = 5_000
  * synchronous, no other process writes, and alarms take the place of a process that is always there.
  */
 export class ObjectInbox implements Inbox {
-  readonly deadLetters: OpenDeadLetters
+  readonly deadLetters: SqlDeadLetters
   readonly events: OpenEvents
   readonly pauses: StoredPauses
   readonly #limits: InboxLimits
   readonly #logger: Logger
   readonly #effectsOf: InboxHost['expectations']
-  readonly #file: SettlingFile
+  readonly #file: ObjectTables
   readonly #commits: ObjectCommits
+  readonly #tables: SyncTables
   readonly #jobs = new Jobs<SqliteJob>()
-  readonly #transactions: Transactions
   readonly #alarm: ObjectAlarm
+  readonly #recovery: Recovery
   readonly #settling: SqliteSettling
   readonly #engine: PausableEngine<SqliteJob>
-  readonly #loader: Loader
+  readonly #loader: BoundedLoader
   readonly #cleanUp: ObjectCleanUp
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+  #isClosed = false
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
     const { handle, logger, expectations } = host
@@ -61,65 +70,75 @@ export class ObjectInbox implements Inbox {
     const file = openStorage(storage)
     this.#file = file
     this.#commits = commitsOf(storage)
-    this.#transactions = objectTransactions(storage.sql, this.#commits, file.events)
+    this.#tables = tablesOver(file.sql, {
+      hashKey: file.events.hashKey,
+      checkOpen: () => this.#checkReadable(),
+      commit: (write) => this.#commits.add(write),
+    })
+    const transactions: Transactions = objectTransactions(storage.sql, this.#commits, file.events)
     this.#alarm = new ObjectAlarm(
       storage,
       this.#jobs,
       () => this.#engine.isPaused,
       () => this.#storeDue(),
+      () => this.#loader.fill(),
       logger,
     )
-    this.#settling = new SqliteSettling(this.#commits, file, host, () => this.#ended())
+    this.#recovery = new Recovery({
+      owner: file.owner,
+      commits: this.#commits,
+      logger,
+      start: (job) => this.#engine.add(job),
+    })
+    const ended = (job: SqliteJob) => this.#ended(job)
+    this.#settling = new SqliteSettling(this.#commits, file, host, new OutageLog(), this.#recovery, ended)
     const { concurrency } = limits
     this.#engine = new PausableEngine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
-    this.#cleanUp = new ObjectCleanUp(file, this.#commits, limits, logger)
-    this.#loader = new Loader({
+    this.#cleanUp = new ObjectCleanUp(file, this.#tables, this.#commits, limits, logger)
+    this.#loader = new BoundedLoader({
       file,
       commits: this.#commits,
       jobs: this.#jobs,
       engine: this.#engine,
-      transactions: this.#transactions,
+      recovery: this.#recovery,
+      transactions,
       logger,
       hasStopped: () => this.#closing.hasStarted,
-      checkAgain() {},
+      concurrency,
     })
-    this.deadLetters = new OpenDeadLetters(file, this.#commits, host, {
-      checkOpen: () => this.#closing.checkOpen(),
-      isFull: () => this.#isFull(),
-      onReplayed: (row) => {
-        this.#loader.replayed(row)
-        // An unreadable delivery can begin an expectation.
-        this.#alarm.expect(file.events.expectations.nextAt())
-        this.#alarm.guard()
-      },
-    })
+    this.deadLetters = this.#openDeadLetters(host)
     this.events = new OpenEvents(file, {
       jobs: this.#jobs,
       engine: this.#engine,
       settling: this.#settling,
       onRetry: () => this.#alarm.update(),
+      loader: this.#loader,
     })
-    const pauses = new SqlitePauses(file.database)
-    const stored = {
-      list: () => pauses.list(),
-      add: (pause: Pause) => this.#commits.now(() => pauses.add(pause)),
-      remove: (handler?: string) => this.#commits.now(() => pauses.remove(handler)),
-    }
-    this.pauses = new StoredPauses(stored, {
+    this.pauses = new StoredPauses(pauseTable(this.#tables), {
       host,
       obey: (all) => {
         this.#engine.obey(all)
         this.#alarm.update()
       },
     })
-    this.pauses.take(pauses.list())
-    file.events.bringForward()
-    this.#loader.all()
-    this.#settling.investigate(concurrency)
-    for (const job of this.#jobs) this.#settling.consider(job)
-    this.#settling.allConsidered()
+    this.pauses.take(readPauses(this.#tables))
+    this.#loader.fill()
+    this.#recovery.hasAll()
     this.#alarm.expect(file.events.expectations.nextAt())
     this.#alarm.update()
+  }
+
+  #openDeadLetters(host: InboxHost): SqlDeadLetters {
+    const inbox = {
+      checkOpen: () => this.#closing.checkOpen(),
+      isFull: () => this.#isFull(),
+      replayed: (row: number) => {
+        this.#loader.replayed(row)
+        this.#alarm.expect(this.#file.events.expectations.nextAt())
+        this.#alarm.guard()
+      },
+    }
+    return openDeadLetters(this.#tables, inbox, parsingIn(this.#file, this.#commits, host))
   }
 
   /** Synchronous: no other delivery comes in between. */
@@ -129,20 +148,20 @@ export class ObjectInbox implements Inbox {
     if (this.#isFull()) return 'overloaded'
     const { events } = this.#file
     const effects = this.#effectsOf?.(accepted)
-    const row = this.#commits.now(() => events.accept(events.write(accepted, effects)))
+    const written = events.write(accepted, effects)
+    const row = this.#commits.now(() => events.accept(written))
     if (row === undefined) return 'duplicate'
     for (const { dueAt } of effects?.begins ?? []) this.#alarm.expect(dueAt.getTime())
     this.#alarm.guard()
-    const job = new SqliteJob(accepted, row, this.#transactions)
-    this.#jobs.add(job)
-    this.#engine.add(job)
+    this.#loader.accepted(accepted, row, written.event.length)
     this.#cleanUp.turn()
     return 'accepted'
   }
 
   /** Called when an event has been handled, or is a dead letter. */
-  #ended(): void {
-    if (this.#jobs.size === 0) this.#alarm.clear()
+  #ended(job: SqliteJob): void {
+    this.#loader.ended(job)
+    if (this.#jobs.size === 0 && this.#loader.isOver) this.#alarm.clear()
     this.#cleanUp.turn()
   }
 
@@ -161,12 +180,12 @@ export class ObjectInbox implements Inbox {
   }
 
   #isFull(): boolean {
-    return this.#waiting >= this.#limits.maxWaiting
+    return this.#jobs.isFull(this.#waiting, this.#limits.maxWaiting)
   }
 
   /** The number of events that wait, for a slot or for a retry. */
   get #waiting(): number {
-    return this.#jobs.size - this.#engine.running
+    return this.#jobs.size + this.#loader.left - this.#engine.running
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
@@ -177,13 +196,13 @@ export class ObjectInbox implements Inbox {
       .replaceAll('+', '-')
       .replaceAll('/', '_')
       .slice(0, 22)
-    this.#commits.now(() => this.#file.deadLetters.addUnreadable(unreadable, text))
+    await keepUnreadable(this.#tables, unreadable, text, this.#logger)
     this.#cleanUp.turn()
   }
 
   stats(): InboxStats {
     const { expectations } = this.#file.events
-    return { ...this.#jobs.counts(), deadLetters: this.deadLetters.size, ...expectations.counts() }
+    return { ...this.#loader.counts(), deadLetters: countDeadLetters(this.#tables), ...expectations.counts() }
   }
 
   expected(limit?: number): readonly OpenExpectation[] {
@@ -200,6 +219,10 @@ export class ObjectInbox implements Inbox {
     return this.#alarm.ring(() => this.#closing.hasStarted)
   }
 
+  #checkReadable(): void {
+    if (this.#isClosed) throw new WebhookError('closing', 'the inbox is closed')
+  }
+
   close(options?: CloseOptions): Promise<CloseReport> {
     return this.#closing.start(options)
   }
@@ -207,12 +230,12 @@ export class ObjectInbox implements Inbox {
   /** Finishes what runs. The rest is safe in the storage; the alarm stays set for it. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     const unfinished: UnfinishedEvent[] = []
-    this.#settling.stop()
+    this.#recovery.stop()
     this.#engine.stop(() => unfinished.push(...this.#jobs.release(['waiting', 'retrying'])))
     await this.#jobs.idle(timeoutMs)
     unfinished.push(...this.#jobs.release(['running']))
     unfinished.push(...releaseUnrecorded(this.#jobs, this.#logger))
-    this.deadLetters.close()
+    this.#isClosed = true
     this.events.close()
     if (unfinished.length > 0)
       this.#logger.info({ events: unfinished.length }, 'the inbox closed; these events wait in its storage')

@@ -1,3 +1,4 @@
+import { checkOptions } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } from '../../storage/durable-objects.ts'
@@ -5,10 +6,10 @@ import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
 import type { EventQuery, PauseOptions, ResumeOptions } from '../reading.ts'
-import { type InboxLimits, limitsOf } from '../sqlite-tables/storage.ts'
+import { type InboxLimits, limitRules, limitsOf } from '../sqlite-tables/storage.ts'
 import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
-import { type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
+import { type KeysQuery, type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
 /** The options of `inboxObject`. Each limit holds for one object, of which there are as many as shards. */
 export interface InboxObjectOptions {
@@ -29,7 +30,7 @@ export interface InboxObjectOptions {
    */
   readonly maxDeadLetters?: number
   /**
-   * The time for which event keys are remembered, in ms from the acceptance.
+   * The time for which event keys are remembered, in ms from the ends of their events.
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -66,7 +67,8 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
   state: ObjectState,
   env: Env,
 ) => InboxObject {
-  const limits = limitsOf('inboxObject', options)
+  checkOptions('inboxObject', options, limitRules)
+  const limits = limitsOf(options)
   if (typeof makeReceiver !== 'function')
     throw new WebhookError('invalid_option', 'inboxObject: give it a function that makes a receiver')
 
@@ -123,9 +125,11 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),
   stats: () => inbox.stats(),
   expected: (limit: number) => inbox.expected(limit),
-  list: (page: Page) => inbox.deadLetters.list(page).map(packDeadLetter),
-  get(key: string) {
-    const deadLetter = inbox.deadLetters.get(key)
+  list: async (page: Page) => (await inbox.deadLetters.list(page)).map(packDeadLetter),
+  keys: ({ after, type, since }: KeysQuery) =>
+    inbox.deadLetters.keysAfter(after, { type, since: since && new Date(since) }),
+  async get(key: string) {
+    const deadLetter = await inbox.deadLetters.get(key)
     return deadLetter && packDeadLetter(deadLetter)
   },
   replay: (key: string) => inbox.deadLetters.replay(key),

@@ -1,15 +1,19 @@
 import { WebhookError } from '../../errors.ts'
 import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
+import { pageOf } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import type { KeysPage, ListedKey } from '../sql/dead-letters.ts'
 import type { Shards } from './shards.ts'
-import { type Page, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
+import { type KeysQuery, type Page, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
 /** A dead letter, and the number of its object. */
 interface Found {
   readonly shard: number
   readonly deadLetter: DeadLetter
 }
+
+type FoundKey = ListedKey & Pick<Found, 'shard'>
 
 export class ShardedDeadLetters implements DeadLetters {
   readonly #shards: Shards
@@ -26,7 +30,8 @@ export class ShardedDeadLetters implements DeadLetters {
     return (await this.#list(page)).map(({ deadLetter }) => deadLetter)
   }
 
-  async #list({ limit = 100, offset = 0 }: Page = {}): Promise<Found[]> {
+  async #list(page?: Page): Promise<Found[]> {
+    const { limit, offset } = pageOf(page)
     const pages = await this.#shards.askAll<WireDeadLetter[]>('list', { limit: limit + offset, offset: 0 })
     const newestFirst = pages.flatMap((page, shard) =>
       page.map((each) => ({ shard, deadLetter: unpackDeadLetter(each) })),
@@ -55,17 +60,32 @@ export class ShardedDeadLetters implements DeadLetters {
 
   /** Asks one object for each dead letter: a Worker may make a limited number of requests. */
   async replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    const listed = new Map<string, Found>()
-    const list = async (page?: Page) => {
-      const found = await this.#list(page)
-      for (const each of found) listed.set(each.deadLetter.key, each)
-      return found.map(({ deadLetter }) => deadLetter)
+    const listed = new Map<string, FoundKey>()
+    const keys = async () => {
+      const all = await Promise.all(this.#shards.all.map((shard) => this.#keysOf(shard, options)))
+      const oldestFirst = all.flat().sort((a, b) => a.diedAt.getTime() - b.diedAt.getTime())
+      for (const each of oldestFirst) listed.set(each.key, each)
+      return [...listed.keys()]
     }
     const replay = async (key: string) => {
       const found = listed.get(key)
-      return found !== undefined && this.#replay(found.shard, found.deadLetter)
+      if (found === undefined) return false
+      if (found.type !== undefined) return this.#shards.ask<boolean>(found.shard, 'replay', key, false)
+      const unreadable = await this.#shards.ask<WireDeadLetter | undefined>(found.shard, 'get', key)
+      return unreadable !== undefined && this.#replay(found.shard, unpackDeadLetter(unreadable))
     }
-    return replayAll({ list, replay }, options)
+    return replayAll({ list: (page) => this.list(page), replay }, options, keys)
+  }
+
+  async #keysOf(shard: number, { type, since }: ReplayAllOptions = {}): Promise<FoundKey[]> {
+    const all: FoundKey[] = []
+    for (let after: KeysPage['next'] = 0; after !== undefined; ) {
+      const query: KeysQuery = { type, since, after }
+      const page: KeysPage = await this.#shards.ask(shard, 'keys', query)
+      for (const each of page.found) all.push({ ...each, diedAt: new Date(each.diedAt), shard })
+      after = page.next
+    }
+    return all
   }
 
   async discard(key: string): Promise<boolean> {

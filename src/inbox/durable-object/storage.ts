@@ -1,22 +1,22 @@
 import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
-import type { Predecessor } from '../engine/suspects.ts'
-import { CrashRecords } from '../sqlite-tables/crash-records.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEvents } from '../sqlite-tables/events.ts'
+import { OwnerRow } from '../sqlite-tables/owner-row.ts'
 import { makeTables } from '../sqlite-tables/schema.ts'
-import type { SettlingFile } from '../sqlite-tables/settle.ts'
-import type { Commits } from '../sqlite-tables/storage.ts'
+import { type Commits, type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
 
-/** Opens the storage of an object: makes the tables if there are none, and looks for traces of a crash. */
-export function openStorage(storage: ObjectStorage): SettlingFile {
+/** The tables of an object, and its record of what runs. */
+export type ObjectTables = SqliteTables & { readonly owner: OwnerRow }
+
+/** Opens the storage of an object: makes the tables if there are none, and counts a crash. */
+export function openStorage(storage: ObjectStorage): ObjectTables {
   const database = databaseOf(storage.sql)
   return storage.transactionSync(() => {
     makeTables(database)
-    const owner = new ObjectCrashes(database)
+    const owner = new ObjectOwner(database)
     // The JSON of a key, since lone surrogates would all become one character. Workers hash asynchronously only.
     const events = new SqliteEvents(database, JSON.stringify)
-    return { database, events, deadLetters: new SqliteDeadLetters(database, events), owner }
+    return { ...tablesOf(database, events), owner }
   })
 }
 
@@ -37,19 +37,14 @@ export const commitsOf = (storage: ObjectStorage): ObjectCommits => ({
 })
 
 /**
- * The record of the times that the object ended in the middle of its work: a crash, an eviction or a new version. The
- * platform runs one instance of an object at a time, so its token is always the same. Nothing is written unless an
- * instance finds events that are due.
+ * The row of an object. An object never knows that it ends, so each one that finds due events recovers: the one before was
+ * evicted, replaced or crashed, or the time of a retry came. The platform runs one instance at a time, and their token is
+ * always the same.
  */
-class ObjectCrashes extends CrashRecords {
-  readonly predecessor: Predecessor | undefined
-
+class ObjectOwner extends OwnerRow {
   constructor(database: SqliteDatabase) {
     super(database, 'object')
-    if (this.sql.hasDue.get(Date.now()) === undefined) return
-    const crashes = (this.previous?.crashes ?? 0) + 1
-    this.sql.add.run(this.token, 0, crashes)
-    this.predecessor = { crashes, mayBeAlive: false }
+    if (this.sql.hasDue.get(Date.now()) !== undefined) this.begin(true)
   }
 }
 

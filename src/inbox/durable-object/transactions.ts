@@ -2,7 +2,8 @@ import type { ObjectSql } from '../../storage/durable-objects.ts'
 import { isStorageFailure } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import type { Transactions } from '../sqlite-tables/job.ts'
-import { runOnce, type Synchronous } from '../sqlite-tables/transactions.ts'
+import { LentClient } from '../sqlite-tables/lent-client.ts'
+import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { ObjectCommits } from './storage.ts'
 
 /** The part of a handler's context that `inboxObject` adds. */
@@ -14,24 +15,28 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
    * fails.
    *
    * `run` is synchronous. It writes to the shard that the event's media belongs to, beside the tables of the inbox, whose
-   * names begin with `inbox_`.
+   * names begin with `inbox_`. `sql` and its cursors work until `run` returns.
    *
-   * @throws WebhookError `invalid_transaction` when `run` returns a promise, or the signal's reason. Throws
+   * @throws WebhookError `invalid_transaction` when `run` returns a promise, or uses `sql` after its end, or the signal's
+   * reason. Throws
    * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
    */
   transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
 }
 
 /** Makes the transactions of handlers, in the storage of the object. */
-export const objectTransactions = (sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): Transactions => ({
-  async run({ job }, scope, run) {
-    // As with the other databases, a signal that is aborted in this turn still rolls it back.
-    await Promise.resolve()
-    try {
-      return commits.now(() => runOnce(events, job, scope, () => run(sql as never)))
-    } catch (error) {
-      scope.storageFailed = isStorageFailure(error)
-      throw error
-    }
-  },
-})
+export function objectTransactions(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): Transactions {
+  const runs = new RecordedRuns(events, new LentClient(sql))
+  return {
+    async run({ job }, scope, run) {
+      // As with the other databases, a signal that is aborted in this turn still rolls it back.
+      await Promise.resolve()
+      try {
+        return commits.now(() => runs.run(job, scope, run))
+      } catch (error) {
+        scope.storageFailed = isStorageFailure(error)
+        throw error
+      }
+    },
+  }
+}

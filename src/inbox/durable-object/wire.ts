@@ -1,8 +1,10 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
+import { toHex } from '../../internal/crypto/encoding.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
-import type { DeadLetter, EventRecord, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, EventRecord, KeysOptions, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import { readDeadLetter, writeDeadLetter } from '../sql/dead-letter-row.ts'
+import type { KeysPage } from '../sql/dead-letters.ts'
 import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
-import { toDeadLetter, toDeadLetterRow } from '../sqlite-tables/rows.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
 
@@ -11,21 +13,27 @@ export interface Page {
   readonly offset?: number
 }
 
+/** The dead letters whose keys are asked for. */
+export interface KeysQuery extends KeysOptions {
+  /** The place after which to begin. */
+  readonly after: KeysPage['next'] & {}
+}
+
 /** A dead letter as JSON has it. */
 export interface WireDeadLetter {
   /** JSON of everything except the body. */
   readonly text: string
-  /** An unreadable delivery's body, otherwise null. */
+  /** An unreadable delivery's body in hexadecimal digits, otherwise null. */
   readonly body: string | null
 }
 
 export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
   const body = deadLetter.unreadable?.body
-  return { text: toDeadLetterRow(null, deadLetter).dead_letter, body: body ? toBase64(body) : null }
+  return { text: writeDeadLetter(deadLetter), body: body ? toHex(body) : null }
 }
 
 export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
-  toDeadLetter({ event_id: null, dead_letter: text, body: body === null ? null : fromBase64(body) })
+  readDeadLetter({ dead_letter: text, body })
 
 /** An unreadable delivery as JSON has it. */
 export interface WireUnreadable {

@@ -2,6 +2,7 @@ import { toBase64 } from '../../internal/base64.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
+import { limitOf } from '../operations/page.ts'
 import type { DeadLetters, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
@@ -57,7 +58,8 @@ export class WorkerInbox implements Inbox {
     }
   }
 
-  async expected(limit = 100): Promise<readonly OpenExpectation[]> {
+  async expected(given?: number): Promise<readonly OpenExpectation[]> {
+    const limit = limitOf('expected', given)
     const all = await this.#shards.askAll<OpenExpectation[]>('expected', limit)
     const open = all.flat().map(unpackExpectation)
     return open.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime()).slice(0, limit)

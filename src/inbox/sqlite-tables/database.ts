@@ -68,6 +68,12 @@ export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<
 /** Returns `true` if an error means that another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => isKind(error, 'SQLITE_BUSY', 5)
 
+/** Returns `true` if a connection cannot write because it still reads an old snapshot. */
+export function isSnapshotLock(error: unknown): boolean {
+  const { code, errcode } = Object(error)
+  return code === 'SQLITE_BUSY_SNAPSHOT' || errcode === 517
+}
+
 /** Returns `true` if an error, or the one that it wraps, comes from the storage and not from the statement. */
 export function isStorageFailure(error: unknown): boolean {
   const { cause, message } = Object(error)

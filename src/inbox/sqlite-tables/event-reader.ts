@@ -50,7 +50,7 @@ export class SqliteEventReader {
   get(key: string): EventRecord | undefined {
     const { current, checkOpen } = this.#options
     checkOpen()
-    const row = this.#sql.byKey.get(...this.#tables.events.hashesOf(key)) as RecordRow | undefined
+    const row = this.#sql.byKey.get(this.#tables.events.hashKey(key)) as RecordRow | undefined
     return row && toRecord(row, current)
   }
 
@@ -67,7 +67,7 @@ export class SqliteEventReader {
       checkOpen()
       const { rows, next } = this.#read(query, after)
       for (const row of rows) {
-        const record = toRecord(row, current)
+        const record = readable(row, current)
         if (record === undefined || !matchesQuery(record, query)) continue
         found.push({ id: row.id, record })
         if (found.length < query.limit) continue
@@ -103,6 +103,15 @@ export class SqliteEventReader {
       if (rows.length >= rowsPerSlice) return { rows, next: rows.at(-1)?.id }
     }
     return { rows, next: isUp ? block * idsPerBlock - 1 : (block + 1) * idsPerBlock }
+  }
+}
+
+/** Reads an event. Leaves one out that cannot be read, which was logged when it was loaded: the others are of use. */
+function readable(row: RecordRow, current: EventReaderOptions['current']): EventRecord | undefined {
+  try {
+    return toRecord(row, current)
+  } catch {
+    return undefined
   }
 }
 

@@ -1,24 +1,16 @@
 import { WebhookError } from '../../errors.ts'
 import type { EarlierAttempts } from '../engine/job.ts'
 import type { AcceptedEvent, Expectations } from '../inbox.ts'
-import type { DeadEvent, FailedAttempt, InboxStats } from '../reading.ts'
+import type { FailedAttempt, InboxStats } from '../reading.ts'
 import type { SqliteDatabase } from './database.ts'
 import { SqliteExpectations, type WrittenEffects } from './expectations.ts'
 import type { EventRow } from './rows.ts'
 import { hashMedia } from './schema.ts'
 import { prepareEvents } from './statements.ts'
 
-/**
- * The first character of the hash of a key with a time. All other hashes sort before it, also those of earlier
- * releases.
- */
-export const timeMark = '~'
-
 /** An event that is to be stored, in the form in which the tables store it. */
 export interface WrittenEvent {
   readonly keyHash: string
-  /** The form of its key in which an earlier release may have stored it. */
-  readonly earlierHash: string | undefined
   readonly media: number
   readonly event: string
   readonly receivedAt: number
@@ -34,40 +26,27 @@ export class SqliteEvents {
   /** Makes the form in which the tables store a key. */
   readonly hashKey: (key: string) => string
   readonly expectations: SqliteExpectations
-  /** Makes the form in which earlier releases stored a key. */
-  readonly #earlierHash: (key: string) => string
-  readonly #hasEarlier: boolean
   readonly #sql: ReturnType<typeof prepareEvents>
 
-  constructor(database: SqliteDatabase, hashKey: (key: string) => string, earlierHash = hashKey) {
+  constructor(database: SqliteDatabase, hashKey: (key: string) => string) {
     this.hashKey = hashKey
     this.expectations = new SqliteExpectations(database, hashKey)
-    this.#earlierHash = earlierHash
     this.#sql = prepareEvents(database)
-    this.#hasEarlier = earlierHash !== hashKey && this.#sql.hasHashBefore.all(timeMark).length > 0
-  }
-
-  /** Returns both forms of a key. A search has to try both. */
-  hashesOf(key: string): [hash: string, earlier: string] {
-    return [this.hashKey(key), this.#earlierHash(key)]
   }
 
   /** Returns the row of an event, finished or not. */
   rowOf(key: string): number | undefined {
-    return this.rowOfHash(...this.hashesOf(key))
+    return this.rowOfHash(this.hashKey(key))
   }
 
-  protected rowOfHash(hash: string, earlierHash = hash): number | undefined {
-    return (this.#sql.rowOf.get(hash, earlierHash) as { id: number } | null | undefined)?.id
+  protected rowOfHash(hash: string): number | undefined {
+    return (this.#sql.rowOf.get(hash) as { id: number } | null | undefined)?.id
   }
 
   /** Prepares an event before its transaction. */
   write({ event, receivedAt, trace }: AcceptedEvent, effects?: Expectations): WrittenEvent {
-    const keyHash = this.hashKey(event.key)
-    const earlierHash = this.#hasEarlier ? this.#earlierHash(event.key) : keyHash
     return {
-      keyHash,
-      earlierHash: earlierHash === keyHash ? undefined : earlierHash,
+      keyHash: this.hashKey(event.key),
       media: hashMedia(event.mediaId),
       event: JSON.stringify(event),
       receivedAt: receivedAt.getTime(),
@@ -79,7 +58,6 @@ export class SqliteEvents {
 
   /** Stores an event and returns its row. Returns `undefined` if its key is known. */
   accept(written: WrittenEvent): number | undefined {
-    if (this.wasSeenEarlier(written)) return undefined
     const { changes, lastInsertRowid } = this.#sql.remember.run(written.keyHash, Date.now(), written.media)
     if (Number(changes) === 0) return undefined
     const row = Number(lastInsertRowid)
@@ -92,21 +70,9 @@ export class SqliteEvents {
   acceptDue(limit: number): readonly number[] {
     const due = this.expectations.takeDue(limit)
     const rows = due.map(({ hash: keyHash, due_at: receivedAt, media, event, trace }) =>
-      this.accept({ keyHash, earlierHash: undefined, media, event, receivedAt, trace, row: undefined }),
+      this.accept({ keyHash, media, event, receivedAt, trace, row: undefined }),
     )
     return rows.filter((row) => row !== undefined)
-  }
-
-  /** Returns `true` if an earlier release has stored the key of an event, and its form differs from the current one. */
-  wasSeenEarlier({ earlierHash }: WrittenEvent): boolean {
-    return earlierHash !== undefined && this.#sql.isKnown.all(earlierHash).length > 0
-  }
-
-  putBack(row: number, deadLetter: DeadEvent): void {
-    const { event, receivedAt, trace } = this.write(deadLetter)
-    this.#sql.insert.run(row, event, receivedAt, trace)
-    this.#sql.restore.run(JSON.stringify(deadLetter.completed), writeFailed(deadLetter.failedAttempts), row)
-    this.waitFromNow(row)
   }
 
   /** Records that a replayed event waits since now, and not since its receipt. */
@@ -133,10 +99,10 @@ export class SqliteEvents {
     this.#sql.postpone.run(attempts, all, writeFailed(failedAttempts), at, inMs, row)
   }
 
-  /** Shortens the wait of these rows' retries to their pauses, if it is longer. */
-  bringForward(first = 0, last = Number.MAX_SAFE_INTEGER): void {
+  /** Shortens the wait for a retry to its delay, if it is longer. */
+  bringForward(row: number): void {
     const now = Date.now()
-    this.#sql.bringForward.run(now, now, first, last)
+    this.#sql.bringForward.run(now, now, row)
   }
 
   /** Makes the next attempt of an event due. Returns `false` if it is due already, or if there is no such event. */
@@ -209,5 +175,5 @@ export class SqliteEvents {
   }
 }
 
-const writeFailed = (attempts: readonly FailedAttempt[] = []): string | null =>
+export const writeFailed = (attempts: readonly FailedAttempt[] = []): string | null =>
   attempts.length === 0 ? null : JSON.stringify(attempts)

@@ -1,4 +1,5 @@
 import type { Expectations } from '../inbox.ts'
+import { limitOf } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { SqliteDatabase } from './database.ts'
 import { hashMedia } from './schema.ts'
@@ -90,13 +91,15 @@ export class SqliteExpectations {
     return due
   }
 
-  list(limit = 100): readonly OpenExpectation[] {
-    return (this.#sql.list.all(limit) as ExpectationRow[]).map(({ rule, event, began_at, due_at }) => ({
-      rule: JSON.parse(rule),
-      mediaId: JSON.parse(event).mediaId,
-      beganAt: new Date(began_at),
-      dueAt: new Date(due_at),
-    }))
+  list(limit?: number): readonly OpenExpectation[] {
+    return (this.#sql.list.all(limitOf('expected', limit)) as ExpectationRow[]).map(
+      ({ rule, event, began_at, due_at }) => ({
+        rule: JSON.parse(rule),
+        mediaId: JSON.parse(event).mediaId,
+        beganAt: new Date(began_at),
+        dueAt: new Date(due_at),
+      }),
+    )
   }
 
   /** Counts the open expectations, for the numbers of an inbox. */

@@ -14,8 +14,10 @@ export interface Transactions {
 /** An unfinished event of the tables. */
 export class SqliteJob extends Job {
   readonly row: number
-  /** The number of processes that ended while its attempt ran alone. */
+  /** The crashes that it may have caused. */
   crashes: number
+  /** The length of its JSON in the tables, if known. */
+  textLength = 0
   /** The newest retry to be recorded. Its attempt has the number of the previous one, if that one did not count. */
   postponed: object | undefined
   readonly #transactions: Transactions | undefined

@@ -1,104 +1,35 @@
 import type { Logger } from '../../internal/logger.ts'
-import { nextTurn } from '../../internal/timers.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Jobs } from '../engine/jobs.ts'
+import type { InboxStats } from '../reading.ts'
 import type { SqliteJob, Transactions } from './job.ts'
-import { toJob, UnreadableEvent, waitOf } from './rows.ts'
+import type { Recovery } from './recovery.ts'
+import { sinceOf, toJob, UnreadableEvent, waitOf } from './rows.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
 /** The number of events that are read from the file in one turn of the event loop: about a millisecond of work. */
 export const eventsPerTurn = 50
-
-/** The number of rows that are listed in one turn: one or two milliseconds. */
-export const rowsPerTurn = 2_000
-
-/** The number of jobs that are examined in one turn. */
-export const jobsPerTurn = 5_000
 
 export interface LoaderOptions {
   readonly file: SqliteTables
   readonly commits: Commits
   readonly jobs: Jobs<SqliteJob>
   readonly engine: Engine<SqliteJob>
+  readonly recovery: Recovery
   readonly transactions: Transactions
   readonly logger: Logger
   /** Returns `true` once the inbox loads no more events. */
   readonly hasStopped: () => boolean
-  /** Makes the inbox read the file again soon. */
-  readonly checkAgain: () => void
 }
 
-/** Loads events of the file if they are not in memory: an earlier process left them, or another one replayed them. */
+/** Loads events of the tables that are not in memory. */
 export class Loader<Options extends LoaderOptions = LoaderOptions> {
   protected readonly options: Options
   /** The rows of unreadable events that were already reported. */
   readonly #unreadable = new Set<number>()
-  #isReading = false
 
   constructor(options: Options) {
     this.options = options
-  }
-
-  /** Loads all events that are not in memory, in one step. Throws if one cannot be read. */
-  all(): void {
-    for (const row of this.missingRows()) this.load(row)
-  }
-
-  protected missingRows(): number[] {
-    const { file, jobs } = this.options
-    const held = new Set(Array.from(jobs, ({ row }) => row))
-    return file.events.rows().filter((row) => !held.has(row))
-  }
-
-  /**
-   * Loads the events that are not in memory, a few in each turn of the event loop, so that deliveries do not wait for
-   * it.
-   */
-  async missing(): Promise<void> {
-    const { logger, checkAgain } = this.options
-    if (this.#isReading) return checkAgain()
-    this.#isReading = true
-    try {
-      await this.#loadMissing()
-    } catch (error) {
-      logger.warn({ err: error }, 'the inbox could not read its file')
-      checkAgain()
-    } finally {
-      this.#isReading = false
-    }
-  }
-
-  async #loadMissing(): Promise<void> {
-    const { file, jobs, hasStopped } = this.options
-    const held = new Set<number>()
-    for (const { row } of jobs) if (held.add(row).size % jobsPerTurn === 0) await nextTurn()
-    let taken = 0
-    let rows: readonly number[] = []
-    do {
-      if (hasStopped()) return
-      rows = file.events.rows(rows.at(-1), rowsPerTurn)
-      for (const row of rows) {
-        if (held.has(row)) continue
-        if (++taken % eventsPerTurn === 0) await nextTurn()
-        if (hasStopped()) return
-        this.loadReadable(row)
-      }
-      await nextTurn()
-    } while (rows.length === rowsPerTurn)
-  }
-
-  /** Loads a replayed event. If the file cannot be read now, it is read again soon. */
-  replayed(row: number): void {
-    try {
-      this.load(row, (job) => this.add(job))
-    } catch {
-      this.options.checkAgain()
-    }
-  }
-
-  /** Handles a new job. Its event has just been accepted or replayed. */
-  add(job: SqliteJob): void {
-    this.options.engine.add(job)
   }
 
   /**
@@ -112,10 +43,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     } catch (error) {
       if (!(error instanceof UnreadableEvent)) throw error
       this.#unreadable.add(row)
-      this.options.logger.error(
-        { row, err: error },
-        'an event in the file of the inbox cannot be read, and stays there',
-      )
+      this.options.logger.error({ row, err: error }, 'an event of the inbox cannot be read, and stays in its storage')
       return undefined
     }
   }
@@ -125,7 +53,7 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
    * cannot be read.
    * @param add handles a due job
    */
-  protected load(row: number, add = (job: SqliteJob) => this.options.engine.add(job)): SqliteJob | undefined {
+  protected load(row: number, add = (job: SqliteJob) => this.options.recovery.add(job)): SqliteJob | undefined {
     const { file, commits, jobs, engine, transactions } = this.options
     const stored = file.events.get(row)
     if (stored === undefined) return undefined
@@ -136,7 +64,26 @@ export class Loader<Options extends LoaderOptions = LoaderOptions> {
     if (dueInMs > 0) engine.addLater(job, dueInMs)
     else add(job)
     // If this fails, the next process does it.
-    if (isTooLong) commits.add(() => file.events.bringForward(row, row)).catch(() => {})
+    if (isTooLong) commits.add(() => file.events.bringForward(row)).catch(() => {})
     return job
+  }
+
+  /** Counts the unfinished events. Those that are in the tables only wait, until it is known that one waits for a retry. */
+  protected countsWith(left: ReadonlySet<number>): Omit<InboxStats, 'deadLetters'> {
+    const counts = this.options.jobs.counts()
+    if (left.size === 0) return counts
+    const times = [counts.oldestWaitingAt, this.#oldestOf(left)].filter((time) => time !== undefined)
+    const [oldestWaitingAt] = times.sort((a, b) => a.getTime() - b.getTime())
+    return { ...counts, waiting: counts.waiting + left.size, ...(oldestWaitingAt && { oldestWaitingAt }) }
+  }
+
+  #oldestOf([row = 0]: ReadonlySet<number>): Date | undefined {
+    try {
+      const stored = this.options.file.events.get(row)
+      return stored && new Date(sinceOf(stored))
+    } catch {
+      // It is reported in its turn.
+      return undefined
+    }
   }
 }

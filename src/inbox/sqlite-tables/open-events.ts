@@ -17,8 +17,8 @@ export interface OpenEventsOptions {
   readonly process?: string
   /** Called when the next attempt of an event has been started by hand. */
   readonly onRetry?: () => void
-  /** The events that are only in the tables after the inbox has opened. Absent if there are none. */
-  readonly loader?: {
+  /** The events that are only in the tables after the inbox has opened. */
+  readonly loader: {
     /** `true` once every event is in memory. */
     readonly isOver: boolean
     loadRetry(key: string): SqliteJob | undefined
@@ -51,7 +51,7 @@ export class OpenEvents implements InboxEvents {
     const { state } = checked
     if (state === undefined || state === 'dead' || state === 'handled') return this.#reader.page(checked)
     this.#checkOpen()
-    return this.#options.loader?.isOver === false ? this.#reader.page(checked) : this.#inMemory(checked)
+    return this.#options.loader.isOver ? this.#inMemory(checked) : this.#reader.page(checked)
   }
 
   #inMemory(query: CheckedQuery): PlacedPage {
@@ -84,7 +84,7 @@ export class OpenEvents implements InboxEvents {
   retryNow(key: string): boolean {
     this.#checkOpen()
     const { jobs, engine, settling, onRetry, loader } = this.#options
-    const job = jobs.get(key) ?? loader?.loadRetry(key)
+    const job = jobs.get(key) ?? loader.loadRetry(key)
     if (job === undefined || !engine.retryNow(job)) return false
     settling.bringForward(job)
     onRetry?.()

@@ -1,7 +1,8 @@
 import type { Job } from '../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import type { DeadEvent, DeadLetter, EventRecord, FailedAttempt } from '../reading.ts'
+import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
+import { readDeadLetter } from '../sql/dead-letter-row.ts'
 import { SqliteJob, type Transactions } from './job.ts'
 
 /** An unfinished event as a row of its table. */
@@ -12,10 +13,10 @@ export interface EventRow {
   readonly attempts: number
   readonly completed: string
   readonly due_at: number
-  /** The number of processes that ended while its next attempt ran alone. */
+  /** The crashes that it may have caused since its last attempt. */
   readonly crashes: number
-  /** The pause before the next attempt. Earlier releases did not record it. */
-  readonly delay_ms?: number | null
+  /** The delay before the next attempt (ms). */
+  readonly delay_ms: number
   readonly trace: string | null
   readonly failed: string | null
 }
@@ -25,16 +26,6 @@ export type RecordRow = Partial<EventRow> & {
   readonly id: number
   readonly handled?: string | null
   readonly dead_letter?: string | null
-}
-
-/** A dead letter as a row of its table. */
-export interface DeadLetterRow {
-  /** null for an unreadable delivery. */
-  readonly event_id: number | null
-  /** JSON of everything except the body. */
-  readonly dead_letter: string
-  /** An unreadable delivery's body. node:sqlite reads a Uint8Array, libsql an ArrayBuffer or Buffer. */
-  readonly body: Uint8Array | ArrayBuffer | null
 }
 
 export class UnreadableEvent extends Error {
@@ -53,9 +44,9 @@ export const sinceOf = ({ received_at, due_at }: EventRow): number => Math.max(r
  * time, because the clock was ahead when the time was recorded.
  */
 export function waitOf(row: EventRow): { readonly dueInMs: number; readonly isTooLong: boolean } {
-  const dueInMs = row.due_at - Date.now()
-  const pauseMs = row.delay_ms ?? dueInMs
-  return { dueInMs: Math.min(dueInMs, pauseMs), isTooLong: dueInMs > pauseMs }
+  const storedMs = row.due_at - Date.now()
+  const dueInMs = Math.min(storedMs, row.delay_ms)
+  return { dueInMs, isTooLong: dueInMs < storedMs }
 }
 
 /** @throws UnreadableEvent */
@@ -63,13 +54,15 @@ export function toJob(row: EventRow, transactions?: Transactions): SqliteJob {
   try {
     const accepted = { event: reviveEvent(JSON.parse(row.event)), receivedAt: new Date(row.received_at) }
     const withTrace = row.trace === null ? accepted : { ...accepted, trace: JSON.parse(row.trace) }
-    return new SqliteJob(withTrace, row.id, transactions, {
+    const job = new SqliteJob(withTrace, row.id, transactions, {
       attempts: row.attempts,
       completed: JSON.parse(row.completed),
       failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
       crashes: row.crashes,
       since: sinceOf(row),
     })
+    job.textLength = row.event.length
+    return job
   } catch (error) {
     throw new UnreadableEvent(row.id, error)
   }
@@ -81,8 +74,7 @@ export function toJob(row: EventRow, transactions?: Transactions): SqliteJob {
  */
 export function toRecord(row: RecordRow, current: (key: string) => EventRecord | undefined): EventRecord | undefined {
   if (row.handled) return readHandled(row.handled)
-  if (row.dead_letter)
-    return deadRecord(toDeadLetter({ event_id: row.id, dead_letter: row.dead_letter, body: null }) as DeadEvent)
+  if (row.dead_letter) return deadRecord(readDeadLetter({ dead_letter: row.dead_letter, body: null }) as DeadEvent)
   if (!row.event) return undefined
   const job = toJob(row as EventRow)
   const { dueInMs } = waitOf(row as EventRow)
@@ -91,27 +83,6 @@ export function toRecord(row: RecordRow, current: (key: string) => EventRecord |
     job.since = Date.now() + dueInMs
   }
   return current(job.key) ?? job.record()
-}
-
-export function toDeadLetterRow(id: number | null, deadLetter: DeadLetter): DeadLetterRow {
-  const { body = null, ...unreadable } = deadLetter.unreadable ?? {}
-  const content = body === null ? deadLetter : { ...deadLetter, unreadable }
-  return { event_id: id, dead_letter: JSON.stringify(content), body }
-}
-
-export function toDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
-  const { event, unreadable, receivedAt: text, diedAt, failedAttempts, ...rest } = JSON.parse(dead_letter)
-  const receivedAt = new Date(text)
-  const deadLetter = {
-    ...rest,
-    receivedAt,
-    diedAt: new Date(diedAt),
-    // Earlier releases did not store them.
-    ...(failedAttempts !== undefined && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
-  }
-  return body === null
-    ? { ...deadLetter, event: reviveEvent(event) }
-    : { ...deadLetter, event: undefined, unreadable: { ...unreadable, receivedAt, body: new Uint8Array(body) } }
 }
 
 // It is an array, since the names of the fields would need as much space as their values, for every event of a day.

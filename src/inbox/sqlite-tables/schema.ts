@@ -1,52 +1,7 @@
 import type { SqliteDatabase } from './database.ts'
 
-/** The version of the tables. It rises with every change that is incompatible with earlier versions of this package. */
+/** Rises with every incompatible change of the tables. */
 const schemaVersion = 1
-
-// Keys are kept much longer than their events, so they have a table of their own, as hashes. The events' table has only
-// unfinished events, so it stays small, and its pages are used again. `starts` counts crashes: files of earlier
-// versions have that name. `id` is the order of acceptance, and the same in all tables.
-const schema = `
-  CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL);
-  CREATE TABLE IF NOT EXISTS inbox_key (
-    id INTEGER PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    accepted_at INTEGER NOT NULL,
-    media INTEGER
-  );
-  CREATE TABLE IF NOT EXISTS inbox_event (
-    id INTEGER PRIMARY KEY,
-    event TEXT NOT NULL,
-    received_at INTEGER NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    completed TEXT NOT NULL DEFAULT '[]',
-    due_at INTEGER NOT NULL DEFAULT 0,
-    starts INTEGER NOT NULL DEFAULT 0,
-    delay_ms INTEGER,
-    trace TEXT,
-    failed TEXT
-  );
-  CREATE TABLE IF NOT EXISTS inbox_owner (
-    token TEXT NOT NULL,
-    pid INTEGER NOT NULL,
-    crashes INTEGER NOT NULL,
-    alone INTEGER
-  );
-  CREATE TABLE IF NOT EXISTS inbox_dead_letter (
-    id INTEGER PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    event_id INTEGER UNIQUE,
-    replay INTEGER NOT NULL DEFAULT 0,
-    dead_letter TEXT NOT NULL,
-    body BLOB
-  );
-`
-
-/** Columns that earlier releases did not have. Those releases also work with them. */
-const laterColumns = {
-  inbox_event: { delay_ms: 'INTEGER', trace: 'TEXT', failed: 'TEXT' },
-  inbox_key: { media: 'INTEGER' },
-}
 
 /**
  * The events of a media item are looked up in blocks of 4,096 ids each. In one index of all media items, each event
@@ -59,13 +14,43 @@ export const blockOfId = 'id >> 12'
 
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
-// Earlier releases did not have the index, the outcome of handled events, the retries that another process has
-// requested, the numbers of each minute, the expectations, and the pauses. Handled events have a table of their own, and it
-// grows only at its end. If the row of a key grew instead, it would move others: this took 1.5 µs more CPU for each event,
-// of 18 µs in SQL. Handled events are forgotten with their keys, even if an earlier release removes the keys. One statement
-// from outside, with a trigger, takes half of the time of two. `watch` is a hash of a rule and a media item.
-const laterTables = `
-  CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media) WHERE media IS NOT NULL;
+// Keys outlive their events, so they have a table of their own, as hashes, and the table of events stays small. Handled
+// events have a table that grows only at its end: an outcome in the row of the key would move its neighbours. A trigger
+// removes a handled event, for half the price of a second statement from outside. `id` is the order of acceptance, in all
+// tables. `watch` is a hash of a rule and a media item.
+const schema = `
+  CREATE TABLE IF NOT EXISTS inbox_key (
+    id INTEGER PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    accepted_at INTEGER NOT NULL,
+    media INTEGER NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS inbox_key_media ON inbox_key (${blockOfId}, media);
+  CREATE TABLE IF NOT EXISTS inbox_event (
+    id INTEGER PRIMARY KEY,
+    event TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    completed TEXT NOT NULL DEFAULT '[]',
+    due_at INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    delay_ms INTEGER NOT NULL DEFAULT 0,
+    trace TEXT,
+    failed TEXT
+  );
+  CREATE TABLE IF NOT EXISTS inbox_owner (
+    token TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    running TEXT
+  );
+  CREATE TABLE IF NOT EXISTS inbox_dead_letter (
+    id INTEGER PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    event_id INTEGER UNIQUE,
+    replay INTEGER NOT NULL DEFAULT 0,
+    dead_letter TEXT NOT NULL,
+    body BLOB
+  );
   CREATE TABLE IF NOT EXISTS inbox_handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
   CREATE TRIGGER IF NOT EXISTS inbox_handled_event AFTER INSERT ON inbox_handled BEGIN
     DELETE FROM inbox_event WHERE id = new.id;
@@ -106,47 +91,14 @@ const laterTables = `
   ) WITHOUT ROWID;
 `
 
-/**
- * The row that has the version. It shows that the keys of all events have their media item, so they need no check.
- * Earlier releases leave the media item out, and write the version to row 1 whenever they open the file.
- */
-const rowOfVersion = 2
-
 /** Makes the tables if there are none. Part of a transaction. */
 export function makeTables(database: SqliteDatabase): void {
-  database.exec(schema)
+  database.exec('CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL)')
+  // First: the statements of this version need not fit the tables of a newer one.
   checkVersion(database)
-  upgrade(database)
-  if (database.prepare(`SELECT 1 FROM inbox_schema WHERE rowid = ${rowOfVersion}`).all().length === 0)
-    addMedia(database)
-  // It is written every time, so that a read-only file is an error now and not at the first event.
-  database.exec('DELETE FROM inbox_schema')
-  database.exec(`INSERT INTO inbox_schema (rowid, version) VALUES (${rowOfVersion}, ${schemaVersion})`)
-}
-
-/** Adds the new tables and columns to those of earlier releases. */
-export function upgrade(database: SqliteDatabase): void {
-  for (const [table, columns] of Object.entries(laterColumns)) {
-    const present = database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]
-    for (const [column, type] of Object.entries(columns))
-      if (!present.some(({ name }) => name === column)) database.exec(`ALTER TABLE ${table} ADD ${column} ${type}`)
-  }
-  database.exec(laterTables)
-}
-
-/** Adds the media item to the keys of an earlier release's unfinished events. */
-function addMedia(database: SqliteDatabase): void {
-  const without = database.prepare(`
-    SELECT k.id, e.event, NULL AS dead_letter
-    FROM inbox_event e CROSS JOIN inbox_key k ON k.id = e.id WHERE k.media IS NULL
-    UNION ALL
-    SELECT k.id, NULL, d.dead_letter
-    FROM inbox_dead_letter d CROSS JOIN inbox_key k ON k.id = d.event_id WHERE k.media IS NULL`)
-  const add = database.prepare('UPDATE inbox_key SET media = ? WHERE id = ?')
-  for (const { id, event, dead_letter } of without.all() as { id: number; event: string; dead_letter: string }[]) {
-    const { mediaId } = event === null ? JSON.parse(dead_letter).event : JSON.parse(event)
-    add.run(hashMedia(mediaId), id)
-  }
+  database.exec(schema)
+  // Written every time, so that a read-only file is an error now and not at the first event.
+  database.exec(`INSERT OR REPLACE INTO inbox_schema (rowid, version) VALUES (1, ${schemaVersion})`)
 }
 
 /** Throws when a newer version made the tables, or when there are no tables. */
@@ -154,7 +106,8 @@ export function checkVersion(database: SqliteDatabase): void {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'inbox_schema'").all()
   if (tables.length === 0) throw new Error('it is not the file of an inbox')
   const row = database.prepare('SELECT max(version) AS version FROM inbox_schema').get() as { version: number | null }
-  if ((row.version ?? 0) > schemaVersion) throw new Error('a newer version of media-webhooks made it')
+  if ((row.version ?? 0) > schemaVersion)
+    throw new Error('a newer version of media-webhooks made it, so only that or a later one can use it')
 }
 
 /**

@@ -1,17 +1,15 @@
+import type { OutageLog } from '../../internal/outage-log.ts'
 import { unref } from '../../internal/timers.ts'
 import type { JobAttempt } from '../engine/job.ts'
-import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
-import { Suspects } from '../engine/suspects.ts'
+import { cutOff, type DeadResult, type RetryResult, type Settling } from '../engine/settling.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { CrashRecords } from './crash-records.ts'
 import type { SqliteJob } from './job.ts'
+import { hasCrashedTooOften, type Recovery } from './recovery.ts'
 import { writeHandled } from './rows.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
 /** The pause before a failed write is tried again, in ms. */
 const pauseMs = 1_000
-
-export type SettlingFile = SqliteTables & { readonly owner: CrashRecords }
 
 interface Entry {
   readonly what: string
@@ -26,74 +24,44 @@ interface Entry {
 export class SqliteSettling implements Settling<SqliteJob> {
   readonly retries = 'here'
   readonly #commits: Commits
-  readonly #file: SettlingFile
+  readonly #file: SqliteTables
   readonly #host: InboxHost
-  readonly #onEnded: () => void
-  #suspects: Suspects<SqliteJob> | undefined
+  readonly #onEnded: (job: SqliteJob) => void
+  readonly #outage: OutageLog
+  readonly #recovery: Recovery
 
-  /** @param onEnded called when the end of an event has been recorded */
-  constructor(commits: Commits, file: SettlingFile, host: InboxHost, onEnded = () => {}) {
+  /**
+   * @param outage shared by all who write the file
+   * @param onEnded called when the end of an event has been recorded
+   */
+  constructor(
+    commits: Commits,
+    file: SqliteTables,
+    host: InboxHost,
+    outage: OutageLog,
+    recovery: Recovery,
+    onEnded: (job: SqliteJob) => void = () => {},
+  ) {
     this.#commits = commits
     this.#file = file
     this.#host = host
+    this.#outage = outage
+    this.#recovery = recovery
     this.#onEnded = onEnded
   }
 
-  /**
-   * Starts the search for the event that made the previous process crash, if it crashed. Every attempt waits for its
-   * turn until the search has ended. Call `consider` for each event that the process left.
-   */
-  investigate(concurrency: number): void {
-    const { predecessor } = this.#file.owner
-    if (predecessor === undefined) return
-    this.#suspects = new Suspects({
-      concurrency,
-      predecessor,
-      recordAlone: (job) => this.#recordAlone(job),
-      onOver: (cleared) => this.#endInvestigation(cleared),
-    })
-  }
-
-  /** Considers an event that the previous process left. Call it in order of acceptance, before the event starts. */
-  consider(job: SqliteJob): void {
-    this.#suspects?.consider(job)
-  }
-
-  allConsidered(): void {
-    this.#suspects?.allConsidered()
-  }
-
-  /** Ends the search. Waiting attempts never start. */
-  stop(): void {
-    this.#suspects?.stop()
-  }
-
-  /** Records the one event that runs alone, or that no event runs alone. */
-  #recordAlone(job: SqliteJob | undefined): Promise<void> {
-    return this.#commits
-      .add(() => this.#file.owner.recordAlone(job?.row ?? null))
-      .catch((error) => this.#host.logger.error({ err: error }, 'the inbox could not record which event runs alone'))
-  }
-
-  /** @param cleared `true` if every suspect has been handled */
-  #endInvestigation(cleared: boolean): void {
-    this.#suspects = undefined
-    // Without this record the search after the next crash takes longer. This does no harm.
-    if (cleared) this.#commits.add(() => this.#file.owner.forgetCrashes()).catch(() => {})
-  }
-
-  begin({ job }: JobAttempt<SqliteJob>): Promise<DeadResult | undefined> | undefined {
+  begin(attempt: JobAttempt<SqliteJob>): Promise<DeadResult | undefined> | undefined {
     // If another process has taken over the file, this one ends its jobs here.
     if (!this.#commits.isOwner()) return undefined
-    if (this.#suspects === undefined) return undefined
-    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
-    return this.#suspects.enter(job).then(() => undefined)
+    if (hasCrashedTooOften(attempt.job)) return Promise.resolve(cutOff(attempt.job, this.#host.logger))
+    return this.#recovery.begin(attempt)
   }
 
   complete({ job }: JobAttempt<SqliteJob>, recorded: () => void): void {
     const record = writeHandled(job, this.#host.handlersOf(job.accepted.event))
-    // If the process ends before that, its handlers run again, as after any crash.
-    this.#end(job, { canWait: true, write: () => this.#file.events.handled(job.row, record) }, recorded)
+    // If the process ends before that, its handlers run again, as after any crash. The next suspect waits for it.
+    const canWait = job.crashes === 0
+    this.#end(job, { canWait, write: () => this.#file.events.handled(job.row, record) }, recorded)
   }
 
   deadLetter(job: SqliteJob, { completed, failures }: DeadResult, recorded: () => void): void {
@@ -118,28 +86,39 @@ export class SqliteSettling implements Settling<SqliteJob> {
     const isNeeded = () => !job.hasEnded
     const written = () => {
       recorded()
-      this.#onEnded()
+      this.#recovery.ended(job)
+      this.#onEnded(job)
     }
     this.#insist({ what: 'the end of an event', job, ...end, isNeeded, written })
-    this.#suspects?.leave(job)
   }
 
-  retry({ job }: JobAttempt<SqliteJob>, { delayMs }: RetryResult): void {
+  retry(attempt: JobAttempt<SqliteJob>, { delayMs }: RetryResult, recorded: () => void): void {
+    const { job } = attempt
     const { number, completed, failedAttempts } = job
     const due = { at: Date.now() + delayMs, inMs: delayMs }
     const earlier = { attempts: number - 1, completed, failedAttempts }
     job.postponed = due
     // The record of a later attempt replaces this one.
     const isNewest = () => job.postponed === due && job.number === number && !job.hasEnded
-    const write = () => this.#file.events.postpone(job.row, earlier, due)
-    this.#insist({ what: 'a retry', job, canWait: false, write, isNeeded: isNewest, written() {} })
-    this.#suspects?.leave(job)
+    const write = () => {
+      this.#file.events.postpone(job.row, earlier, due)
+      this.#recovery.failed(attempt)
+    }
+    const written = () => {
+      recorded()
+      this.#recovery.ended(job)
+    }
+    this.#insist({ what: 'a retry', job, canWait: false, write, isNeeded: isNewest, written })
   }
 
   /** Tries until the entry is written, as long as it is needed. */
   #insist(entry: Entry): void {
     const { what, job, canWait, write, isNeeded, written } = entry
-    this.#commits.add(write, { canWait }).then(written, (error) => {
+    const done = () => {
+      this.#outage.worked()
+      written()
+    }
+    this.#commits.add(write, { canWait }).then(done, (error) => {
       if (!isNeeded()) return
       this.#failed(what, job, error)
       unref(setTimeout(() => isNeeded() && this.#insist(entry), pauseMs))
@@ -160,6 +139,6 @@ export class SqliteSettling implements Settling<SqliteJob> {
   }
 
   #failed(what: string, { key }: SqliteJob, error: unknown): void {
-    this.#host.logger.error({ key, err: error }, `the inbox could not record ${what}`)
+    this.#outage.failed(() => this.#host.logger.error({ key, err: error }, `the inbox could not record ${what}`))
   }
 }

@@ -1,7 +1,7 @@
 import type { SqliteDatabase } from './database.ts'
 import { blockOfId } from './schema.ts'
 
-// Every statement of the inboxes over these tables, except those that make the tables. `starts` counts crashes.
+// Every statement of the inboxes over these tables, except those that make the tables.
 
 /** The number of rows of a slice of events. A slice takes a few milliseconds, even with large payloads. */
 export const rowsPerSlice = 100
@@ -18,7 +18,9 @@ const inserts = {
   key: { into: 'INSERT OR IGNORE INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)' },
   event: { into: 'INSERT OR FAIL INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)' },
   // A trigger removes the event. The record is there already only if its commit took effect and was reported as failed.
-  handled: { into: 'INSERT OR IGNORE INTO inbox_handled (id, record)', row: '(?, ?)' },
+  // REPLACE, not IGNORE: ids start over once every key is forgotten, and a stale record of the same id would keep the trigger
+  // from removing the event.
+  handled: { into: 'INSERT OR REPLACE INTO inbox_handled (id, record)', row: '(?, ?)' },
 } as const
 
 /** Makes the SQL that inserts rows. */
@@ -28,21 +30,16 @@ export function insertOf(what: keyof typeof inserts, rows = 1): string {
 }
 
 export const prepareEvents = (database: SqliteDatabase) => ({
-  hasHashBefore: database.prepare('SELECT 1 FROM inbox_key WHERE hash < ? LIMIT 1'),
-  isKnown: database.prepare('SELECT 1 FROM inbox_key WHERE hash = ?'),
-  rowOf: database.prepare('SELECT id FROM inbox_key WHERE hash IN (?, ?)'),
+  rowOf: database.prepare('SELECT id FROM inbox_key WHERE hash = ?'),
   remember: database.prepare(insertOf('key')),
   insert: database.prepare(insertOf('event')),
   handled: database.prepare(insertOf('handled')),
   remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
   postpone: database.prepare(
-    `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, starts = 0
+    `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, crashes = 0
      WHERE id = ?`,
   ),
-  restore: database.prepare('UPDATE inbox_event SET completed = ?, failed = ? WHERE id = ?'),
-  bringForward: database.prepare(
-    'UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id BETWEEN ? AND ?',
-  ),
+  bringForward: database.prepare('UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id = ?'),
   waitFrom: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ?'),
   makeDue: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?'),
   complete: database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?'),
@@ -55,7 +52,7 @@ export const prepareEvents = (database: SqliteDatabase) => ({
   askedRetries: database.prepare('SELECT id FROM inbox_retry'),
   forgetRetry: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
-  get: database.prepare('SELECT *, starts AS crashes FROM inbox_event WHERE id = ?'),
+  get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
 })
 
 export const prepareExpectations = (database: SqliteDatabase) => ({
@@ -75,28 +72,7 @@ export const prepareExpectations = (database: SqliteDatabase) => ({
   count: database.prepare('SELECT count(*) AS expected FROM inbox_expectation'),
 })
 
-export function prepareDeadLetters(database: SqliteDatabase) {
-  const beyond = (kind: string) =>
-    database.prepare(`SELECT * FROM inbox_dead_letter WHERE event_id ${kind} ORDER BY id DESC LIMIT 100 OFFSET ?`)
-  return {
-    count: database.prepare('SELECT count(*) AS count FROM inbox_dead_letter'),
-    insert: database.prepare(
-      `INSERT INTO inbox_dead_letter (hash, event_id, dead_letter, body) VALUES (?, ?, ?, ?)
-       ON CONFLICT (hash) DO NOTHING`,
-    ),
-    list: database.prepare('SELECT * FROM inbox_dead_letter ORDER BY id DESC LIMIT ? OFFSET ?'),
-    all: database.prepare('SELECT event_id, dead_letter, body FROM inbox_dead_letter ORDER BY id'),
-    slice: database.prepare('SELECT * FROM inbox_dead_letter WHERE id > ? ORDER BY id LIMIT 100'),
-    get: database.prepare('SELECT * FROM inbox_dead_letter WHERE hash IN (?, ?)'),
-    remove: database.prepare('DELETE FROM inbox_dead_letter WHERE hash IN (?, ?)'),
-    mark: database.prepare('UPDATE inbox_dead_letter SET replay = ? WHERE hash IN (?, ?)'),
-    marked: database.prepare('SELECT * FROM inbox_dead_letter WHERE replay = 1'),
-    eventsBeyond: beyond('IS NOT NULL'),
-    unreadableBeyond: beyond('IS NULL'),
-  }
-}
-
-const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.starts AS crashes, e.trace, e.failed'
+const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.delay_ms, e.crashes, e.trace, e.failed'
 
 /** Reads all the data of an event by its key. */
 const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
@@ -110,7 +86,7 @@ export function prepareReading(database: SqliteDatabase) {
     newest: database.prepare(`${select} ${id} < ? ORDER BY ${id} DESC LIMIT ${rowsPerSlice}`),
   })
   return {
-    byKey: database.prepare(`${ofKey} k.hash IN (?, ?)`),
+    byKey: database.prepare(`${ofKey} k.hash = ?`),
     bounds: database.prepare(
       'SELECT (SELECT min(id) FROM inbox_key) AS first, (SELECT max(id) FROM inbox_key) AS last',
     ),
@@ -122,42 +98,34 @@ export function prepareReading(database: SqliteDatabase) {
 }
 
 export const prepareOwner = (database: SqliteDatabase) => ({
-  get: database.prepare('SELECT pid, crashes, alone FROM inbox_owner'),
-  add: database.prepare('INSERT INTO inbox_owner (token, pid, crashes) VALUES (?, ?, ?)'),
+  get: database.prepare('SELECT pid, running FROM inbox_owner'),
+  add: database.prepare('INSERT INTO inbox_owner (token, pid, running) VALUES (?, ?, ?)'),
   removeAll: database.prepare('DELETE FROM inbox_owner'),
   remove: database.prepare('DELETE FROM inbox_owner WHERE token = ?'),
   owns: database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?'),
-  setAlone: database.prepare('UPDATE inbox_owner SET alone = ? WHERE token = ?'),
-  setCrashes: database.prepare('UPDATE inbox_owner SET crashes = ? WHERE token = ?'),
-  countCrash: database.prepare('UPDATE inbox_event SET starts = starts + 1 WHERE id = ?'),
+  record: database.prepare('UPDATE inbox_owner SET running = ? WHERE token = ?'),
+  countCrash: database.prepare(
+    `UPDATE inbox_event SET crashes = crashes + 1
+     WHERE id IN (SELECT value FROM inbox_owner, json_each(running))`,
+  ),
   hasDue: database.prepare('SELECT 1 FROM inbox_event WHERE due_at <= ? LIMIT 1'),
 })
 
-export const prepareActivity = (database: SqliteDatabase) => ({
-  read: database.prepare('SELECT minute, numbers FROM inbox_activity WHERE minute >= ?'),
-  write: database.prepare(
-    `INSERT INTO inbox_activity (minute, process, numbers) VALUES (?, ?, ?)
-     ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
-  ),
-  forget: database.prepare('DELETE FROM inbox_activity WHERE minute < ?'),
-})
-
-export const preparePauses = (database: SqliteDatabase) => ({
-  read: database.prepare('SELECT handler, since, paused_by AS "by" FROM inbox_pause'),
-  add: database.prepare('INSERT INTO inbox_pause (handler, since, paused_by) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
-  remove: database.prepare('DELETE FROM inbox_pause WHERE handler = ?'),
-})
+/** The end of a handled event in its record, in ms since the epoch. A damaged record has none, and expires with its key. */
+const endedAt = "CASE WHEN json_valid(record) THEN json_extract(record, '$[3]') + json_extract(record, '$[4]') END"
 
 export const prepareCleanUp = (database: SqliteDatabase) => ({
   lastOfSlice: database.prepare(
     `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${keysPerCleanUp - 1}`,
   ),
-  // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long.
+  // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long. A replay can
+  // end long after its acceptance, and a duplicate can follow it for as long as any other.
   remove: database.prepare(
     `DELETE FROM inbox_key
      WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?
        AND NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.id = inbox_key.id)
-       AND NOT EXISTS (SELECT 1 FROM inbox_dead_letter WHERE event_id = inbox_key.id)`,
+       AND NOT EXISTS (SELECT 1 FROM inbox_dead_letter WHERE event_id = inbox_key.id)
+       AND NOT EXISTS (SELECT 1 FROM inbox_handled WHERE inbox_handled.id = inbox_key.id AND ${endedAt} BETWEEN ? AND ?)`,
   ),
   forgetEnds: database.prepare(
     `DELETE FROM inbox_end WHERE watch IN

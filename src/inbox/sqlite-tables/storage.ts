@@ -1,7 +1,8 @@
-import { checkNumbers, checkUnknown } from '../../check-options.ts'
+import { type Rules, wholeNumber } from '../../check-options.ts'
 import type { SqliteDatabase } from './database.ts'
-import type { SqliteDeadLetters } from './dead-letters.ts'
+import { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
+import { SqliteSql } from './sql.ts'
 
 /** The limits of an inbox, or of each object. */
 export interface InboxLimits {
@@ -11,17 +12,20 @@ export interface InboxLimits {
   readonly ttlMs: number
 }
 
-/**
- * Checks the limits, and fills in the defaults.
- * @throws WebhookError `invalid_option`
- */
-export function limitsOf(owner: string, options: Partial<InboxLimits>): InboxLimits {
-  const { concurrency = 16, maxWaiting = 10_000, maxDeadLetters = 10_000, ttlMs = 86_400_000, ...unknown } = options
-  checkUnknown(owner, unknown)
-  const limits = { concurrency, maxWaiting, maxDeadLetters, ttlMs }
-  checkNumbers(owner, limits)
-  return limits
+export const limitRules: Rules<InboxLimits> = {
+  concurrency: wholeNumber(),
+  maxWaiting: wholeNumber(),
+  maxDeadLetters: wholeNumber(),
+  ttlMs: wholeNumber(),
 }
+
+/** Fills in the defaults. */
+export const limitsOf = ({
+  concurrency = 16,
+  maxWaiting = 10_000,
+  maxDeadLetters = 10_000,
+  ttlMs = 86_400_000,
+}: Partial<InboxLimits>): InboxLimits => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
 
 /** The number of overdue events that may join those that wait. Deliveries have the rest of the room. */
 export const roomForOverdue = ({ maxWaiting }: InboxLimits, waiting: number): number =>
@@ -30,8 +34,14 @@ export const roomForOverdue = ({ maxWaiting }: InboxLimits, waiting: number): nu
 /** The tables of an inbox. */
 export interface SqliteTables {
   readonly database: SqliteDatabase
+  readonly sql: SqliteSql
   readonly events: SqliteEvents
   readonly deadLetters: SqliteDeadLetters
+}
+
+export function tablesOf<Events extends SqliteEvents>(database: SqliteDatabase, events: Events) {
+  const sql = new SqliteSql(database)
+  return { database, sql, events, deadLetters: new SqliteDeadLetters(sql, events.hashKey) }
 }
 
 interface WriteOptions {

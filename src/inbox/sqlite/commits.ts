@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { Timer } from '../../internal/timers.ts'
-import { inTransaction, isBusy } from '../sqlite-tables/database.ts'
+import { inTransaction, isBusy, isSnapshotLock } from '../sqlite-tables/database.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 import type { OwnedFile } from './file.ts'
 
@@ -13,10 +13,7 @@ const pauseMs = 3
 /** Maximum time for which a write that can wait waits for the next commit, in ms. */
 const lateMs = 20
 
-/**
- * Maximum number of writes that wait for the next commit. After a crash their events are handled again, and come before the event
- * that caused it: that one is searched for among the first.
- */
+/** Maximum number of writes that wait for the next commit. After a crash their events are handled again. */
 const maxLate = 64
 
 interface Write {
@@ -87,13 +84,13 @@ export class GroupCommit implements Commits {
 
   #schedule(pauseMs?: number): void {
     if (this.#isScheduled) return
-    this.#isScheduled = true
     const flush = () => {
       this.#isScheduled = false
       this.#flush()
     }
     if (pauseMs === undefined) setImmediate(flush)
     else setTimeout(flush, pauseMs)
+    this.#isScheduled = true
   }
 
   #flush(): void {
@@ -145,16 +142,30 @@ export class GroupCommit implements Commits {
     for (const write of writes) {
       write.deadline ??= now + patienceMs
       if (write.deadline > now) patient.push(write)
-      else write.failed(error)
+      else write.failed(isSnapshotLock(error) ? this.#leftOpen(error) : error)
     }
     this.#writes = [...this.#writes, ...patient]
     if (patient.length > 0) this.#schedule(pauseMs)
+  }
+
+  /** No lock of another process: a query of this connection still reads what the file was before another one wrote. */
+  #leftOpen(cause: unknown): WebhookError {
+    const fix = 'End its iterator, or read with all()'
+    const message = `a query of this process was left open on the connection of ${this.#file.path}, so nothing can be written. ${fix}`
+    return new WebhookError('unavailable', message, { cause })
   }
 
   #lose(error: WebhookError): void {
     if (this.#rejection === error) return
     this.#rejection = error
     this.#reports.onLost(error)
+  }
+
+  /** Commits what it can of the writes that have been added, and rejects the others and all later ones. */
+  giveUp(error: WebhookError): void {
+    this.#flush()
+    this.#rejection = error
+    for (const write of this.#writes.splice(0)) write.failed(error)
   }
 
   isOwner(): boolean {

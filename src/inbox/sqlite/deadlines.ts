@@ -1,4 +1,5 @@
 import type { Logger } from '../../internal/logger.ts'
+import type { OutageLog } from '../../internal/outage-log.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
 import { eventsPerTurn } from '../sqlite-tables/load.ts'
@@ -14,6 +15,7 @@ interface DeadlinesOptions {
   readonly events: SqliteEvents
   readonly commits: GroupCommit
   readonly logger: Logger
+  readonly outage: OutageLog
   /** Returns the number of overdue events that the inbox has room for. */
   readonly room: () => number
   /** Called with the row of an overdue event that has been stored. */
@@ -50,7 +52,8 @@ export class Deadlines {
       await this.#storeDue()
     } catch (error) {
       if (this.#isStopped) return
-      this.#options.logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
+      const { logger, outage } = this.#options
+      outage.failed(() => logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet'))
       this.wait(Date.now() + pauseMs)
     }
   }

@@ -69,7 +69,7 @@ export class SqliteEventBatch extends SqliteEvents {
     const now = Date.now()
     const accepted: WrittenEvent[] = []
     this.#remember(
-      this.#accepting.filter((event) => !this.wasSeenEarlier(event)),
+      this.#accepting,
       ({ keyHash, media }) => [keyHash, now, media],
       (events, { changes, lastInsertRowid }) => {
         // The new rows are the last ones, in the order of the events.

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
-import { SqliteDeadLetters } from '../sqlite-tables/dead-letters.ts'
 import { SqliteEvents } from '../sqlite-tables/events.ts'
-import { checkVersion, makeTables, upgrade } from '../sqlite-tables/schema.ts'
-import type { SqliteTables } from '../sqlite-tables/storage.ts'
+import { checkVersion, makeTables } from '../sqlite-tables/schema.ts'
+import { type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
 import { openDatabase } from './driver.ts'
 import { SqliteEventBatch } from './event-batch.ts'
-import { hashKey, hashWithoutTime } from './hash.ts'
-import { FileLease, lock, unlock } from './lease.ts'
+import { hashKey } from './hash.ts'
+import { FileLease, lock, unlessLocked, unlock } from './lease.ts'
+import { takeFromThisProcess } from './openers.ts'
 
 export interface SqliteFile extends SqliteTables {
   readonly path: string
@@ -20,6 +20,10 @@ export interface SqliteFile extends SqliteTables {
 export interface OwnedFile extends SqliteFile {
   readonly events: SqliteEventBatch
   readonly owner: FileLease
+  /** Lets another inbox of this process have the file. The connection stays open to read. */
+  unlock(): void
+  /** Copies a log that was deleted into the file, as long as this process has it open: it has acknowledged events. */
+  rescueLog(): void
 }
 
 /** Opens the file at a path to read it, while another process may handle its events. */
@@ -33,9 +37,7 @@ export function openFile(path: string): SqliteFile {
       const path = pathOf(database)
       adjust(database)
       checkVersion(database)
-      upgrade(database)
-      const events = new SqliteEvents(database, hashKey, hashWithoutTime)
-      return { events, deadLetters: new SqliteDeadLetters(database, events), path, database, close }
+      return { ...tablesOf(database, new SqliteEvents(database, hashKey)), path, close }
     })
   })
 }
@@ -51,36 +53,55 @@ export function ownFile(path: string): OwnedFile {
 
 /** Uses the file of a connection that the user has opened. */
 export function ownDatabase(database: SqliteDatabase): OwnedFile {
+  checkRows(database)
   return usable(pathOf(database), () => own(database, () => {}))
 }
 
+/** Refuses a connection that makes BigInts of numbers, or arrays of rows. */
+function checkRows(database: SqliteDatabase): void {
+  const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
+  if (row.one === 1) return
+  const fix =
+    'open it without readBigInts, returnArrays or defaultSafeIntegers, and set that for statements of your own'
+  throw new WebhookError('invalid_option', `sqliteInbox: database does not return rows as objects with numbers; ${fix}`)
+}
+
 function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
-  const close = () => {
-    // libsql keeps a closed connection, locks and all, until its statements are collected.
-    unlock(database)
+  const closeUnlocked = () => {
+    // libsql keeps a closed connection, locks and all, until its statements are collected. The application may have closed
+    // its connection already.
+    attempt(() => unlock(database))
     closeDatabase()
   }
-  return closedOnError(close, () => {
+  return closedOnError(closeUnlocked, () => {
     database.exec('PRAGMA busy_timeout = 1000')
     const path = pathOf(database)
+    takeFromThisProcess(path)
+    // To attach the lock's file, SQLite reads this one.
+    unlessLocked(() => database.exec('PRAGMA main.schema_version'))
     lock(database, path)
-    // Without the schema's name it would also change the lock's file.
-    database.exec('PRAGMA main.journal_mode = WAL')
-    adjust(database)
-    const owner = inTransaction(database, () => {
-      makeTables(database)
-      return new FileLease(database, path)
+    const owner = unlessLocked(() => {
+      // Without the schema's name it would also change the lock's file.
+      database.exec('PRAGMA main.journal_mode = WAL')
+      adjust(database)
+      return inTransaction(database, () => {
+        makeTables(database)
+        return new FileLease(database, path)
+      })
     })
     // From here on, nothing waits for a lock in SQLite, which would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')
-    const checkpointAndClose = () => {
+    const close = () => {
       // libsql leaves the log to the next process that opens the file. So does a process that only reads it.
       attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
-      close()
+      closeUnlocked()
     }
-    const events = new SqliteEventBatch(database, hashKey, hashWithoutTime)
-    const deadLetters = new SqliteDeadLetters(database, events)
-    return { events, deadLetters, path, database, owner, close: checkpointAndClose }
+    const tables = tablesOf(database, new SqliteEventBatch(database, hashKey))
+    const rescueLog = () => {
+      // Another process that has opened the file has made a new log.
+      if (!existsSync(`${path}-wal`)) attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+    }
+    return { ...tables, path, owner, close, unlock: () => unlock(database), rescueLog }
   })
 }
 
@@ -93,6 +114,8 @@ function adjust(database: SqliteDatabase): void {
   database.exec('PRAGMA cache_size = -8192')
   // Pages that change often are copied from the log less often.
   database.exec('PRAGMA wal_autocheckpoint = 4000')
+  // In bytes. A log that grew beyond it is cut when it is begun again.
+  database.exec('PRAGMA main.journal_size_limit = 67108864')
 }
 
 /** Runs `open`, and closes what it has opened if it throws. */
@@ -109,7 +132,7 @@ function attempt(step: () => void): void {
   try {
     step()
   } catch {
-    // The log is copied when the file is next opened.
+    // The next process that opens the file copies the log, and finds no lock of a closed connection.
   }
 }
 

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { statSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import type { Predecessor } from '../engine/suspects.ts'
-import { CrashRecords } from '../sqlite-tables/crash-records.ts'
 import { inTransaction, isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
+import { OwnerRow } from '../sqlite-tables/owner-row.ts'
 
 /** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
 const freshMs = 5
+
+/**
+ * The hold of a process that recovers, in ms. A previous process that lost its lock alive stops meanwhile: it checks its
+ * token every 250 ms. And a process that crashes again as soon as it has booted does so before an event starts.
+ */
+const holdMs = { alive: 750, again: 250 }
 
 /**
  * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system
@@ -15,17 +20,58 @@ const freshMs = 5
  */
 export function lock(database: SqliteDatabase, path: string): void {
   try {
-    database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
-    database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
-    // In this mode a lock outlasts its transaction.
-    database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
-    // A file that cannot be written is only locked for reading, without an error, unless something is written.
-    inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
+    attach(database, path)
   } catch (error) {
-    if (isBusy(error)) throw new Error('another process, or another inbox of this one, has it open', { cause: error })
-    throw new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(error as Error).message}`, {
-      cause: error,
-    })
+    if (isBusy(error)) {
+      unlock(database)
+      // The transaction that locks the one file locks the other.
+      unlessLocked(() => inTransaction(database, () => {}))
+      throw new Error('another process, or another thread of this one, has it open', { cause: error })
+    }
+    // SQLite has read the lock's file, so nothing holds it. What is in it does not matter, and may be damaged.
+    if (empty(`${path}-lock`)) return attachAgain(database, path)
+    throw cannotLock(path, error)
+  }
+}
+
+/** Runs a step of the start, and says so if another program's lock stops it. */
+export function unlessLocked<T>(step: () => T): T {
+  try {
+    return step()
+  } catch (cause) {
+    if (!isBusy(cause)) throw cause
+    const fix = 'End its transaction, and open the inbox again'
+    throw new Error(`another program holds a lock on it, such as a backup or the sqlite3 shell. ${fix}`, { cause })
+  }
+}
+
+function attach(database: SqliteDatabase, path: string): void {
+  database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
+  database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
+  // In this mode a lock outlasts its transaction.
+  database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
+  // A file that cannot be written is only locked for reading, without an error, unless something is written.
+  inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
+}
+
+function attachAgain(database: SqliteDatabase, path: string): void {
+  try {
+    unlock(database)
+    attach(database, path)
+  } catch (error) {
+    throw cannotLock(path, error)
+  }
+}
+
+const cannotLock = (path: string, cause: unknown) =>
+  new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(cause as Error).message}`, { cause })
+
+function empty(path: string): boolean {
+  try {
+    truncateSync(path)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -45,12 +91,12 @@ export function versionOf(database: SqliteDatabase): () => number {
  * lock on the file is not enough, since the operating system releases it when anything in this process opens and closes
  * the locked file, as a backup does.
  */
-export class FileLease extends CrashRecords {
-  readonly predecessor: Predecessor | undefined
+export class FileLease extends OwnerRow {
+  override readonly holdMs: number
   /** The error of everything that is asked of an inbox that has lost its file. */
   lost: WebhookError
-  readonly #isInPlace: () => boolean
-  readonly #moved: WebhookError
+  /** Each file that SQLite has open, and the error once another one, or none, is in its place. */
+  readonly #places: readonly { readonly isInPlace: () => boolean; readonly moved: WebhookError }[]
   readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
@@ -62,17 +108,16 @@ export class FileLease extends CrashRecords {
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
     this.lost = lost(`another process has opened ${path}`)
-    this.#moved = lost(`${path} was deleted, moved or replaced while it was open`)
-    this.#isInPlace = watchPlace(path)
+    // Beside a new -shm another process would not see the locks of this one.
+    this.#places = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
+      isInPlace: watchPlace(file),
+      moved: lost(`${file} was deleted, moved or replaced while it was open`),
+    }))
     this.#version = versionOf(database)
-    this.predecessor = this.#begin()
-  }
-
-  #begin(): Predecessor | undefined {
     const { previous } = this
-    const crashes = previous ? previous.crashes + 1 : 0
-    this.sql.add.run(this.token, process.pid, crashes)
-    return previous && { crashes, mayBeAlive: previous.pid !== process.pid && isAlive(previous.pid) }
+    const isAlone = previous === undefined || previous.pid === process.pid || !isAlive(previous.pid)
+    this.holdMs = isAlone ? (previous?.running ? holdMs.again : 0) : holdMs.alive
+    this.begin(previous !== undefined, process.pid)
   }
 
   get isLost(): boolean {
@@ -89,9 +134,9 @@ export class FileLease extends CrashRecords {
 
   /** SQLite continues to write to a deleted file. Nothing ever reads that. */
   #isGone(): boolean {
-    if (this.#isInPlace()) return false
-    this.lost = this.#moved
-    return true
+    const gone = this.#places.find(({ isInPlace }) => !isInPlace())
+    if (gone !== undefined) this.lost = gone.moved
+    return gone !== undefined
   }
 
   /** Returns `false` when another process has taken over the file, or it is gone. */
@@ -106,9 +151,10 @@ export class FileLease extends CrashRecords {
     return !this.#isLost
   }
 
-  /** Releases the file, so that the next process does not search for an event that made this one crash. */
-  release(): void {
-    this.sql.remove.run(this.token)
+  /** Gives the file up to another inbox of this process. */
+  giveUp(error: WebhookError): void {
+    this.lost = error
+    this.#isLost = true
   }
 }
 

@@ -1,15 +1,21 @@
 import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxStats } from '../reading.ts'
 import type { SqliteJob } from '../sqlite-tables/job.ts'
-import { eventsPerTurn, jobsPerTurn, Loader, type LoaderOptions, rowsPerTurn } from '../sqlite-tables/load.ts'
-import { sinceOf, waitOf } from '../sqlite-tables/rows.ts'
-import type { SqliteSettling } from '../sqlite-tables/settle.ts'
+import { eventsPerTurn, Loader, type LoaderOptions } from '../sqlite-tables/load.ts'
+import { waitOf } from '../sqlite-tables/rows.ts'
 
 /** The pause after the file could not be read, in ms. */
 const pauseMs = 1_000
 
+/** The number of rows that are listed in one turn: one or two milliseconds. */
+const rowsPerTurn = 2_000
+
+/** The number of jobs that are examined in one turn. */
+const jobsPerTurn = 5_000
+
 export interface StartLoaderOptions extends LoaderOptions {
-  readonly settling: Pick<SqliteSettling, 'consider' | 'allConsidered'>
+  /** Makes the inbox read the file again soon. */
+  readonly checkAgain: () => void
 }
 
 /**
@@ -26,6 +32,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
   /** The jobs that are handled once no event is left. */
   readonly #behind: SqliteJob[] = []
   #isOver = false
+  #isReading = false
 
   /** `true` once every event is in memory, and has its place in the order. */
   get isOver(): boolean {
@@ -49,7 +56,7 @@ export class StartLoader extends Loader<StartLoaderOptions> {
     events.forgetRetries(events.askedRetries())
     this.#listPage()
     const first = [...this.#left].slice(0, eventsPerTurn)
-    for (const row of first) this.#consider(this.load(row))
+    for (const row of first) this.#inherit(this.load(row))
     if (this.#isListed && this.#left.size === 0) return this.#end()
     const listed = this.#listRest()
     if (!this.#isListed) this.#listing = listed.catch(() => {})
@@ -97,30 +104,30 @@ export class StartLoader extends Loader<StartLoaderOptions> {
   }
 
   async #loadLeft(): Promise<void> {
-    const { engine, hasStopped } = this.options
+    const { recovery, hasStopped } = this.options
     let taken = 0
     for (const row of this.#left) {
       if (taken++ % eventsPerTurn === 0) await nextTurn()
       if (hasStopped()) return
-      this.#consider(this.loadReadable(row))
+      this.#inherit(this.loadReadable(row))
       this.#left.delete(row)
     }
     for (const [index, job] of this.#behind.entries()) {
       if (index % jobsPerTurn === 0) await nextTurn()
       if (hasStopped()) return
-      engine.add(job)
+      recovery.add(job)
     }
     if (!hasStopped()) this.#end()
   }
 
-  #consider(job: SqliteJob | undefined): void {
-    if (job !== undefined) this.options.settling.consider(job)
+  #inherit(job: SqliteJob | undefined): void {
+    if (job !== undefined) this.options.recovery.inherit(job)
   }
 
   #end(): void {
     this.#isOver = true
     this.#behind.length = 0
-    this.options.settling.allConsidered()
+    this.options.recovery.hasAll()
   }
 
   protected override load(row: number, add?: (job: SqliteJob) => void): SqliteJob | undefined {
@@ -129,15 +136,54 @@ export class StartLoader extends Loader<StartLoaderOptions> {
     return job
   }
 
-  override add(job: SqliteJob): void {
-    if (this.#isOver) return super.add(job)
+  /** Handles a job whose event has just been accepted or replayed. */
+  add(job: SqliteJob): void {
+    if (this.#isOver) return this.options.recovery.add(job)
     job.state = 'waiting'
     this.#behind.push(job)
   }
 
-  override async missing(): Promise<void> {
-    if (this.#isOver) return super.missing()
-    this.options.checkAgain()
+  /** Loads a replayed event. If the file cannot be read now, it is read again soon. */
+  replayed(row: number): void {
+    try {
+      this.load(row, (job) => this.add(job))
+    } catch {
+      this.options.checkAgain()
+    }
+  }
+
+  /** Loads the events that another process has put back, a few in each turn of the event loop. */
+  async missing(): Promise<void> {
+    const { logger, checkAgain } = this.options
+    if (!this.#isOver || this.#isReading) return checkAgain()
+    this.#isReading = true
+    try {
+      await this.#loadMissing()
+    } catch (error) {
+      logger.warn({ err: error }, 'the inbox could not read its file')
+      checkAgain()
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  async #loadMissing(): Promise<void> {
+    const { file, jobs, hasStopped } = this.options
+    const held = new Set<number>()
+    for (const { row } of jobs) if (held.add(row).size % jobsPerTurn === 0) await nextTurn()
+    let taken = 0
+    let rows: readonly number[] = []
+    do {
+      if (hasStopped()) return
+      rows = file.events.rows(rows.at(-1), rowsPerTurn)
+      for (const row of rows) {
+        if (held.has(row)) continue
+        if (++taken % eventsPerTurn === 0) await nextTurn()
+        if (hasStopped()) return
+        this.loadReadable(row)
+      }
+      await nextTurn()
+    } while (rows.length === rowsPerTurn)
   }
 
   /** Loads an event before its turn if it waits for a retry: it has lost its place in the order already. */
@@ -167,26 +213,12 @@ export class StartLoader extends Loader<StartLoaderOptions> {
 
   /** Loads every event that is not in memory, at once, except those that cannot be read. */
   rest(): void {
-    for (const row of this.missingRows()) this.loadReadable(row)
+    const { file, jobs } = this.options
+    const held = new Set(Array.from(jobs, ({ row }) => row))
+    for (const row of file.events.rows()) if (!held.has(row)) this.loadReadable(row)
   }
 
-  /** Counts the unfinished events. Those that are in the file only wait, until it is known that one waits for a retry. */
   counts(): Omit<InboxStats, 'deadLetters'> {
-    const counts = this.options.jobs.counts()
-    if (this.left === 0) return counts
-    const times = [counts.oldestWaitingAt, this.#oldestLeftAt()].filter((time) => time !== undefined)
-    const [oldestWaitingAt] = times.sort((a, b) => a.getTime() - b.getTime())
-    return { ...counts, waiting: counts.waiting + this.left, ...(oldestWaitingAt && { oldestWaitingAt }) }
-  }
-
-  #oldestLeftAt(): Date | undefined {
-    const [row = 0] = this.#left
-    try {
-      const stored = this.options.file.events.get(row)
-      return stored && new Date(sinceOf(stored))
-    } catch {
-      // It is reported in its turn.
-      return undefined
-    }
+    return this.countsWith(this.#left)
   }
 }

@@ -2,9 +2,16 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
-import { inSavepoint, isConstraint, isStorageFailure, type Outcome } from '../sqlite-tables/database.ts'
+import {
+  inSavepoint,
+  isConstraint,
+  isStorageFailure,
+  type Outcome,
+  type SqliteDatabase,
+} from '../sqlite-tables/database.ts'
 import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
-import { runOnce, type Synchronous } from '../sqlite-tables/transactions.ts'
+import { LentClient } from '../sqlite-tables/lent-client.ts'
+import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { GroupCommit } from './commits.ts'
 import type { OwnedFile } from './file.ts'
 
@@ -17,11 +24,13 @@ export interface SqliteTransactional<Database> {
    * handler can call it once. What the handler does afterwards is not repeated if it fails.
    *
    * `run` is synchronous, and deliveries wait for it: keep it short. It can be called more than once, and each time but the
-   * last is undone. It must not begin or end a transaction with SQL; savepoints are fine.
+   * last is undone. It must not begin or end a transaction with SQL; savepoints are fine. `database`, its statements and
+   * iterators work until `run` returns, or until SQLite rolls the transaction back, as on a full disk. Open iterators are
+   * closed.
    *
    * @throws WebhookError `lease_lost`, `unavailable` when the file cannot be written, `invalid_transaction` when `run`
-   * returns a promise, or the signal's reason. Throws `invalid_transaction` immediately, instead of rejecting, when it
-   * is called again or after the handler has ended
+   * returns a promise, ends the transaction or uses `database` after its end, or the signal's reason. Throws
+   * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
    */
   transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
 }
@@ -35,11 +44,13 @@ const pauseMs = 1_000
  */
 export class SqliteTransactions implements Transactions {
   readonly #commits: GroupCommit
-  readonly #file: OwnedFile
+  readonly #database: SqliteDatabase
+  readonly #runs: RecordedRuns
 
-  constructor(commits: GroupCommit, file: OwnedFile) {
+  constructor(commits: GroupCommit, { database, events }: OwnedFile) {
     this.#commits = commits
-    this.#file = file
+    this.#database = database
+    this.#runs = new RecordedRuns(events, new LentClient(database))
   }
 
   async run<Result>(
@@ -47,14 +58,13 @@ export class SqliteTransactions implements Transactions {
     scope: TransactionScope,
     run: (database: never) => MaybePromise<Result>,
   ): Promise<Result> {
-    const { database, events } = this.#file
     const { job } = attempt
     let outcome: Outcome<Result> | undefined
     const write = () => {
       // A commit that succeeded can be tried again, if its answer was an error.
-      if (outcome !== undefined && events.completed(job.row)?.includes(scope.handler)) return
+      if (outcome !== undefined && this.#runs.isRecorded(job.row, scope.handler)) return
       outcome = undefined
-      outcome = inSavepoint(database, () => runOnce(events, job, scope, () => run(database as never)))
+      outcome = inSavepoint(this.#database, () => this.#runs.run(job, scope, run))
     }
     try {
       await this.#commits.add(write, { isHandlers: true })
@@ -69,7 +79,7 @@ export class SqliteTransactions implements Transactions {
   async #isRecorded(attempt: JobAttempt<SqliteJob>, handler: string): Promise<boolean> {
     while (!attempt.aborted) {
       try {
-        return this.#file.events.completed(attempt.job.row)?.includes(handler) === true
+        return this.#runs.isRecorded(attempt.job.row, handler)
       } catch {
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
@@ -90,6 +100,6 @@ function failure(error: unknown, attempt: Attempt, scope: TransactionScope): unk
   // A foreign key can be checked as late as in the commit.
   if (error instanceof WebhookError || isConstraint(error)) return error
   scope.storageFailed = isStorageFailure(error)
-  const message = `the transaction was not committed: ${(error as Error).message}`
+  const message = `the transaction was not committed: ${Object(error).message}`
   return new WebhookError('unavailable', message, { cause: error })
 }

@@ -1,9 +1,11 @@
 import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import { logDropped, type SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
-import type { SqliteDatabase } from '../sqlite-tables/database.ts'
+import type { SqliteCleanUp } from '../sqlite-tables/clean-up.ts'
 import type { GroupCommit } from './commits.ts'
+import type { OwnedFile } from './file.ts'
 import { versionOf } from './lease.ts'
+import { LogSize } from './log-size.ts'
 
 /** The pause between two checks of the file, in ms. */
 const watchMs = 250
@@ -12,10 +14,13 @@ const watchMs = 250
 const pauses = { usual: 500, busy: 20, failed: 5_000 }
 
 export interface UpkeepOptions {
-  readonly database: SqliteDatabase
+  readonly file: OwnedFile
   readonly commits: GroupCommit
   readonly cleanUp: SqliteCleanUp
+  /** Drops some dead letters beyond their limit. Resolves with `true` if there may be more. */
+  readonly trim: () => Promise<boolean>
   readonly logger: Logger
+  readonly outage: OutageLog
   /** Called when another process has changed the file. */
   onChanged(): void
 }
@@ -27,11 +32,14 @@ export class SqliteUpkeep {
   #version: number | undefined
   #watchTimer: Timer | undefined
   #cleanUpTimer: Timer | undefined
+  readonly #log: LogSize
+  readonly #reading = new OutageLog()
   #isStopped = false
 
   constructor(options: UpkeepOptions) {
     this.#options = options
-    this.#readVersion = versionOf(options.database)
+    this.#readVersion = versionOf(options.file.database)
+    this.#log = new LogSize(options.file, options.logger)
     this.#version = this.#readVersion()
   }
 
@@ -42,7 +50,7 @@ export class SqliteUpkeep {
   }
 
   /** Treats the file as changed the next time. */
-  suspect(): void {
+  readAgain(): void {
     this.#version = undefined
   }
 
@@ -61,9 +69,11 @@ export class SqliteUpkeep {
       const hasChanged = version !== this.#version
       this.#version = version
       if (hasChanged) onChanged()
+      this.#log.check()
+      this.#reading.worked()
     } catch (error) {
-      this.suspect()
-      logger.warn({ err: error }, 'the inbox could not read its file')
+      this.readAgain()
+      this.#reading.failed(() => logger.warn({ err: error }, 'the inbox could not read its file'))
     }
   }
 
@@ -75,13 +85,15 @@ export class SqliteUpkeep {
 
   /** Returns how long to pause, in ms. */
   async #cleanUp(): Promise<number> {
-    const { commits, cleanUp, logger } = this.#options
+    const { commits, cleanUp, trim, logger, outage } = this.#options
     try {
-      const { dropped, goesOn } = await commits.add(() => cleanUp.step())
-      logDropped(dropped, logger)
-      return goesOn ? pauses.busy : pauses.usual
+      const hasMore = await trim()
+      const goesOn = await commits.add(() => cleanUp.step())
+      outage.worked()
+      return goesOn || hasMore ? pauses.busy : pauses.usual
     } catch (error) {
-      if (!this.#isStopped) logger.warn({ err: error }, 'the inbox could not clean up its file')
+      const log = () => logger.warn({ err: error }, 'the inbox could not clean up its file')
+      if (!this.#isStopped) outage.failed(log)
       return pauses.failed
     }
   }

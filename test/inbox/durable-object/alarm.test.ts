@@ -15,6 +15,7 @@ function alarmOver(
   setAlarm?: () => Promise<void>,
   storeDue: () => number = () => Number.POSITIVE_INFINITY,
   isPaused = () => false,
+  unloaded = () => 0,
 ) {
   let at: number | undefined
   const storage = {
@@ -27,7 +28,7 @@ function alarmOver(
       at = undefined
     },
   }
-  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, isPaused, storeDue, silent)
+  const alarm = new ObjectAlarm(storage, left as Set<SqliteJob>, isPaused, storeDue, unloaded, silent)
   return { alarm, inMs: () => at && at - Date.now() }
 }
 
@@ -164,4 +165,20 @@ test('when it rings for a deadline it hands over what is overdue, and is set for
   await vi.advanceTimersByTimeAsync(200)
   await rung
   expect(inMs()).toBeGreaterThan(57_000)
+})
+
+test('it is set while events are in the storage only, unless the inbox is paused', async () => {
+  let isPaused = false
+  const { alarm, inMs } = alarmOver(
+    new Set([retryIn(60_000)]),
+    undefined,
+    undefined,
+    () => isPaused,
+    () => 1,
+  )
+  alarm.update()
+  expect(inMs()).toBe(5_000)
+  isPaused = true
+  alarm.update()
+  expect(inMs()).toBeUndefined()
 })

@@ -53,3 +53,22 @@ test('an object forgets expired keys when it has other work, every ten seconds',
   await accept('three')
   expect(keys()).toBe(1)
 })
+
+test('an object remembers a late replay from its end on', async () => {
+  let fails = true
+  const handler = async () => {
+    if (fails) throw new Error('as asked')
+  }
+  const { ask, accept, keys } = objectWith(handler, { ttlMs: 60_000 })
+  await accept('one')
+  vi.setSystemTime(Date.now() + 61_000)
+  fails = false
+  expect(await ask('replay', 'one')).toBe(true)
+  await vi.waitFor(async () => expect(await ask('event', 'one')).toMatchObject({ state: 'handled' }))
+  vi.setSystemTime(Date.now() + 59_000)
+  await accept('two')
+  expect(await ask('accept', eventOf('one'))).toBe('duplicate')
+  vi.setSystemTime(Date.now() + 11_000)
+  await accept('three')
+  expect(keys()).toBe(2)
+})

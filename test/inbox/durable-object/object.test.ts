@@ -7,6 +7,7 @@ import {
   inboxObject,
 } from '../../../src/cloudflare.ts'
 import { createReceiver, type Handler, memoryInbox, type ReceiverOptions, unverified } from '../../../src/index.ts'
+import type { ObjectSql } from '../../../src/storage/durable-objects.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { untyped } from '../../support/untyped.ts'
@@ -40,6 +41,20 @@ test('an object that is full says so, and so does an object of another version',
   expect(await ask('forget')).toMatchObject({
     error: { code: 'unavailable', message: expect.stringMatching('forget') },
   })
+})
+
+test('an object whose tables a newer version made says so, and leaves them as they are', async () => {
+  const storage = storageInNode()
+  const make = () => {
+    const MediaInbox = inboxObject((_env, inbox) => createReceiver({ verify: unverified(), logger: silent, inbox }))
+    return new MediaInbox({ storage }, {})
+  }
+  make()
+  storage.sql.exec('UPDATE inbox_schema SET version = 2')
+  expect(await post(make(), 'stats')).toMatchObject({
+    error: { code: 'unavailable', message: expect.stringMatching('a newer version of media-webhooks') },
+  })
+  expect(storage.sql.exec('SELECT version FROM inbox_schema').toArray()).toEqual([{ version: 2 }])
 })
 
 test('an object whose last event waits for its retry has its alarm at that time', async () => {
@@ -128,4 +143,37 @@ test('wrong options are immediate errors', () => {
     () => durableObjectStore({ namespace, ttlMs: 0 }),
   ]
   for (const mistake of mistakes) expect(mistake).toThrow(expect.objectContaining({ code: 'invalid_option' }))
+})
+
+test('the sql of a transaction is for its function: late writes are refused, and a query that it returns never runs', async () => {
+  const storage = storageInNode()
+  storage.sql.exec('CREATE TABLE written (content TEXT)')
+  const late: unknown[] = []
+  const MediaInbox = inboxObject((_env, inbox) =>
+    createReceiver({ verify: unverified(), logger: silent, inbox, retry: { attempts: 1 } })
+      .onAny((_, { transaction }) => {
+        const write = async (sql: ObjectSql) => {
+          await null
+          try {
+            sql.exec("INSERT INTO written VALUES ('late')")
+          } catch (error) {
+            late.push(error)
+          }
+        }
+        return transaction(untyped(write))
+      })
+      .onAny((_, { transaction }) => {
+        const query = (sql: ObjectSql) => ({ then: () => sql.exec("INSERT INTO written VALUES ('lazy')") })
+        return transaction(untyped(query))
+      }),
+  )
+  const object = new MediaInbox({ storage }, {})
+  await post(object, 'accept', eventOf('one'))
+  await expect.poll(() => post(object, 'stats')).toMatchObject({ result: { deadLetters: 1 } })
+  expect(late).toMatchObject([{ code: 'invalid_transaction', message: expect.stringMatching(/after its transaction/) }])
+  const { result } = (await post(object, 'get', 'one')) as { result: { text: string } }
+  expect(JSON.parse(result.text).letter.failures).toMatchObject(
+    Array(2).fill({ message: expect.stringMatching(/a promise, or a query that it did not run/) }),
+  )
+  expect(storage.sql.exec('SELECT * FROM written').toArray()).toEqual([])
 })

@@ -79,7 +79,10 @@ test('a full object answers the sender 503, and so does a failing one', async ()
 })
 
 test('a replay is not repeated: it may have been carried out', async () => {
-  const deadLetter = { text: JSON.stringify({ key: 'one', event: eventOf('one').event }), body: null }
+  const deadLetter = {
+    text: JSON.stringify({ completed: [], letter: { key: 'one', event: eventOf('one').event } }),
+    body: null,
+  }
   const answers = [...Array.from({ length: 2 }, () => ({ result: deadLetter })), new Error('internal error')]
   const { namespace, asked } = objects(...answers)
   const { inbox } = openInbox(durableObjectInbox({ namespace, shards: 2 }), silent)

@@ -53,7 +53,7 @@ test('the activity of a minute in which the process was restarted is counted tog
   expect(numbersOf(await second.activity(new Date(+start + 60_000)))).toEqual([['12:01', 0, 1]])
   const file = openInboxFile(path)
   onTestFinished(() => file.close())
-  expect(file.activity(start)).toEqual(await second.activity())
+  expect(await file.activity(start)).toEqual(await second.activity())
 })
 
 test('activity is written every 5 s if there was any, even if it is not read', async () => {

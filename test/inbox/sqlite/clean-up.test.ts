@@ -3,8 +3,6 @@ import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { SqliteCleanUp } from '../../../src/inbox/sqlite-tables/clean-up.ts'
 import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
-import { SqliteDeadLetters } from '../../../src/inbox/sqlite-tables/dead-letters.ts'
-import { SqliteEvents } from '../../../src/inbox/sqlite-tables/events.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 
@@ -51,6 +49,40 @@ describe('an expired key', () => {
     expect(await inbox.accept(eventOf('running'))).toBe('duplicate')
   })
 
+  test('is remembered with the outcome of a late replay, until that has expired too', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = started({ path })
+    await inbox.accept(eventOf('replayed'))
+    ;(await calls.next()).finish(dead)
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    const database = openDatabase(path)
+    onTestFinished(() => void database.close())
+    database.exec('UPDATE inbox_key SET accepted_at = accepted_at - 200000000')
+    await inbox.deadLetters.replay('replayed')
+    ;(await calls.next()).finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    const cleanUp = () => new SqliteCleanUp(database, 86_400_000).step()
+    inTransaction(database, cleanUp)
+    expect(await inbox.accept(eventOf('replayed'))).toBe('duplicate')
+    expect(await inbox.events?.get('replayed')).toMatchObject({ state: 'handled' })
+    const ageRecord = "json_set(record, '$[3]', json_extract(record, '$[3]') - 90000000)"
+    database.exec(`UPDATE inbox_handled SET record = ${ageRecord}`)
+    inTransaction(database, cleanUp)
+    expect(keysIn(path)).toBe(0)
+  })
+
+  test('goes with a record that cannot be read', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = started({ path, ttlMs: 200 })
+    await inbox.accept(eventOf('damaged'))
+    ;(await calls.next()).finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    const database = openDatabase(path)
+    database.exec("UPDATE inbox_handled SET record = 'damaged'")
+    database.close()
+    await until(async () => keysIn(path) === 0)
+  })
+
   test('is not looked for among those of one slice only, and is forgotten once its event has ended', async () => {
     const path = await freshPath()
     const { inbox, calls } = started({ path, ttlMs: 200 })
@@ -74,14 +106,13 @@ async function withKeys(ageMs: number) {
   await started({ path }).inbox.close()
   const database = openDatabase(path)
   onTestFinished(() => void database.close())
-  const insert = database.prepare('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?)')
+  const insert = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)')
   inTransaction(database, () => {
     for (let i = 0; i < 600; i++) insert.run(`${i}`, Date.now() - ageMs)
   })
-  const events = new SqliteEvents(database, hashKey)
-  const deadLetters = new SqliteDeadLetters(database, events)
-  const cleanUp = new SqliteCleanUp({ database, events, deadLetters }, { ttlMs: 3_600_000, maxDeadLetters: 1 })
-  return () => [cleanUp.step().goesOn, keysIn(path)]
+  const cleanUp = new SqliteCleanUp(database, 3_600_000)
+  const slice = () => [cleanUp.step(), keysIn(path)]
+  return Object.assign(slice, { database })
 }
 
 describe('a clean-up', () => {
@@ -93,6 +124,13 @@ describe('a clean-up', () => {
     expect(slice()).toEqual([true, 350])
     expect(slice()).toEqual([true, 100])
     expect(slice()).toEqual([false, 0])
+  })
+
+  test('begins with the oldest keys again, which expire first', async () => {
+    const slice = await withKeys(0)
+    expect(slice()).toEqual([false, 600])
+    slice.database.exec('UPDATE inbox_key SET accepted_at = 0 WHERE id <= 100')
+    expect(slice()).toEqual([false, 500])
   })
 
   test.each([3_300_000, -3_300_000])(
@@ -140,4 +178,17 @@ test('a dead letter is not replayed into a full inbox, and stays', async () => {
   await until(async () => (await inbox.stats()).running === 0)
   expect(await inbox.deadLetters.replay('dead')).toBe(true)
   expect((await calls.next()).event.key).toBe('dead')
+})
+
+test('the record that an end written twice has left does not keep a later event of its id', async () => {
+  const path = await freshPath()
+  const { inbox, calls } = started({ path })
+  const database = openDatabase(path)
+  database.exec(`INSERT INTO inbox_handled (id, record) VALUES (1, '{}')`)
+  database.close()
+  await inbox.accept(eventOf('one'))
+  ;(await calls.next()).finish()
+  await until(async () => (await inbox.stats()).running === 0)
+  await inbox.close()
+  expect(ask(path, 'SELECT count(*) AS answer FROM inbox_event')).toBe(0)
 })

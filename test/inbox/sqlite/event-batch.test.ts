@@ -39,7 +39,7 @@ async function batch() {
   const accepting = { ...batch.write(eventOf('one')), row: undefined }
   batch.acceptLater(accepting)
   batch.flush()
-  return { batch, row: Number(accepting.row) }
+  return { database, batch, row: Number(accepting.row) }
 }
 
 test('an event ends behind what its handlers write in the same transaction', async () => {
@@ -60,4 +60,34 @@ test('what a transaction had to write that was undone is forgotten', async () =>
   events.begin()
   events.flush()
   expect(events.rows()).toEqual([row])
+})
+
+test('an event that another one has made known after its own transaction was undone is a duplicate', async () => {
+  const { database, batch: events } = await batch()
+  const [written, other] = [events.write(eventOf('two')), events.write(eventOf('two'))]
+  const store = (event: typeof written, end: 'COMMIT' | 'ROLLBACK') => {
+    database.exec('BEGIN')
+    events.begin()
+    events.acceptLater(event)
+    events.flush()
+    database.exec(end)
+    return event.row
+  }
+  expect(store(written, 'ROLLBACK')).toBe(2)
+  expect(store(other, 'COMMIT')).toBe(2)
+  expect(store(written, 'COMMIT')).toBe(undefined)
+})
+
+test('a known event is a duplicate, whatever the same transaction has written before', async () => {
+  const { batch: events, row } = await batch()
+  events.begin()
+  events.acceptLater(events.write(eventOf('two')))
+  events.flush()
+  events.begin()
+  events.handled(row, '[]')
+  const duplicate = events.write(eventOf('two'))
+  events.acceptLater(duplicate)
+  events.flush()
+  expect(duplicate.row).toBe(undefined)
+  expect(events.rows()).toEqual([2])
 })

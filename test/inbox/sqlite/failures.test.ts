@@ -261,6 +261,41 @@ describe('when the end of an event cannot be recorded', () => {
   })
 })
 
+test.each<[string, AttemptResult]>([
+  ['handled', { status: 'done' }],
+  ['to be retried', { status: 'retry', delayMs: 600_000, completed: [], failures: [] }],
+  ['dead letters', { status: 'dead', completed: [], failures: [] }],
+])(
+  'while the file cannot be written nothing starts once 64 events are %s without a record, and one line says so',
+  async (_, result) => {
+    const { database, failing } = watched(await freshPath())
+    const { inbox, calls, lines } = started({ database, concurrency: 16 })
+    for (let i = 0; i < 300; i++) await inbox.accept(eventOf(`key ${i}`))
+    const first = await calls.next()
+    failing.sql = /^BEGIN/
+    first.finish(result)
+    const ran: string[] = []
+    let open = true
+    const runAll = async () => {
+      while (open) {
+        const call = await calls.next()
+        ran.push(call.event.key)
+        call.finish(result)
+      }
+    }
+    runAll().catch(() => {})
+    await until(async () => ran.length >= 63)
+    // Failed records are written again after a second.
+    await new Promise((resolve) => setTimeout(resolve, 1_300))
+    expect(ran.length).toBeLessThan(64 + 16)
+    expect(lines.filter((line) => line.startsWith('the inbox could not'))).toHaveLength(1)
+    failing.sql = nothing
+    await until(async () => ran.length === 299)
+    open = false
+    expect(new Set(ran).size).toBe(299)
+  },
+)
+
 /** Opens an inbox with an event whose first retry could not be recorded, and begins its second attempt. */
 async function withLostRetry() {
   const { database, failing } = watched(await freshPath())
@@ -318,14 +353,15 @@ test('a handler that has succeeded is logged if that cannot be recorded, and the
   ])
 })
 
-test('a suspect runs although it cannot be recorded that it runs alone, which is logged', async () => {
+test('after a crash an event runs although it cannot be recorded that it starts, which is logged', async () => {
   const path = await freshPath()
   const { inbox } = started({ path })
   await inbox.accept(eventOf('one'))
   const { database, failing } = watched(await crashed(path))
-  failing.sql = /^UPDATE inbox_owner SET alone/
+  failing.sql = /^UPDATE inbox_owner SET running/
   const { calls, errors } = logging(database)
   expect((await calls.next()).event.key).toBe('one')
-  expect(errors).toEqual([{ message: 'the inbox could not record which event runs alone', details: { err: failed } }])
+  const details = { key: 'one', err: failed }
+  expect(errors).toEqual([{ message: 'the inbox could not record that an event starts', details }])
   failing.sql = nothing
 })

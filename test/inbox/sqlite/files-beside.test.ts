@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { drivers, freshPath, started } from './sqlite-tests.ts'
 
@@ -16,15 +15,4 @@ test.each(Object.entries(drivers))('the lock of an inbox is one file, with %s', 
   expect(await filesBeside(path)).toEqual(['', '-lock', '-shm', '-wal'])
   expect(database.prepare('PRAGMA main.journal_mode').get()).toMatchObject({ journal_mode: 'wal' })
   expect(database.prepare('PRAGMA inbox_lock.journal_mode').get()).toMatchObject({ journal_mode: 'memory' })
-})
-
-test('the log that an earlier version kept for the lock is removed', async () => {
-  const path = await freshPath()
-  const earlier = openDatabase(`${path}-lock`)
-  earlier.exec('PRAGMA journal_mode = WAL; CREATE TABLE lock (a); DROP TABLE lock')
-  earlier.close()
-  const { inbox } = started({ path })
-  await inbox.accept(eventOf('one'))
-  expect(await filesBeside(path)).toEqual(['', '-lock', '-shm', '-wal'])
-  expect(() => started({ path })).toThrow(/has it open/)
 })

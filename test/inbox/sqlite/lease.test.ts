@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
@@ -8,8 +9,7 @@ import { crashed, freshPath, started } from './sqlite-tests.ts'
 interface Owner {
   readonly token: string
   readonly pid: number
-  readonly crashes: number
-  readonly alone: number | null
+  readonly running: string | null
 }
 
 /** Looks into the table of the process that owns the file. */
@@ -27,42 +27,44 @@ describe('the owner of a file', () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     const { owners } = ownersIn(path)
-    expect(owners()).toMatchObject([{ pid: process.pid, crashes: 0, alone: null }])
+    expect(owners()).toMatchObject([{ pid: process.pid, running: null }])
     await inbox.close()
     expect(owners()).toEqual([])
   })
 
-  test('counts the crashes in a row, and forgets them once each suspect has been handled', async () => {
+  test('records what runs after a crash, until each event of the crashed process has had an attempt', async () => {
     const path = await freshPath()
     const first = started({ path })
     await first.inbox.accept(eventOf('one'))
-    const second = await crashed(path)
-    started({ path: second })
-    const third = await crashed(second)
-    const { inbox, calls } = started({ path: third })
-    const { owners } = ownersIn(third)
-    const call = await calls.next()
-    expect(owners()).toMatchObject([{ crashes: 2, alone: 1 }])
-    call.finish()
-    await until(async () => (await inbox.stats()).running === 0)
-    await until(async () => owners()[0]?.crashes === 0)
-    expect(owners()).toMatchObject([{ alone: null }])
+    await first.inbox.accept(eventOf('two'))
+    const copy = await crashed(path)
+    const { inbox, calls } = started({ path: copy })
+    const { owners } = ownersIn(copy)
+    const calling = [await calls.next(), await calls.next()]
+    expect(owners()).toMatchObject([{ running: '[1,2]' }])
+    calling[0]?.finish({ status: 'retry', delayMs: 600_000, completed: [], failures: [] })
+    await until(async () => owners()[0]?.running === '[2]')
+    calling[1]?.finish()
+    await until(async () => owners()[0]?.running === null)
+    await inbox.accept(eventOf('three'))
+    await calls.next()
+    expect(owners()).toMatchObject([{ running: null }])
   })
 
-  test('does not forget the crashes while a suspect takes long, and lets the others start', async () => {
+  test('leaves its row if it closes before that, with nothing that runs, so that the next one goes on', async () => {
     const path = await freshPath()
-    const first = started({ path, concurrency: 1 })
-    await first.inbox.accept(eventOf('slow'))
-    await first.inbox.accept(eventOf('other'))
+    const first = started({ path })
+    await first.inbox.accept(eventOf('one'))
     const copy = await crashed(path)
-    const { calls } = started({ path: copy, concurrency: 2 })
-    const { owners } = ownersIn(copy)
-    const slow = await calls.next()
-    expect(slow.event.key).toBe('slow')
-    expect((await calls.next()).event.key).toBe('other')
-    slow.finish()
-    await pause(100)
-    expect(owners()).toMatchObject([{ crashes: 1, alone: null }])
+    const second = started({ path: copy })
+    await second.calls.next()
+    await second.inbox.close({ timeoutMs: 0 })
+    const { owners, database } = ownersIn(copy)
+    expect(owners()).toMatchObject([{ running: '[]' }])
+    const third = started({ path: copy })
+    await third.calls.next()
+    expect(owners()).toMatchObject([{ running: '[1]' }])
+    expect(database.prepare('SELECT crashes FROM inbox_event').all()).toMatchObject([{ crashes: 0 }])
   })
 
   test('handles no waiting event any more when another process has taken over the file', async () => {
@@ -94,29 +96,32 @@ describe('the owner of a file', () => {
 
 describe('another process that has, or had, the file', () => {
   /** Takes over a file that a process has not closed. */
-  async function takenOver(pid: number, crashes: number, alone: number | null = null) {
+  async function takenOver(pid: number, running: string | null = null) {
     const path = await freshPath()
     const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
+    await inbox.accept(eventOf('two'))
     await inbox.close({ timeoutMs: 0 })
     const { database, owners } = ownersIn(path)
-    const insert = database.prepare('INSERT INTO inbox_owner (token, pid, crashes, alone) VALUES (?, ?, ?, ?)')
-    insert.run('another process', pid, crashes, alone)
+    const insert = database.prepare('INSERT INTO inbox_owner (token, pid, running) VALUES (?, ?, ?)')
+    insert.run('another process', pid, running)
     const owner = new FileLease(database, path)
-    const starts = () => (database.prepare('SELECT starts FROM inbox_event').get() as { starts: number }).starts
-    return { path, database, owner, owners, starts }
+    const crashes = () =>
+      (database.prepare('SELECT crashes FROM inbox_event').all() as { crashes: number }[]).map((row) => row.crashes)
+    return { path, database, owner, owners, crashes }
   }
 
-  test('is counted as crashed, and its event that ran alone counts that', async () => {
-    const { owner, owners, starts } = await takenOver(process.pid, 3, 1)
-    expect(owner.predecessor).toEqual({ crashes: 4, mayBeAlive: false })
-    expect(owners()).toMatchObject([{ pid: process.pid, crashes: 4, alone: null }])
-    expect(starts()).toBe(1)
+  test('has crashed, and the events that it had recorded as running count that', async () => {
+    const { owner, owners, crashes } = await takenOver(process.pid, '[2]')
+    expect(owner).toMatchObject({ isRecovering: true, holdMs: 250 })
+    expect(owners()).toMatchObject([{ pid: process.pid, running: '[]' }])
+    expect(crashes()).toEqual([0, 1])
   })
 
-  test('counts a crash for no event if none ran alone', async () => {
-    const { starts } = await takenOver(process.pid, 3)
-    expect(starts()).toBe(0)
+  test.each([null, '[]'])('counts a crash for no event if its list is %s', async (running) => {
+    const { owner, crashes } = await takenOver(process.pid, running)
+    expect(owner).toMatchObject({ isRecovering: true, holdMs: running === null ? 0 : 250 })
+    expect(crashes()).toEqual([0, 0])
   })
 
   test.each([
@@ -129,13 +134,13 @@ describe('another process that has, or had, the file', () => {
       return true
     })
     onTestFinished(() => kill.mockRestore())
-    const { owner } = await takenOver(process.pid + 1, 0)
-    expect(owner.predecessor).toEqual({ crashes: 1, mayBeAlive })
+    const { owner } = await takenOver(process.pid + 1)
+    expect(owner.holdMs).toBe(mayBeAlive ? 750 : 0)
     expect(kill).toHaveBeenCalledWith(process.pid + 1, 0)
   })
 
   test('can take the file over, which is noticed after 5 ms, and is final', async () => {
-    const { owner, database, path } = await takenOver(process.pid, 0)
+    const { owner, database, path } = await takenOver(process.pid)
     const other = ownersIn(path).database
     const { token } = database.prepare('SELECT token FROM inbox_owner').get() as { token: string }
     const give = (to: string) => other.prepare('UPDATE inbox_owner SET token = ?').run(to)
@@ -155,8 +160,20 @@ describe('another process that has, or had, the file', () => {
     expect(() => owner.check()).toThrow(owner.lost)
   })
 
+  test('is lost with its file, which is noticed after 5 ms', async () => {
+    const { owner, path } = await takenOver(process.pid)
+    let now = 1_000
+    vi.spyOn(performance, 'now').mockImplementation(() => now)
+    onTestFinished(() => void vi.restoreAllMocks())
+    owner.check()
+    rmSync(path)
+    now += 5
+    expect(owner.confirm()).toBe(false)
+    expect(owner.lost.message).toContain('was deleted')
+  })
+
   test('is not looked for unless another process has written to the file', async () => {
-    const { database, path } = await takenOver(process.pid, 0)
+    const { database, path } = await takenOver(process.pid)
     let asked = 0
     const owner = new FileLease(
       {

@@ -7,7 +7,7 @@ import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
-const read = 'SELECT *, starts AS crashes FROM inbox_event'
+const read = 'SELECT * FROM inbox_event'
 
 /** Makes a file in which so many events wait, those of ten media in turns. */
 async function fileOf(count: number): Promise<string> {
@@ -129,7 +129,10 @@ describe('a file in which many events wait', () => {
 
   test('can be listed', async () => {
     const path = await fileOf(300)
-    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id > 290`)
+    change(
+      path,
+      `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, delay_ms = 3600000, attempts = 1 WHERE id > 290`,
+    )
     const { inbox, until } = handling({ path })
     const keysOf = async (state: 'waiting' | 'retrying') => {
       const page = await inbox.events?.list({ state, order: 'oldest', limit: 300 })
@@ -159,7 +162,10 @@ describe('a file in which many events wait', () => {
 
   test('has retries that can be started before they are loaded, once', async () => {
     const path = await fileOf(300)
-    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id = 300`)
+    change(
+      path,
+      `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, delay_ms = 3600000, attempts = 1 WHERE id = 300`,
+    )
     const { inbox, until } = handling({ path })
     expect(await inbox.events?.retryNow('key 298')).toBe(false)
     expect(await inbox.events?.retryNow('unknown')).toBe(false)
@@ -168,9 +174,19 @@ describe('a file in which many events wait', () => {
     expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
   })
 
+  test('has events that keep their place although a retry of them is asked for', async () => {
+    const { inbox, handled, until } = handling({ path: await fileOf(300) })
+    expect(await inbox.events?.retryNow('key 289')).toBe(false)
+    await until(300)
+    expect(handled.filter((key) => key.endsWith('9'))).toEqual(keysTo(300).filter((key) => key.endsWith('9')))
+  })
+
   test('has retries that are not started any more while the inbox closes, and are reported once', async () => {
     const path = await fileOf(300)
-    change(path, `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, attempts = 1 WHERE id = 300`)
+    change(
+      path,
+      `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, delay_ms = 3600000, attempts = 1 WHERE id = 300`,
+    )
     const { inbox, calls } = started({ path, concurrency: 1 })
     const running = await calls.next()
     const closed = inbox.close()
@@ -217,7 +233,7 @@ test('an event beyond the first that cannot be read is reported and stays in the
   const { inbox, logged, until } = handling({ path })
   expect((await until(299)).toSorted()).toEqual(keysTo(300).toSpliced(199, 1).toSorted())
   await inbox.close()
-  const message = 'an event in the file of the inbox cannot be read, and stays there'
+  const message = 'an event of the inbox cannot be read, and stays in its storage'
   const reports = logged.filter((line) => line.message === message)
   expect(reports).toMatchObject([{ details: { row: 200, err: { message: expect.stringMatching(/row 200.*JSON/) } } }])
   const file = openInboxFile(path)
@@ -229,7 +245,7 @@ test('while the file cannot be read nothing overtakes the events that wait in it
   const path = await fileOf(300)
   const { database, failing } = watched(path)
   const { inbox, lines, handled, until: handledAll } = handling({ database, concurrency: 100 })
-  failing.sql = /^SELECT \*, starts AS crashes FROM inbox_event/
+  failing.sql = /^SELECT \* FROM inbox_event/
   expect(await inbox.accept(eventOf('new', 'media 9'))).toBe('accepted')
   await until(async () => lines.includes('the inbox could not read events that wait in its file yet'))
   expect(await inbox.stats()).toMatchObject({ waiting: 291, running: 10 })

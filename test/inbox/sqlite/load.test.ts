@@ -11,7 +11,7 @@ const checkFile = () => void vi.advanceTimersByTime(250)
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
 const readsRows = 'SELECT id FROM inbox_event'
-const readsEvent = 'SELECT *, starts AS crashes FROM inbox_event'
+const readsEvent = 'SELECT * FROM inbox_event'
 const couldNotRead = 'the inbox could not read its file'
 
 const keysTo = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`)
@@ -29,10 +29,7 @@ async function withDeadLetters(count: number) {
   onTestFinished(() => file.close())
   subject.ran.length = 0
   /** Replays dead letters beside the inbox, in one commit. */
-  const replay = (keys: readonly string[]) =>
-    file.inOneCommit(() => {
-      for (const key of keys) file.deadLetters.replay(key)
-    })
+  const replay = (keys: readonly string[]) => file.deadLetters.replayMany(keys)
   return { path, inbox, calls, replay, ...rest, ...subject }
 }
 
@@ -53,7 +50,7 @@ describe('dead letters that another process replays', () => {
     await inbox.accept(eventOf('in memory'))
     await calls.next()
     const { keys } = collect(calls)
-    replay(keysTo(2_500))
+    await replay(keysTo(2_500))
     checkFile()
     const perTurn: number[] = []
     for (let before = 0; before < 2_500; before += perTurn.at(-1) ?? 0) {
@@ -70,10 +67,10 @@ describe('dead letters that another process replays', () => {
   test('are handled once, also those that are replayed while others are being read', async () => {
     const { calls, replay, count } = await withDeadLetters(1_000)
     const { keys } = collect(calls)
-    replay(keysTo(1_000).slice(0, 990))
+    await replay(keysTo(1_000).slice(0, 990))
     checkFile()
     await turn()
-    replay(keysTo(1_000).slice(990))
+    await replay(keysTo(1_000).slice(990))
     checkFile()
     await expect.poll(keys).toHaveLength(990)
     checkFile()
@@ -86,7 +83,7 @@ describe('dead letters that another process replays', () => {
 
   test.each([1, 10])('are reported once if the inbox closes while it reads them (after %i turns)', async (turns) => {
     const { path, inbox, calls, replay, lines } = await withDeadLetters(1_000)
-    replay(keysTo(1_000))
+    await replay(keysTo(1_000))
     checkFile()
     for (let i = 0; i < turns; i++) await turn()
     const { unfinished } = await inbox.close({ timeoutMs: 0 })
@@ -100,8 +97,8 @@ describe('dead letters that another process replays', () => {
 
   test('are handled once the file can be read again, if it could not be at first', async () => {
     const { calls, replay, failing, logged } = await withDeadLetters(2)
-    failing.sql = /^SELECT \*, starts AS crashes FROM inbox_event/
-    replay(keysTo(2))
+    failing.sql = /^SELECT \* FROM inbox_event/
+    await replay(keysTo(2))
     checkFile()
     await turn()
     const err = expect.objectContaining({ message: 'disk I/O error' })
@@ -115,16 +112,16 @@ describe('dead letters that another process replays', () => {
     const { path, inbox, calls, replay, database, logged } = await withDeadLetters(3)
     database.exec(`CREATE TRIGGER corrupt AFTER INSERT ON inbox_event WHEN new.event LIKE '%"key 0"%'
                    BEGIN UPDATE inbox_event SET event = '{' WHERE id = new.id; END`)
-    replay(['key 0', 'key 1'])
+    await replay(['key 0', 'key 1'])
     checkFile()
     expect((await calls.next()).event.key).toBe('key 1')
     await turn()
-    replay(['key 2'])
+    await replay(['key 2'])
     checkFile()
     expect((await calls.next()).event.key).toBe('key 2')
     calls.finishAll()
     await inbox.close()
-    const message = 'an event in the file of the inbox cannot be read, and stays there'
+    const message = 'an event of the inbox cannot be read, and stays in its storage'
     const err = expect.objectContaining({ name: 'UnreadableEvent', cause: expect.any(SyntaxError) })
     expect(logged).toEqual([{ message, details: { row: expect.any(Number), err } }])
     const file = openInboxFile(path)
@@ -141,7 +138,7 @@ test('an event that is accepted while the inbox reads its file is handled once, 
     if (call === undefined) throw new Error(`${key} has not started`)
     call.finish()
   }
-  replay(keysTo(2_500))
+  await replay(keysTo(2_500))
   checkFile()
   for (const key of ['ends meanwhile', 'goes on']) await inbox.accept(eventOf(key))
   // The rows are listed in two steps, and these two events are the last of the second one.
@@ -157,7 +154,7 @@ test('an event that is accepted while the inbox reads its file is handled once, 
 
 test('a dead letter that the inbox replays itself is handled once the file can be read, if it cannot be now', async () => {
   const { inbox, calls, failing } = await withDeadLetters(1)
-  failing.sql = /^SELECT \*, starts AS crashes FROM inbox_event/
+  failing.sql = /^SELECT \* FROM inbox_event/
   expect(await inbox.deadLetters.replay('key 0')).toBe(true)
   failing.sql = nothing
   checkFile()

@@ -42,6 +42,23 @@ test.each(losses)('a file that is %s while it is open takes no more deliveries',
   expect(told).toMatchObject([{ level: 'error', details: { err: { message: expect.stringMatching(gone) } } }])
 })
 
+test.each(['wal', 'shm'])('so does an inbox whose -%s is deleted, and no acknowledged event is lost', async (end) => {
+  const path = await freshPath()
+  const { inbox, calls, lines } = started({ path, concurrency: 1 })
+  for (let i = 0; i < 25; i++) expect(await inbox.accept(eventOf(`before ${i}`))).toBe('accepted')
+  await calls.next()
+  await rm(`${path}-${end}`)
+  await expect(inbox.accept(eventOf('after'))).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(`inbox.db-${end} was deleted, moved or replaced while it was open`),
+  })
+  expect(lines).toEqual(['the inbox has stopped: it has lost its file'])
+  const copy = await freshPath()
+  await copyFile(path, copy)
+  if (end === 'shm') await copyFile(`${path}-wal`, `${copy}-wal`)
+  expect(await started({ path: copy }).inbox.stats()).toMatchObject({ waiting: 25 })
+})
+
 test('handlers of a deleted file are stopped before the next delivery', async () => {
   const path = await freshPath()
   const { inbox, calls, lines } = started({ path })

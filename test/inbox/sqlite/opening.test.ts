@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import Libsql from 'libsql'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { openInboxFile, type SqliteDatabase, type SqliteStatement, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { untyped } from '../../support/untyped.ts'
+import { startProgram } from './processes/start.ts'
 import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
 
 const run = promisify(execFile)
@@ -21,32 +23,60 @@ describe('the file of an inbox', () => {
     expect(await inbox.stats()).toEqual({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 })
   })
 
-  test('cannot be opened by a second inbox until the first is closed', async () => {
+  test('cannot be opened by another process until the first has closed it', async () => {
     const path = await freshPath()
-    const { inbox } = started({ path })
-    expect(() => started({ path })).toThrow(withCode('unavailable', /inbox\.db.*has it open/))
-    await inbox.close()
-    started({ path })
-  })
-
-  test('cannot be opened by a second inbox under another name', async () => {
-    const path = await freshPath()
-    started({ path })
+    const { child } = await startProgram('first-owner', [path])
+    expect(() => started({ path })).toThrow(withCode('unavailable', /inbox\.db.*another process.*has it open/))
     const link = join(dirname(path), 'link.db')
     await symlink(path, link)
     expect(() => started({ path: link })).toThrow(withCode('unavailable', /has it open/))
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+    started({ path })
+  })
+
+  test('can be opened although its -lock file is damaged, and still by one process', async () => {
+    const path = await freshPath()
+    const { inbox } = started({ path })
+    await inbox.close()
+    for (const content of [
+      'no database at all',
+      Buffer.alloc(5_000, 0xff),
+      (await readFile(path)).subarray(0, 1_500),
+    ]) {
+      await writeFile(`${path}-lock`, content)
+      const again = started({ path })
+      await expect(startProgram('first-owner', [path])).rejects.toThrow()
+      await again.inbox.close()
+    }
+  })
+
+  test.each([
+    ['writes', 'PRAGMA journal_mode = WAL; BEGIN IMMEDIATE'],
+    ['keeps all others away', 'BEGIN EXCLUSIVE'],
+  ])('cannot be opened while another program %s, and the error says so', async (_, begin) => {
+    const path = await freshPath()
+    const other = openDatabase(path)
+    other.exec('CREATE TABLE mine (a)')
+    other.exec(begin)
+    expect(() => started({ path })).toThrow(
+      withCode('unavailable', /another program holds a lock on it, such as a backup/),
+    )
+    other.exec('COMMIT')
+    other.close()
+    started({ path })
   })
 
   test.each(Object.entries(drivers))(
-    'cannot be opened over a second connection of %s until the first inbox is closed',
+    'moves to a second connection of %s, and the first can still be used',
     async (_, open) => {
       const path = await freshPath()
       const database = open(path)
       const { inbox } = started({ database })
-      const second = open(path)
-      expect(() => started({ database: second })).toThrow(withCode('unavailable', /has it open/))
+      started({ database: open(path) })
+      await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
       await inbox.close()
-      started({ database: second })
       expect(database.prepare('SELECT 1 AS one').get()).toMatchObject({ one: 1 })
     },
   )
@@ -98,11 +128,16 @@ describe('the file of an inbox', () => {
     const { inbox } = started({ path })
     await inbox.close()
     const database = openDatabase(path)
-    database.exec('UPDATE inbox_schema SET version = 2')
+    const change = (version: number, from: string, to: string) =>
+      database.exec(
+        `UPDATE inbox_schema SET version = ${version}; ALTER TABLE inbox_expectation RENAME ${from} TO ${to}`,
+      )
+    change(2, 'watch', 'watched')
+    database.exec('DROP INDEX inbox_expectation_watch')
     expect(() => started({ path })).toThrow(withCode('unavailable', /newer version/))
     expect(() => openInboxFile(path)).toThrow(withCode('unavailable', /newer version/))
     expect(database.prepare('SELECT version FROM inbox_schema').all()).toMatchObject([{ version: 2 }])
-    database.exec('UPDATE inbox_schema SET version = 1')
+    change(1, 'watched', 'watch')
     started({ path })
   })
 
@@ -113,7 +148,7 @@ describe('the file of an inbox', () => {
     await chmod(path, 0o444)
     await chmod(dirname(path), 0o555)
     await expect(openAsNobody(path)).rejects.toThrow(
-      /WebhookError: the inbox file .* cannot be used: .*(cannot be locked|unable to open)/,
+      /WebhookError: the inbox file .* cannot be used: .*(cannot be locked|unable to open|readonly)/,
     )
     await chmod(dirname(path), 0o777)
     await chmod(`${path}-lock`, 0o666)
@@ -180,6 +215,24 @@ describe('the options', () => {
   test('do not take a database in memory, which would lose every event', () => {
     expect(() => started({ database: inMemory() })).toThrow(withCode('invalid_option', /has no file/))
   })
+
+  test.each(Object.entries(drivers))(
+    'do not take a database of %s that makes BigInts of numbers',
+    async (name, open) => {
+      const database = open(await freshPath()) as SqliteDatabase & { defaultSafeIntegers?(on: boolean): void }
+      const { prepare } = database
+      if (name === 'node:sqlite')
+        database.prepare = (sql) => {
+          const statement = Reflect.apply(prepare, database, [sql]) as SqliteStatement & {
+            setReadBigInts(on: boolean): void
+          }
+          statement.setReadBigInts(true)
+          return statement
+        }
+      else database.defaultSafeIntegers?.(true)
+      expect(() => started({ database })).toThrow(withCode('invalid_option', /objects with numbers; open it without/))
+    },
+  )
 
   test.each([
     ['nothing', {}],

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
@@ -29,10 +28,10 @@ describe('beside the inbox that has the file open', () => {
 
   test('its dead letters are read', async () => {
     const { inbox, file } = await withDeadLetter()
-    expect(file.deadLetters.list()).toEqual(await inbox.deadLetters.list())
-    expect(file.deadLetters.get('dead')).toEqual(await inbox.deadLetters.get('dead'))
-    expect(file.deadLetters.list({ offset: 1 })).toEqual([])
-    expect(file.deadLetters.get('unknown')).toBe(undefined)
+    expect(await file.deadLetters.list()).toEqual(await inbox.deadLetters.list())
+    expect(await file.deadLetters.get('dead')).toEqual(await inbox.deadLetters.get('dead'))
+    expect(await file.deadLetters.list({ offset: 1 })).toEqual([])
+    expect(await file.deadLetters.get('unknown')).toBe(undefined)
     file.close()
   })
 
@@ -41,19 +40,19 @@ describe('beside the inbox that has the file open', () => {
     await inbox.accept(eventOf('later'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
     await until(async () => (await inbox.stats()).deadLetters === 2)
-    expect(file.deadLetters.keys()).toEqual(['dead', 'later'])
-    expect(file.deadLetters.list().map(({ key }) => key)).toEqual(['later', 'dead'])
+    expect(await file.deadLetters.keys()).toEqual(['dead', 'later'])
+    expect((await file.deadLetters.list()).map(({ key }) => key)).toEqual(['later', 'dead'])
     file.close()
   })
 
   test('a replayed dead letter is handled once by that inbox', async () => {
     const { inbox, calls, file } = await withDeadLetter()
-    expect(file.deadLetters.replay('dead')).toBe(true)
-    expect(file.deadLetters.replay('dead')).toBe(false)
+    expect(await file.deadLetters.replay('dead')).toBe(true)
+    expect(await file.deadLetters.replay('dead')).toBe(false)
     const call = await calls.next()
     expect(call).toMatchObject({ ...eventOf('dead'), attempt: { number: 1, completed: ['a'] } })
     // Every write makes the inbox check the file again.
-    expect(file.deadLetters.discard('dead')).toBe(false)
+    expect(await file.deadLetters.discard('dead')).toBe(false)
     await inbox.accept(eventOf('next'))
     expect((await calls.next()).event.key).toBe('next')
     call.finish()
@@ -64,7 +63,7 @@ describe('beside the inbox that has the file open', () => {
 
   test('a dead letter is discarded', async () => {
     const { inbox, file } = await withDeadLetter()
-    expect(file.deadLetters.discard('dead')).toBe(true)
+    expect(await file.deadLetters.discard('dead')).toBe(true)
     expect(await inbox.stats()).toMatchObject({ deadLetters: 0 })
     expect(await inbox.deadLetters.replay('dead')).toBe(false)
     file.close()
@@ -73,55 +72,20 @@ describe('beside the inbox that has the file open', () => {
   test('a dead letter that was replayed while no inbox is open waits for the next one', async () => {
     const { path, inbox, file } = await withDeadLetter()
     await inbox.close()
-    expect(file.deadLetters.replay('dead')).toBe(true)
+    expect(await file.deadLetters.replay('dead')).toBe(true)
     expect(file.stats()).toMatchObject({ waiting: 1, running: 0, retrying: 0, deadLetters: 0 })
     file.close()
     const { calls } = started({ path })
     expect((await calls.next()).event.key).toBe('dead')
   })
 
-  test('several steps in one commit are all undone if one fails, and may contain commits of their own', async () => {
+  test('many dead letters are discarded at once', async () => {
     const { inbox, calls, file } = await withDeadLetter()
     await inbox.accept(eventOf('other'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
     await until(async () => (await inbox.stats()).deadLetters === 2)
-    const failing = () =>
-      file.inOneCommit(() => {
-        expect(file.inOneCommit(() => file.deadLetters.discard('dead'))).toBe(true)
-        expect(file.deadLetters.discard('other')).toBe(true)
-        throw new Error('no')
-      })
-    for (let i = 0; i < 2; i++) {
-      expect(failing).toThrow('no')
-      expect(file.deadLetters.keys()).toEqual(['dead', 'other'])
-    }
-    expect(file.inOneCommit(() => file.deadLetters.discard('dead'))).toBe(true)
-    expect(file.deadLetters.keys()).toEqual(['other'])
+    expect(await file.deadLetters.discardMany(['other', 'unknown', 'dead'])).toEqual(['other', 'dead'])
+    expect(await file.deadLetters.keys()).toEqual([])
     file.close()
   })
-})
-
-test('the file of the first releases gets the column that they did not have', async () => {
-  const path = await freshPath()
-  const columns = () => {
-    const database = openDatabase(path)
-    const all = database.prepare('PRAGMA table_info(inbox_event)').all() as { name: string }[]
-    database.close()
-    return all.map(({ name }) => name)
-  }
-  const dropColumn = () => {
-    const database = openDatabase(path)
-    database.exec('ALTER TABLE inbox_event DROP COLUMN delay_ms')
-    database.close()
-  }
-  const first = started({ path })
-  await first.inbox.accept(eventOf('one'))
-  await first.inbox.close({ timeoutMs: 0 })
-  dropColumn()
-  openInboxFile(path).close()
-  expect(columns()).toContain('delay_ms')
-  dropColumn()
-  const { calls } = started({ path })
-  expect((await calls.next()).event.key).toBe('one')
-  expect(columns()).toContain('delay_ms')
 })

@@ -56,13 +56,15 @@ test('a crash does not end a pause, not even that of a process that is killed', 
   await until(async () => notes() === 2)
 })
 
-test('a process that waits for its turn after a crash obeys a pause that comes before it', async () => {
+test('an event that waits for its turn after crashes obeys a pause that comes before it', async () => {
   const path = await freshPath()
   const earlier = started({ path })
   for (const key of ['one', 'two']) await earlier.inbox.accept(eventOf(key))
-  await earlier.calls.next()
-  const { inbox, calls } = started({ path: await crashed(path) })
-  // One of them may have made the process crash, so they run one after another.
+  const second = await crashed(path)
+  const { calls: cutOff } = started({ path: second })
+  for (let i = 0; i < 2; i++) await cutOff.next()
+  const { inbox, calls } = started({ path: await crashed(second) })
+  // One of them may have made that process crash, so they run one after another.
   const first = await calls.next()
   await inbox.pauses?.pause()
   first.finish()

@@ -191,5 +191,27 @@ test('a closed inbox and a closed file cannot be asked', async () => {
   }
   await expect(Promise.resolve(events.list({ state: 'running' }))).rejects.toEqual(closing)
   await expect(Promise.resolve(inbox.activity?.(new Date()))).rejects.toEqual(closing)
-  expect(() => file.activity(new Date())).toThrow(closing)
+  await expect(file.activity(new Date())).rejects.toEqual(closing)
+})
+
+test('dead letters are listed in slices of 100 rows, one in a turn of the event loop', async () => {
+  const { inbox, calls } = started({ path: await freshPath() })
+  for (let index = 0; index < 250; index++) {
+    await inbox.accept(eventOf(`${index}`))
+    ;(await calls.next()).finish(dead)
+  }
+  await until(async () => (await inbox.stats()).deadLetters === 250)
+  let turns = 0
+  const count = () => {
+    turns++
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  const page = await inbox.deadLetters.list({ limit: 240, offset: 5 })
+  clearImmediate(counting)
+  expect(page.map(({ key }) => key)).toEqual(
+    (await inbox.deadLetters.list({ limit: 245 })).slice(5).map(({ key }) => key),
+  )
+  expect(new Set(page.map(({ key }) => key)).size).toBe(240)
+  expect(turns).toBeGreaterThanOrEqual(2)
 })

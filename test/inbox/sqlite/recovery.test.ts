@@ -38,12 +38,12 @@ describe('after a crash', () => {
     expect((await next.calls.next()).event.key).toBe('new')
   })
 
-  test('an event whose process ended ten times more is a dead letter', async () => {
+  test('an event whose process ended ten times is a dead letter', async () => {
     let path = await freshPath()
     const first = started({ path })
     await first.inbox.accept(eventOf('fatal'))
     await first.calls.next()
-    for (let crashes = 1; crashes <= 10; crashes++) {
+    for (let crashes = 1; crashes < 10; crashes++) {
       path = await crashed(path)
       const { calls } = started({ path })
       expect((await calls.next()).attempt.number).toBe(1)

@@ -82,6 +82,10 @@ describe('a retry that another process asks for', () => {
     expect(attempt.number).toBe(2)
     finish(later)
     await until(async () => file.stats().retrying === 1)
+    // The request would shorten this pause too.
+    const database = openDatabase(path)
+    onTestFinished(() => void database.close())
+    expect(database.prepare('SELECT id FROM inbox_retry').all()).toEqual([])
   })
 
   test('is started later if the file could not be written at first', async () => {

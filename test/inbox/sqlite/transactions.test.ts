@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { BetterSQLiteSession } from 'drizzle-orm/better-sqlite3/session'
+import { BaseSQLiteDatabase, SQLiteSyncDialect, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import type { SqliteDatabase } from '../../../src/inbox/sqlite-tables/database.ts'
+import type { SqliteDatabase, SqliteStatement } from '../../../src/inbox/sqlite-tables/database.ts'
 import type { ReceiverOptions, RunReport } from '../../../src/index.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
@@ -62,19 +64,23 @@ async function subject({
   return { path, database, receiver, reports, outcomes, written, send, idle }
 }
 
+const writtenTable = sqliteTable('written', { content: text() })
+
+const withMessage = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
+
 const insert = (database: SqliteDatabase, content: string, media: string | null = null) =>
   void database.prepare('INSERT INTO written VALUES (?, ?)').run(content, media)
 
 describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
   test('gets the connection that was given, and its result', async () => {
-    const { database, receiver, written, send, idle, outcomes } = await subject({ open })
+    const { receiver, written, send, idle, outcomes } = await subject({ open })
     const results: unknown[] = []
     receiver.onAny(
       async (event, { transaction }) => {
         results.push(
           await transaction((client) => {
             insert(client, event.mediaId)
-            return client === database
+            return client.prepare('SELECT content FROM written').all()
           }),
         )
       },
@@ -82,7 +88,8 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     )
     await send('m1')
     await idle()
-    expect([results, written(), outcomes()]).toEqual([[true], ['m1'], ['h 1 handled']])
+    expect(results).toMatchObject([[{ content: 'm1' }]])
+    expect([written(), outcomes()]).toEqual([['m1'], ['h 1 handled']])
   })
 
   test('undoes only its own writes when it throws', async () => {
@@ -157,6 +164,177 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { code: 'invalid_transaction' } }])
   })
 
+  test('commits nothing that its function writes after its first await', async () => {
+    const { receiver, written, send, idle, reports } = await subject({ open })
+    const late: unknown[] = []
+    receiver.onAny((event, { transaction }) =>
+      transaction(
+        untyped(async (client: SqliteDatabase) => {
+          const statement = client.prepare('INSERT INTO written VALUES (?, NULL)')
+          await pause(1)
+          for (const write of [() => insert(client, event.mediaId), () => statement.run('x'), () => client.exec('END')])
+            try {
+              write()
+            } catch (error) {
+              late.push(error)
+            }
+        }),
+      ),
+    )
+    await send('m1')
+    await idle()
+    await until(async () => late.length === 9)
+    expect(written()).toEqual([])
+    expect(late).toEqual(Array(9).fill(withMessage(/after its transaction had ended/)))
+    expect(reports.at(-1)).toMatchObject({ outcome: 'dead-lettered', error: { code: 'invalid_transaction' } })
+  })
+
+  test('does not run a lazy query that its function returns', async () => {
+    const { receiver, written, send, idle, reports } = await subject({ open, options: { retry: { attempts: 1 } } })
+    let calls = 0
+    const lazyQuery = (client: SqliteDatabase) => ({
+      then(resolve: () => void) {
+        calls++
+        insert(client, 'late')
+        resolve()
+      },
+    })
+    receiver.onAny((_, { transaction }) => transaction(untyped(lazyQuery)))
+    await send('m1')
+    await idle()
+    await pause(5)
+    expect([calls, written()]).toEqual([0, []])
+    expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { code: 'invalid_transaction' } }])
+  })
+
+  test.each([
+    'COMMIT',
+    'end',
+    'ROLLBACK',
+    '/* now */ Rollback Transaction',
+    "SELECT ';'; -- first\n COMMIT; BEGIN",
+    'ROLLBACK TO inbox_handler',
+    'RELEASE "inbox_handler"',
+  ])('cannot end with %s, even if its function goes on', async (sql) => {
+    const { receiver, written, send, idle } = await subject({ open })
+    const errors: unknown[] = []
+    receiver.onAny((event, { transaction }) =>
+      transaction((client) => {
+        for (const run of [() => client.exec(sql), () => client.prepare(sql).run()])
+          try {
+            run()
+          } catch (error) {
+            errors.push(error)
+          }
+        insert(client, event.mediaId)
+      }),
+    )
+    await send('m1')
+    await idle()
+    expect(errors).toEqual(Array(2).fill(withMessage(/must not begin or end a transaction/)))
+    expect(written()).toEqual(['m1'])
+  })
+
+  test('can have savepoints, triggers, and texts that look like SQL', async () => {
+    const { receiver, written, send, idle, outcomes } = await subject({ open })
+    receiver.onAny(
+      (_, { transaction }) =>
+        transaction((client) => {
+          client.exec('CREATE TRIGGER echo AFTER INSERT ON media BEGIN INSERT INTO written VALUES (new.id, NULL); END')
+          client.exec('SAVEPOINT mine')
+          insert(client, 'undone')
+          client.exec('ROLLBACK TO mine; RELEASE mine')
+          client.exec("INSERT INTO media VALUES ('; COMMIT')")
+          client.prepare('INSERT INTO media VALUES (?)').run('commit')
+        }),
+      { name: 'h' },
+    )
+    await send('m1')
+    await idle()
+    expect([written(), outcomes()]).toEqual([['; COMMIT', 'commit'], ['h 1 handled']])
+  })
+
+  test('that SQLite rolls back commits nothing that its function goes on to write', async () => {
+    const { receiver, written, send, idle, reports } = await subject({ open, options: { retry: { attempts: 2 } } })
+    receiver.onAny(
+      (event, { transaction }) =>
+        transaction((client) => {
+          insert(client, `${event.mediaId} first`)
+          if (event.mediaId !== 'bad') return
+          client.prepare('INSERT INTO media VALUES (?)').run('same')
+          for (const content of ['conflict', 'second', 'third'])
+            try {
+              if (content === 'conflict') client.exec("INSERT OR ROLLBACK INTO media VALUES ('same')")
+              else insert(client, content)
+            } catch {
+              // As a handler that takes a conflict for an answer.
+            }
+        }),
+      { name: 'h' },
+    )
+    await send('m1', 'bad', 'm2')
+    await idle()
+    expect(written().sort()).toEqual(['m1 first', 'm2 first'])
+    expect(reports.filter(({ mediaId }) => mediaId === 'bad')).toMatchObject([
+      { outcome: 'retried', error: withMessage(/UNIQUE/) },
+      { outcome: 'dead-lettered' },
+    ])
+  })
+
+  test('closes the iterators that its function leaves open', async () => {
+    const { path, receiver, send, idle, outcomes } = await subject({ open })
+    const rows: Iterator<unknown>[] = []
+    receiver.onAny(
+      (_, { transaction }) =>
+        transaction((client) => {
+          client.exec("INSERT INTO media VALUES ('a'), ('b'), ('c')")
+          const statement = client.prepare('SELECT id FROM media') as unknown as {
+            iterate(): IterableIterator<{ id: string }>
+          }
+          for (const { id } of statement.iterate()) if (id === 'b') break
+          const left = statement.iterate()
+          expect(left.next().value).toMatchObject({ id: 'a' })
+          rows.push(left)
+        }),
+      { name: 'h' },
+    )
+    await send('m1')
+    await idle()
+    // Of the same library: two of them in one process end each other's locks.
+    const other = (open ?? openDatabase)(path)
+    other.exec('DELETE FROM media')
+    other.close()
+    expect(await send('m2')).toEqual([200])
+    await idle()
+    expect(outcomes()).toEqual(['h 1 handled', 'h 1 handled'])
+    expect(() => rows[0]?.next()).toThrow(/after its transaction had ended/)
+  })
+
+  test('does not close the database', async () => {
+    const { receiver, send, idle, reports } = await subject({ open, options: { retry: { attempts: 1 } } })
+    receiver.onAny((_, { transaction }) => transaction((client) => void client.close()))
+    await send('m1')
+    await idle()
+    expect(reports).toMatchObject([{ error: withMessage(/must not close/) }])
+    expect(await send('m2')).toEqual([200])
+  })
+
+  test('takes statements that an earlier transaction has prepared', async () => {
+    const { receiver, written, send, idle } = await subject({ open })
+    let statement: SqliteStatement | undefined
+    receiver.onAny((event, { transaction }) =>
+      transaction((client) => {
+        statement ??= client.prepare('INSERT INTO written VALUES (?, NULL)')
+        statement.run(event.mediaId)
+      }),
+    )
+    await send('m1')
+    await idle()
+    await send('m2')
+    await idle()
+    expect(written()).toEqual(['m1', 'm2'])
+  })
+
   test('is in the file with the record of its handler, for the process after a crash', async () => {
     const { path, receiver, written, send } = await subject({ open })
     const { promise: reached, resolve: reach } = signalled()
@@ -176,6 +354,33 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     expect((await calls.next()).attempt.completed).toEqual(['writes'])
     expect(written()).toEqual(['m1'])
   })
+})
+
+test('a transaction runs the queries of Drizzle', async () => {
+  // The driver for better-sqlite3, which imports that package.
+  const drizzle = (client: SqliteDatabase) => {
+    const dialect = new SQLiteSyncDialect()
+    return new BaseSQLiteDatabase(
+      'sync',
+      dialect,
+      new BetterSQLiteSession(client as never, dialect, undefined),
+      undefined,
+    )
+  }
+  const { receiver, written, send, idle, outcomes } = await subject({ open: drivers.libsql })
+  const found: unknown[] = []
+  receiver.onAny(
+    (event, { transaction }) =>
+      transaction((client) => {
+        const orm = drizzle(client)
+        orm.insert(writtenTable).values({ content: event.mediaId }).run()
+        found.push(...orm.select().from(writtenTable).all())
+      }),
+    { name: 'h' },
+  )
+  await send('m1')
+  await idle()
+  expect([found, written(), outcomes()]).toEqual([[{ content: 'm1' }], ['m1'], ['h 1 handled']])
 })
 
 /** Makes a receiver whose first transaction has a commit that goes wrong. */

@@ -1,0 +1,29 @@
+import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
+import type { SqlTables } from './tables.ts'
+
+/** Reads the activity of all processes, from a minute on. */
+export async function readMinutes(tables: Pick<SqlTables, 'read'>, first: number): Promise<readonly StoredMinute[]> {
+  const sql = 'SELECT minute, numbers FROM $activity WHERE minute >= $1'
+  const rows = await tables.read<{ minute: number | string; numbers: string }>(sql, [first])
+  return rows.map(({ minute, numbers }) => [Number(minute), numbers])
+}
+
+/**
+ * The table of the activity, in which each process has rows of its own.
+ * @param process a uuid
+ */
+export const activityTable = (
+  tables: Pick<SqlTables, 'read' | 'change'>,
+  process: string,
+): Pick<ActivityStorage, 'write' | 'read'> => ({
+  async write(minutes) {
+    const sql = `INSERT INTO $activity (minute, process, numbers) VALUES ($1, $2, $3)
+      ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`
+    const forget = 'DELETE FROM $activity WHERE minute < $1'
+    await tables.change([
+      ...minutes.map(([minute, numbers]) => ({ sql, values: [minute, process, numbers] })),
+      { sql: forget, values: [minuteOf(Date.now() - activityKeptMs)] },
+    ])
+  },
+  read: (first) => readMinutes(tables, first),
+})

@@ -1,0 +1,39 @@
+import type { PauseStorage } from '../operations/pauses.ts'
+import type { Pause } from '../reading.ts'
+import type { SqlTables, SyncTables } from './tables.ts'
+
+/** The signal that a pause has begun or ended. */
+export const pauseMark = 'pause'
+
+// The name of the whole inbox is empty.
+const select = 'SELECT handler, since, paused_by FROM $pause'
+
+interface PauseRow {
+  readonly handler: string
+  readonly since: number | string
+  readonly paused_by: string | null
+}
+
+const toPause = ({ handler, since, paused_by: by }: PauseRow): Pause => ({
+  ...(handler !== '' && { handler }),
+  since: new Date(Number(since)),
+  ...(by !== null && { by }),
+})
+
+/** Reads the pauses of a database that answers at once. */
+export const readPauses = (tables: SyncTables): readonly Pause[] => tables.read<PauseRow>(select).map(toPause)
+
+/** The table of the pauses. */
+export const pauseTable = (tables: SqlTables): PauseStorage => ({
+  list: async () => (await tables.read<PauseRow>(select)).map(toPause),
+  async add({ handler = '', since, by = null }) {
+    const sql = 'INSERT INTO $pause (handler, since, paused_by) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
+    const [added = 0] = await tables.change([{ sql, values: [handler, since.getTime(), by] }], pauseMark)
+    return added > 0
+  },
+  async remove(handler = '') {
+    const sql = 'DELETE FROM $pause WHERE handler = $1'
+    const [removed = 0] = await tables.change([{ sql, values: [handler] }], pauseMark)
+    return removed > 0
+  },
+})

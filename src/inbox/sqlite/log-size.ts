@@ -1,0 +1,44 @@
+import { statSync } from 'node:fs'
+import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import type { SqliteStatement } from '../sqlite-tables/database.ts'
+import type { OwnedFile } from './file.ts'
+
+/** The size of a log that cannot be usual (bytes). SQLite copies it into the file from 16 MB on. */
+const largeBytes = 64 * 1_024 * 1_024
+
+/** Pages of a log that only a reader keeps from being copied. */
+const stuckPages = 8_000
+
+/** Says once that a reader keeps SQLite from copying its log into the file, so that the log grows. */
+export class LogSize {
+  readonly #file: OwnedFile
+  readonly #logger: Logger
+  readonly #checkpoint: SqliteStatement
+  readonly #outage = new OutageLog()
+
+  constructor(file: OwnedFile, logger: Logger) {
+    this.#file = file
+    this.#logger = logger
+    this.#checkpoint = file.database.prepare('PRAGMA main.wal_checkpoint(PASSIVE)')
+  }
+
+  check(): void {
+    const path = `${this.#file.path}-wal`
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    if (bytes < largeBytes || !this.#isStuck()) return this.#outage.worked()
+    const fix = `End the transaction or the program that reads (fuser ${this.#file.path} lists them), or close the iterator`
+    const message = `the inbox's log grows, since an open read keeps SQLite from copying it into the file. ${fix}`
+    this.#outage.failed(() => this.#logger.warn({ path, bytes }, message))
+  }
+
+  #isStuck(): boolean {
+    try {
+      const { log, checkpointed } = this.#checkpoint.get() as { readonly log: number; readonly checkpointed: number }
+      return log - checkpointed > stuckPages
+    } catch {
+      // SQLITE_LOCKED: the read is one of this connection.
+      return true
+    }
+  }
+}

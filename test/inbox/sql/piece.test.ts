@@ -1,0 +1,65 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { ByteLimit, Piece } from '../../../src/inbox/sql/piece.ts'
+
+const rowsOf = (count: number, length: number) => Array.from({ length: count }, () => ({ text: 'x'.repeat(length) }))
+
+test('a piece grows with small rows, up to its maximum, and shrinks with large ones', async () => {
+  const piece = new Piece(500)
+  for (let read = 0; read < 5; read++) await piece.run(async (size) => rowsOf(size, 10))
+  expect(piece.size).toBe(500)
+  await piece.run(async (size) => rowsOf(size, 100_000))
+  expect(piece.size).toBe(10)
+})
+
+test('after a timeout, half as many rows are tried, until a single one takes too long', async () => {
+  const sizes: number[] = []
+  const late = new Error('Query read timeout')
+  const step = async (size: number) => {
+    sizes.push(size)
+    throw Object.assign(new Error('unavailable'), { cause: late })
+  }
+  await expect(new Piece(500).run(step)).rejects.toThrow('unavailable')
+  expect(sizes).toEqual([16, 8, 4, 2, 1])
+})
+
+test('another failure is not tried again', async () => {
+  let tries = 0
+  const step = async () => {
+    tries++
+    throw new Error('Connection terminated unexpectedly')
+  }
+  await expect(new Piece(500).run(step)).rejects.toThrow('terminated')
+  expect(tries).toBe(1)
+})
+
+test('after a timeout, pieces stay small for a minute', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const piece = new Piece(500)
+  let timeouts = 0
+  const step = async (size: number) => {
+    if (size * 60_000 > 600_000) {
+      timeouts++
+      throw new Error('Query read timeout')
+    }
+    return rowsOf(size, 60_000)
+  }
+  for (let read = 0; read < 20; read++) await piece.run(step)
+  expect(timeouts).toBe(1)
+  vi.advanceTimersByTime(61_000)
+  for (let read = 0; read < 20; read++) await piece.run(step)
+  expect(timeouts).toBe(2)
+})
+
+test('a statement ends with the item that reaches a megabyte, and with half of one that took too long', () => {
+  const limit = new ByteLimit()
+  const items = ['é'.repeat(200_000), 'x'.repeat(500_000), 'x'.repeat(200_000), 'x'.repeat(10)]
+  const fitting = () => limit.fitting(items, (item) => Buffer.byteLength(item))
+  expect(fitting()).toBe(3)
+  limit.exceeded(1_100_000)
+  expect(fitting()).toBe(2)
+  limit.exceeded(800_000)
+  limit.exceeded(800_000)
+  expect(fitting()).toBe(1)
+  expect(limit.fitting([], () => 1)).toBe(0)
+})
