@@ -1,8 +1,9 @@
+import { ownHandlers } from './awaited.ts'
 import { claimedEvents, type HeldEvent } from './claimed.ts'
 import { type TransactionsSeen, transactionsSeen } from './committed-mark.ts'
-import type { Parameter } from './database.ts'
 import { claimedColumns } from './job.ts'
-import { claimLock, type Lease } from './lease.ts'
+import { type Claimant, claimLock } from './lease.ts'
+import type { Parameter } from './literals.ts'
 import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 import { largestId, turnOff } from './schema.ts'
 
@@ -12,12 +13,9 @@ import { largestId, turnOff } from './schema.ts'
  */
 const windowSize = 5_000
 
-/** The number of a media item's first events that a claim searches for events of an earlier version's processes. */
-const depth = 100
-
 /** What a claim is asked for. */
 export interface ClaimValues {
-  readonly owner: Pick<Lease, 'id' | 'generation'>
+  readonly owner: Claimant
   /** The maximum number of events. A claim can return the same number of due retries in addition. */
   readonly limit: number
   /** `true` to claim also a suspect. */
@@ -26,6 +24,8 @@ export interface ClaimValues {
   readonly without: readonly string[]
   /** The events that the process has. */
   readonly held: readonly HeldEvent[]
+  /** The time for which keys are remembered (ms). Older events await no handlers. */
+  readonly ttlMs: number
   readonly low: LowMarks
   /** The place at which the examined events begin. */
   readonly from: Place
@@ -49,6 +49,7 @@ const parameterTypes = {
   committed: 'bigint',
   fromEvent: 'bigint',
   fromDue: 'timestamptz',
+  ttl: 'interval',
 }
 
 type ParameterName = keyof typeof parameterTypes
@@ -69,6 +70,7 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
     committed: low.committed,
     fromEvent: from.event,
     fromDue: from.due,
+    ttl: `${request.ttlMs} ms`,
   }
   return (Object.keys(parameterTypes) as ParameterName[]).map((name) => `${values[name]}`)
 }
@@ -76,16 +78,12 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
 /** What the parts of the statement are made of: the schema, and each parameter. */
 interface Parts extends Readonly<Record<ParameterName, string>> {
   readonly schema: string
-  readonly hasEarlier: boolean
 }
 
-/**
- * Makes the statement of a claim. It returns the claimed events in order, and then what it found.
- * @param hasEarlier `true` if processes of an earlier version may have events
- */
-export function claimStatement(schema: string, hasEarlier: boolean, parameter: Parameter): string {
+/** Makes the statement of a claim. It returns the claimed events in order, and then what it found. */
+export function claimStatement(schema: string, parameter: Parameter): string {
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
-  const parts: Parts = { schema, hasEarlier, ...Object.fromEntries(names) }
+  const parts: Parts = { schema, ...Object.fromEntries(names) }
   return `
     WITH ${taken(parts)},
     ${choose(parts)},
@@ -105,14 +103,19 @@ export function claimStatement(schema: string, hasEarlier: boolean, parameter: P
     ORDER BY id NULLS LAST`
 }
 
-/** Makes the message of a claim. The second result from the end is that of the statement. */
-export function claimMessage(schema: string, statement: string): string {
+/**
+ * Makes the message of a claim. The second result from the end is that of the statement.
+ * @param adopt the statement that adopts events
+ */
+export function claimMessage(schema: string, statement: string, adopt = ''): string {
   // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
   // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
   // index. So the best plan does not depend on the values either.
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
-    ${turnOff('synchronous_commit', 'jit', 'enable_seqscan', 'enable_bitmapscan')};
+    ${turnOff('synchronous_commit', 'jit', 'enable_seqscan')};
+    ${adopt};
+    ${turnOff('enable_bitmapscan')};
     SET LOCAL plan_cache_mode = force_generic_plan;
     ${claimLock(schema)};
     ${statement};
@@ -144,20 +147,10 @@ const isCurrent = '(SELECT is_current FROM current)'
 /** The condition that this process may have an event of a media item. */
 const isFree = (parts: Parts, media: string): string => `(
   ${media} NOT IN (SELECT unnest(${parts.without})) AND ${media} NOT IN (SELECT media FROM elsewhere)
-  ${parts.hasEarlier ? `AND NOT ${isWithEarlier(parts, media)}` : ''}
-)`
-
-/** The condition that a process of an earlier version has an event of a media item. */
-const isWithEarlier = ({ schema, owner }: Parts, media: string): string => `EXISTS (
-  SELECT FROM (
-    SELECT other.owner FROM ${schema}.event other WHERE other.media = ${media} AND other.due_at IS NULL
-    ORDER BY other.id LIMIT ${depth}
-  ) first WHERE first.owner <> ${owner}
 )`
 
 /** The condition that no process has an event, and that it does not wait for a retry. */
-const isUnclaimed = (row: string): string =>
-  `${row}.owner IS NULL AND ${row}.due_at IS NULL AND ${row}.id NOT IN (SELECT id FROM taken)`
+const isUnclaimed = (row: string): string => `${row}.due_at IS NULL AND ${row}.id NOT IN (SELECT id FROM taken)`
 
 const isAfter = (schema: string, row: string, condition: string): string => `(
   SELECT 1 FROM ${schema}.event other WHERE other.media = ${row}.media AND other.id < ${row}.id
@@ -169,15 +162,19 @@ const isWaiting = (schema: string, row: string): string =>
 
 /** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
 const earliest = ({ schema, fromEvent }: Parts, where = 'true'): string => `(
-  SELECT id, media, owner, due_at, crashes FROM ${schema}.event
+  SELECT id, media, due_at, crashes FROM ${schema}.event
   WHERE id >= ${fromEvent} AND ${isCurrent} AND ${where} ORDER BY id LIMIT ${windowSize}
 ) earliest`
 
 /** The retries that a claim examines. */
 const due = ({ schema, fromDue }: Parts): string => `(
-  SELECT id, media, due_at FROM ${schema}.event
-  WHERE due_at <= now() AND due_at >= ${fromDue} AND ${isCurrent} ORDER BY due_at LIMIT ${windowSize}
+  SELECT id, media, due_at, received_at, awaits FROM ${schema}.event
+  WHERE due_at <= now() AND due_at >= ${fromDue} ORDER BY due_at LIMIT ${windowSize}
 ) due`
+
+/** The condition that a due event awaits no handlers, or one of this process, or has become too old to await any. */
+const isForThis = ({ schema, owner, ttl }: Parts): string => `
+  (awaits IS NULL OR awaits && ${ownHandlers(schema, owner)} OR received_at <= now() - ${ttl})`
 
 /**
  * Chooses the first events, and the first due retries. It never chooses an event after an unclaimed one of its media
@@ -187,7 +184,8 @@ const choose = (parts: Parts): string => {
   const { schema, limit, suspects, lowEvent } = parts
   return `
     retries AS MATERIALIZED (
-      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} ORDER BY due_at LIMIT ${limit}
+      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} AND ${isForThis(parts)}
+      ORDER BY due_at LIMIT ${limit}
     ),
     others AS MATERIALIZED (
       SELECT id, media FROM ${earliest(parts)}
@@ -197,28 +195,22 @@ const choose = (parts: Parts): string => {
       SELECT id, media FROM ${schema}.event suspect
       WHERE ${isUnclaimed('suspect')} AND crashes > 0 AND ${isCurrent}
         AND ${isFree(parts, 'suspect.media')}
-        AND NOT ${isAfter(schema, 'suspect', 'other.crashes > 0')}
         AND NOT ${isAfter(schema, 'suspect', `other.id >= ${lowEvent} AND other.id NOT IN (SELECT id FROM others)`)}
       ORDER BY crashes, id LIMIT ${suspects}
     ),
     chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
 }
 
-/**
- * Claims the chosen events. Only the row of a retry is written, since it must no longer be due, and any row while a process
- * of an earlier version could claim it.
- */
+/** Claims the chosen events. Only the row of a retry is written, since it must no longer be due. */
 const take = (parts: Parts): string => {
-  const { schema, owner, hasEarlier } = parts
+  const { schema } = parts
   return `
-    changing AS (SELECT id, media FROM ${hasEarlier ? 'chosen' : 'retries'}),
     locked AS (
-      SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM changing)) AND owner IS NULL
-      FOR UPDATE SKIP LOCKED
+      SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM retries)) FOR UPDATE SKIP LOCKED
     ),
-    skipped AS (SELECT id, media FROM changing WHERE id NOT IN (SELECT id FROM locked)),
+    skipped AS (SELECT id, media FROM retries WHERE id NOT IN (SELECT id FROM locked)),
     changed AS (
-      UPDATE ${schema}.event SET since = coalesce(due_at, since), due_at = NULL ${hasEarlier ? `, owner = ${owner}` : ''}
+      UPDATE ${schema}.event SET since = coalesce(due_at, since), due_at = NULL, awaits = NULL
       WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(parts)}
         AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
       RETURNING *
@@ -227,14 +219,15 @@ const take = (parts: Parts): string => {
       SELECT * FROM changed
       UNION ALL
       SELECT * FROM ${schema}.event
-      WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM changing)) AND ${mayClaim(parts)}
+      WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM retries)) AND ${mayClaim(parts)}
     )`
 }
 
 /** The other findings of a claim, as JSON. */
 export interface Found {
   /**
-   * The low marks, if the claim began at them. `null`: the given low marks are no longer valid, and nothing was chosen.
+   * The low marks, if the claim began at them. `null`: the given low marks are no longer valid, and only due retries were
+   * chosen, which have no order.
    */
   readonly low: FoundMarks | null
   readonly transactions: TransactionsSeen

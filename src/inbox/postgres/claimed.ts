@@ -9,22 +9,23 @@ export interface HeldEvent {
  *
  * A claim writes no event: a process publishes in `claim` the ids of the events that it has, each with the number of times
  * that the event had been released by then. A release adds 1 to the number of the event. So what a process published no
- * longer counts, and neither does a record that it writes later. Processes of an earlier version set the event's `owner`
- * instead, and so does this one as long as such a process has a lease.
+ * longer counts, and neither does a record that it writes later.
  * @param where a condition on the rows of `claim`
  */
 export const claimedEvents = (schema: string, where = 'true'): string => `
   SELECT held.id, held.media, claim.owner
   FROM ${schema}.claim CROSS JOIN unnest(claim.events, claim.releases) AS published (id, releases)
     CROSS JOIN LATERAL (
-      SELECT id, media FROM ${schema}.event WHERE event.id = published.id
-        AND (event.owner = claim.owner OR (event.owner IS NULL AND event.releases = published.releases)) LIMIT 1
+      SELECT id, media FROM ${schema}.event
+      WHERE event.id = published.id AND event.releases = published.releases LIMIT 1
     ) held
   WHERE ${where}`
 
 /** Releases an event. What its process records about it later is not written. */
-export const released = 'owner = NULL, releases = releases + 1'
+export const released = 'releases = releases + 1'
 
-/** The condition that a process still has an event. Only then it can record anything about it. */
-export const isHeldBy = (owner: string, releases: string): string =>
-  `event.releases = ${releases} AND (event.owner IS NULL OR event.owner = ${owner})`
+/**
+ * The condition that the process that claimed an event still has it. Only then it can record anything about it.
+ * @param releases the number of the event's releases when it was claimed
+ */
+export const isHeldSince = (releases: string): string => `event.releases = ${releases}`

@@ -1,9 +1,12 @@
+import { isTimeout } from '../sql/piece.ts'
+import { adoptionSize, adoptStatement } from './awaited.ts'
 import { type ClaimValues, claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
 import { CommittedMark } from './committed-mark.ts'
 import type { Database } from './database.ts'
-import type { Lease } from './lease.ts'
+import type { Claimant, Lease } from './lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
 import { type ClaimEnd, type Round, Rounds } from './rounds.ts'
+import { literal } from './schema.ts'
 
 /**
  * The claims of a process, as it knows them itself. It is asked before the database. If an event starts between the
@@ -21,8 +24,8 @@ export interface OwnClaims {
 
 /** The answer to a claim. */
 export interface Claimed {
-  /** The new owner of the events. */
-  readonly owner: string
+  /** The lease that the events were claimed with. */
+  readonly owner: Claimant
   /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
   readonly events: readonly string[]
   /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
@@ -34,20 +37,19 @@ export interface Claimed {
 }
 
 /** A request of a process for events. */
-export interface ClaimRequest extends Pick<ClaimValues, 'withSuspect' | 'held'> {
-  /** The hashes of media items that the process already has enough events of. */
+export interface ClaimRequest extends Pick<ClaimValues, 'limit' | 'withSuspect' | 'held'> {
+  /** The hashes of media items of which the process must not get more events. */
   readonly crowded: readonly string[]
 }
 
-/**
- * The number of events of a claim, at least and at most. A claim of 256 events takes little longer than one of 64: a
- * backlog was handled in about 0.7 of the time.
- */
-const leastSize = 64
-const largestSize = 256
+/** Maximum number of events of a claim. One of 256 takes little longer than one of 64: a backlog took 0.7 of the time. */
+export const largestSize = 256
 
-/** The time in which half of a claim's events have to begin, in ms, so that the next one is larger. */
-const fastMs = 50
+/** The time in which as many events as the size must begin, in ms, so that the next claim is larger. */
+const fastMs = 100
+
+/** The time after which the size begins again with the least one, in ms: the next events may take longer. */
+const staleMs = 1_000
 
 /**
  * Claims events that are due, the oldest first. It claims no event if another process has one of the same media item,
@@ -64,22 +66,45 @@ export class Claims {
   readonly #committed = new CommittedMark()
   readonly #low: LowMarksOf
   readonly #rounds = new Rounds()
-  #size = leastSize
+  /** `true` if events may await handlers of this process. */
+  #mayAdopt = true
+  /** Adopted events that no claim of this process has taken yet. */
+  #adopted = 0
+  readonly #ttlMs: number
+  readonly #leastSize: number
+  #size: number
   #processes = 1
+  /** The time of that claim (`performance.now()`). */
   #claimedAt = Number.NEGATIVE_INFINITY
+  /** The number of events of the last claim that found any. */
+  #lastFound = 0
+  #isQuiet = false
 
-  constructor(database: Database, lease: Lease) {
+  /**
+   * @param concurrency the number of events that the process handles at a time
+   * @param ttlMs the time for which keys are remembered (ms)
+   */
+  constructor(database: Database, lease: Lease, concurrency: number, ttlMs: number) {
+    this.#ttlMs = ttlMs
+    this.#leastSize = Math.min(2 * concurrency, largestSize)
+    this.#size = this.#leastSize
     this.#database = database
     this.#lease = lease
     this.#low = new LowMarksOf(database, this.#committed)
   }
 
   /**
-   * The number of events of the next claim. It grows while this process handles a backlog fast. If its handlers are slow,
-   * other processes may have a free slot earlier, so they get the events.
+   * The number of events that this process wants to have, running ones included: twice its concurrency, and more while it
+   * begins all it claims soon. If its handlers are slow, the rest is for processes with a free slot.
    */
   get size(): number {
+    if (performance.now() - this.#claimedAt > staleMs) this.#size = this.#leastSize
     return this.#size
+  }
+
+  /** `true` if another claim would find nothing until an event is accepted or replayed. */
+  get isQuiet(): boolean {
+    return this.#isQuiet
   }
 
   /** The number of processes at the last claim. */
@@ -89,35 +114,64 @@ export class Claims {
 
   /** Old events may have come back. */
   lookBack(): void {
+    this.#mayAdopt = true
     this.#low.forget()
   }
 
-  async next({ crowded, ...request }: ClaimRequest): Promise<Claimed> {
+  /** Events may await handlers of this process. */
+  lookForAwaited(): void {
+    this.#mayAdopt = true
+  }
+
+  /** A while has passed since the last claim: other processes may have taken the adopted events. */
+  lookAround(): void {
+    this.#mayAdopt = true
+    this.#adopted = 0
+  }
+
+  /** @param ask asks for events. Called in the step in which the claim is sent */
+  async next(ask: () => ClaimRequest): Promise<Claimed> {
     const { schema } = this.#database
-    const limit = this.#size
+    this.#isQuiet = false
     const low = await this.#low.get()
     this.#processes = low.owners.split(',').length
+    // The process may have begun a new lease, or lost events, while the marks were read.
+    const owner = this.#lease.self
+    const { crowded, ...request } = ask()
     const round = this.#rounds.begin(low, crowded)
     const without = [...crowded, ...round.left]
-    // It is read now, because the process may have begun a new lease in the meantime.
-    const { id: owner } = this.#lease
-    const values = claimValues({ ...request, limit, owner: this.#lease, low, from: round, without })
+    const { limit } = request
+    const values = claimValues({ ...request, owner, low, from: round, without, ttlMs: this.#ttlMs })
+    const adopts = this.#mayAdopt && this.#adopted === 0
+    // Events may be released while the claim is on its way.
+    if (adopts) this.#mayAdopt = false
     const startedAt = performance.now()
-    const results = await this.#database.measure('claim', () =>
-      this.#database.batchPrepared({
-        name: low.hasEarlier ? 'claim_beside_earlier' : 'claim',
-        statement: (parameter) => claimStatement(schema, low.hasEarlier, parameter),
-        values,
-        message: (statement) => claimMessage(schema, statement),
-      }),
-    )
+    const results = await this.#database
+      .measure('claim', () =>
+        this.#database.batchPrepared({
+          name: 'claim',
+          statement: (parameter) => claimStatement(schema, parameter),
+          values,
+          message: (statement) =>
+            claimMessage(schema, statement, adopts ? adoptStatement(schema, literal(owner.id)) : undefined),
+        }),
+      )
+      .catch((error) => {
+        // So many large events may not arrive in time.
+        if (isTimeout(error)) this.#size = Math.ceil(this.#size / 2)
+        throw error
+      })
     const [claimed = []] = results.slice(-2) as [{ claimed: string }[]]
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
     const isFull = events.length >= limit
+    this.#isQuiet = this.#low.isEmptyAt(found.transactions.lastId)
     this.#committed.saw(found.transactions)
+    const adopted = adopts ? results.find(([row]) => row?.['adopted'] === true) : undefined
+    this.#adopted = Math.max(0, this.#adopted + (adopted?.length ?? 0) - events.length)
+    if (adopted?.length === adoptionSize) this.#mayAdopt = true
     const hasMore = this.#examined(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
-    if (isFull || !hasMore) this.#resize(events.length)
+    if (isFull || !hasMore) this.#resize(events.length, isFull)
     return {
       owner,
       events,
@@ -140,16 +194,17 @@ export class Claims {
   }
 
   /**
-   * It keeps the size that a steady load needs. While each claim that was not full began again with the least size, 64
-   * callers filled every second claim exactly, and the one after it found nothing. In three runs, each event took 1 to 12 %
-   * more CPU.
+   * Keeps the size that a steady load needs. If claims that are not full lowered it further, 64 callers would fill every
+   * second claim exactly, and the one after it would find nothing: each event took 1 to 12 % more CPU.
    */
-  #resize(found: number): void {
+  #resize(found: number, isFull: boolean): void {
+    if (found === 0) return
     const now = performance.now()
-    const isFast = now - this.#claimedAt < fastMs
+    const isFast = now - this.#claimedAt < (fastMs * this.#lastFound) / this.#size
     this.#claimedAt = now
-    const isFull = found >= this.#size
+    this.#lastFound = found
     if (isFull && isFast) this.#size = Math.min(2 * this.#size, largestSize)
-    else if (isFull || (found > 0 && found <= this.#size / 4)) this.#size = Math.max(this.#size / 2, leastSize)
+    else if (isFull) this.#size = Math.min(this.#size, Math.max(this.#size / 2, this.#leastSize))
+    else if (found <= this.#size / 4 && this.#size > 2 * this.#leastSize) this.#size /= 2
   }
 }

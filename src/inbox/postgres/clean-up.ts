@@ -1,12 +1,14 @@
-import { activityKeptMs } from '../operations/activity.ts'
 import type { Database } from './database.ts'
 import { largestId, turnOff } from './schema.ts'
 
-/** The number of expired keys in a step, and the maximum number of records of handled events that a step removes. */
+/** The number of expired keys in a step, and the maximum number of other rows that it removes or corrects. */
 const sliceSize = 2_000
 
 /** Pauses between two clean-ups, in ms: usually, while there is more to clean up, and while it only finds what stays. */
 const pauses = { usual: 60_000, busy: 100, futile: 1_000 }
+
+/** The time after a clean-up for which another one is not worth a statement in an idle database, in ms. */
+const recentMs = 3_600_000
 
 /** The place before the first key, the first record and the first end of expectations. */
 const beginning = { key: '-infinity', record: '0', end: '-infinity' }
@@ -22,7 +24,7 @@ interface Progress {
 
 /**
  * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead
- * letters stay. It also removes expired ends of expectations, and activity that is older than a day.
+ * letters stay. It also removes expired ends of expectations and old names of removed handlers, and it corrects delays.
  */
 export class CleanUp {
   readonly #database: Database
@@ -32,25 +34,35 @@ export class CleanUp {
    * stay.
    */
   #after = beginning
+  /** The time at which a step left nothing to do (`performance.now()`). */
+  #doneAt = Number.NEGATIVE_INFINITY
 
   constructor(database: Database, ttlMs: number) {
     this.#database = database
     this.#ttlMs = ttlMs
   }
 
+  /** `true` if a clean-up ended a short time ago. */
+  get isRecent(): boolean {
+    return performance.now() - this.#doneAt < Math.min(recentMs, this.#ttlMs)
+  }
+
   /** Makes the next step. Returns the pause before another one, in ms. */
   async step(): Promise<number> {
-    const results = await this.#database.batch(this.#statements())
-    const { key, record, end, hasRemoved } = JSON.parse(results.at(-3)?.[0]?.['progress'] as string) as Progress
-    const isBusy = key !== null || record !== null || end !== null
+    const results = await this.#database.patient.batch(this.#statements())
+    const { key, record, end, hasRemoved } = JSON.parse(results.at(-2)?.[0]?.['progress'] as string) as Progress
+    const hasCorrected = results.slice(2, 4).some((rows) => rows.length === sliceSize)
+    const isBusy = hasCorrected || key !== null || record !== null || end !== null
     this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId, end: end ?? 'infinity' } : beginning
-    return pauses[isBusy ? (hasRemoved ? 'busy' : 'futile') : 'usual']
+    this.#doneAt = isBusy ? Number.NEGATIVE_INFINITY : performance.now()
+    return pauses[isBusy ? (hasCorrected || hasRemoved ? 'busy' : 'futile') : 'usual']
   }
 
   #statements(): string {
     const { schema } = this.#database
     const expired = `now() - ${this.#ttlMs} * interval '1 ms'`
-    // The record is removed by its id, since a process of version 1 removes only the key.
+    // Records are read by id, and expire by the end of their event: a replay is handled long after it was accepted.
+    const isRemembered = `to_timestamp((record ->> 'endedAt')::float8 / 1000) >= ${expired}`
     const firstRemembered = `SELECT id FROM ${schema}.key WHERE accepted_at >= ${expired} ORDER BY accepted_at LIMIT 1`
     // Events that were accepted together have one time, so a step examines all of them. The subqueries have a limit,
     // nothing is compiled, and the keys are an array: otherwise Postgres compares every key with every row of a
@@ -58,6 +70,9 @@ export class CleanUp {
     return `
       BEGIN;
       ${turnOff('jit')};
+      ${correctDelays(`${schema}.event`)};
+      ${correctDelays(`${schema}.expectation`)};
+      DELETE FROM ${schema}.removed_handler WHERE removed_at < ${expired};
       WITH examined AS MATERIALIZED (
         SELECT hash, id, accepted_at FROM ${schema}.key
         WHERE accepted_at > '${this.#after.key}' AND accepted_at < ${expired}
@@ -68,14 +83,15 @@ export class CleanUp {
             SELECT hash FROM examined
             WHERE (SELECT 1 FROM ${schema}.event WHERE event.id = examined.id LIMIT 1) IS NULL
               AND (SELECT 1 FROM ${schema}.dead_letter WHERE event_id = examined.id LIMIT 1) IS NULL
+              AND (SELECT 1 FROM ${schema}.handled WHERE handled.id = examined.id AND ${isRemembered} LIMIT 1) IS NULL
           )) FOR UPDATE SKIP LOCKED
         )) RETURNING 1
+      ), read AS MATERIALIZED (
+        SELECT id, ${isRemembered} AS is_remembered FROM ${schema}.handled
+        WHERE id > ${this.#after.record} AND id < coalesce((${firstRemembered}), ${largestId})
+        ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
       ), forgotten AS (
-        DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(
-          SELECT id FROM ${schema}.handled
-          WHERE id > ${this.#after.record} AND id < coalesce((${firstRemembered}), ${largestId})
-          ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
-        )) RETURNING id
+        DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(SELECT id FROM read WHERE NOT is_remembered)) RETURNING 1
       ), ended AS (
         DELETE FROM ${schema}.expectation_end WHERE subject = ANY (ARRAY(
           SELECT subject FROM ${schema}.expectation_end
@@ -84,12 +100,18 @@ export class CleanUp {
         )) RETURNING accepted_at
       )
       SELECT json_build_object(
-        'key', (SELECT max(accepted_at)::text FROM examined HAVING count(*) >= ${sliceSize}),
-        'record', (SELECT max(id)::text FROM forgotten HAVING count(*) >= ${sliceSize}),
-        'end', (SELECT max(accepted_at)::text FROM ended HAVING count(*) >= ${sliceSize}),
+        'key', (SELECT max(accepted_at) FROM examined HAVING count(*) >= ${sliceSize}),
+        'record', (SELECT max(id)::text FROM read HAVING count(*) >= ${sliceSize}),
+        'end', (SELECT max(accepted_at) FROM ended HAVING count(*) >= ${sliceSize}),
         'hasRemoved', EXISTS (SELECT FROM removed) OR EXISTS (SELECT FROM forgotten) OR EXISTS (SELECT FROM ended)
       )::text AS progress;
-      DELETE FROM ${schema}.activity WHERE minute < now() - ${activityKeptMs} * interval '1 ms';
       COMMIT`
   }
 }
+
+/** Delays anew what was delayed while the clock of Postgres was ahead: it could be due in 30 days instead of 30 s. */
+const correctDelays = (table: string): string => `
+  UPDATE ${table} SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${table} WHERE delayed_at > clock_timestamp() AND due_at IS NOT NULL
+    ORDER BY delayed_at LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
+  )) RETURNING 1`

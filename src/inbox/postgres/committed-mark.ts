@@ -4,6 +4,12 @@ import { literal } from './schema.ts'
 export const lastId = (schema: string): string =>
   `coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0)`
 
+/**
+ * A part of a WITH that gives the transaction its id. Read it before the ids of events are taken: `nextval` does so only for
+ * every 32nd id, and a claim must see the transaction of each id.
+ */
+export const writing = 'writing AS MATERIALIZED (SELECT pg_current_xact_id())'
+
 /** The transactions of Postgres at a claim. */
 export interface TransactionsSeen {
   /** The last id that an event had been given at the end of the claim. */

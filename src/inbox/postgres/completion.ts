@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { PoolClient, QueryResult } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { isHeldBy } from './claimed.ts'
-import { literalOf, literals, type Parameter, parameter } from './database.ts'
+import { isHeldSince } from './claimed.ts'
 import type { PostgresJob } from './job.ts'
+import { literalOf, literals, type Parameter, parameter } from './literals.ts'
+import { readOnly } from './storage-failure.ts'
 
 export interface CompletionOptions {
   /** The quoted name of the schema. */
@@ -40,18 +41,22 @@ export class Completion {
   async begin(client: PoolClient, job: PostgresJob, handler: string): Promise<string> {
     const { owner } = job
     const isNew = this.#prepares && !this.#prepared.has(client)
+    // Before BEGIN: it takes a snapshot, after which a handler could not set its isolation level.
+    if (isNew) await client.query(`PREPARE "${this.#name}" AS ${completionStatement(this.#schema, parameter)}`)
+    if (isNew) this.#prepared.add(client)
     // A process that was suspended must not keep its locks longer than its lease. The mark ends with the transaction.
     const results = await client.query(`
       BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.#leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
-      SHOW role${isNew ? `; PREPARE "${this.#name}" AS ${completionStatement(this.#schema, parameter)}` : ''}`)
-    if (isNew) this.#prepared.add(client)
-    const role = (results as unknown as QueryResult[])[3]?.rows[0].role
+      SHOW role; SHOW transaction_read_only`)
+    const [, , , shownRole, shownReadOnly] = results as unknown as QueryResult[]
+    if (shownReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
+    const role = shownRole?.rows[0].role
     // The handler may have changed the role. If a statement fails, Postgres does not run the ones after it.
     return `SET LOCAL role = ${literalOf(role)}; ${this.#record(job, handler.replaceAll('\0', ''))}; COMMIT`
   }
 
   #record({ id, owner, releases }: PostgresJob, handler: string): string {
-    const values = [id, owner, releases, handler]
+    const values = [id, releases, handler, owner]
     if (!this.#prepares) return completionStatement(this.#schema, literals(values))
     // While the table is small, Postgres would plan to read all of it, and keep the plan. The setting ends before the commit,
     // in which deferred triggers of the user's tables run.
@@ -77,15 +82,15 @@ export class Completion {
  * this error, since deferred triggers run in the commit.
  */
 const completionStatement = (schema: string, value: Parameter): string => {
-  const [owner, handler] = [`${value(2)}::uuid`, `${value(4)}::text`]
+  const [handler, owner] = [`${value(3)}::text`, `${value(4)}::text`]
   return `
     WITH held AS (
       UPDATE ${schema}.event SET completed = completed || ${handler}
-      WHERE id = ${value(1)}::bigint AND ${isHeldBy(owner, `${value(3)}::integer`)} AND NOT ${handler} = ANY (completed)
+      WHERE id = ${value(1)}::bigint AND ${isHeldSince(`${value(2)}::integer`)} AND NOT ${handler} = ANY (completed)
       RETURNING 1
     )
     SELECT CASE
-      WHEN current_setting('media_webhooks.owner', true) IS DISTINCT FROM ${owner}::text
+      WHEN current_setting('media_webhooks.owner', true) IS DISTINCT FROM ${owner}
         THEN current_setting('media_webhooks.ended')
       WHEN count(*) = 0 THEN current_setting('media_webhooks.lost')
     END FROM held`

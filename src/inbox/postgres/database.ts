@@ -1,13 +1,19 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
-import { clientWithTimeout, makePool, releaseClient, take } from './pool.ts'
+import { clientClass, makePool, type Pinned, releaseClient, startUp, take } from './pool.ts'
+import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
+import { type PreparedBatch, Statements } from './statements.ts'
+import { type Tables, tablesOver } from './tables.ts'
 
-/** The connections for accepting, for claims and for records, so that none of them waits for another. */
-const connections = 3
+/** Connections (at most), by purpose. A slow read, or a step that waits for a lock, must not hold up the others. */
+const connections = { accepting: 3, handling: 2, renewing: 1, reading: 2, patient: 2 }
+
+/** Time after which an idle connection is closed (ms). Longer than the pause between two renewals or polls. */
+const idleMs = 30_000
 
 /** The pauses between two attempts to reach Postgres, in ms: the first, and the longest. */
 const leastPauseMs = 25
@@ -21,82 +27,27 @@ export interface DatabaseOptions {
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
 }
 
-/** The tables of an inbox. */
-export interface Tables {
-  /** The quoted name of the schema. */
-  readonly schema: string
-  /**
-   * The channel on which the processes of the schema notify each other. Its name is that of the schema, without quotes.
-   */
-  readonly channel: string
-  /**
-   * Runs a statement in which `$event` and so on are the names of tables, and returns its rows.
-   * @throws WebhookError `unavailable`
-   */
-  ask<Row>(statement: string, values?: unknown[]): Promise<Row[]>
-  /**
-   * Runs several statements without parameters in one message. Returns the rows of each.
-   * @throws WebhookError `unavailable`
-   */
-  askAll(statements: string): Promise<Record<string, unknown>[][]>
-}
-
-/** Returns a parameter of a statement, from 1 on, or its value as SQL. */
-export type Parameter = (number: number) => string
-
-/** The parameters of a statement that is sent with its values. */
-export const parameter: Parameter = (number) => `$${number}`
-
-/** A prepared statement that is sent among others. */
-export interface PreparedBatch {
-  readonly name: string
-  readonly statement: (parameter: Parameter) => string
-  readonly values: readonly unknown[]
-  /** Makes the message of the statement, or of the EXECUTE that runs it. */
-  readonly message: (statement: string) => string
-}
-
-/** Puts the names of tables in a statement, but not in its quoted names: a schema's may have a `$`. */
-const withTables = (statement: string, schema: string): string =>
-  statement.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, table) => (table === undefined ? found : `${schema}.${table}`))
-
-/** The tables, over a pool. A statement is not repeated: the caller waits for its result, and can repeat it. */
-export function tablesOf(pool: pg.Pool, name: string): Tables {
-  const schema = quoted(name)
-  const query = (text: string, values?: unknown[]) =>
-    pool.query(text, values).catch((error) => Promise.reject(unreachable(error)))
-  return {
-    schema,
-    channel: name,
-    ask: (statement, values) => query(withTables(statement, schema), values).then(({ rows }) => rows),
-    askAll: (statements) => query(statements).then(rowsOfEach),
-  }
-}
-
-/** The values of the parameters as SQL, for a message with several statements: it has no parameters. */
-export function literals(values: readonly unknown[]): Parameter {
-  const texts = values.map(literalOf)
-  return (number) => texts[number - 1] as string
-}
-
-export function literalOf(value: unknown): string {
-  if (Array.isArray(value)) return `ARRAY[${value.map(literalOf)}]`
-  return value === null || value === undefined ? 'NULL' : pg.Client.prototype.escapeLiteral(`${value}`)
-}
-
-const rowsOfEach = (results: unknown): Record<string, unknown>[][] =>
-  [results as pg.QueryResult | pg.QueryResult[]].flat().map(({ rows }) => rows)
-
 /** The inbox's own connections to Postgres. Handlers cannot use them up. */
-export class Database implements Tables {
+export class Database {
   readonly schema: string
   readonly channel: string
   readonly #options: DatabaseOptions
-  readonly #pool: pg.Pool
   readonly #config: pg.PoolConfig
-  readonly #Client: typeof pg.Client = pg.Client
-  /** The statements that a connection has prepared. */
-  readonly #prepared = new WeakMap<pg.PoolClient, Set<string>>()
+  readonly #pools: Readonly<Record<keyof typeof connections, pg.Pool>>
+  readonly #pinned: Pinned = { config: {} }
+  readonly #Client = clientClass(this.#pinned)
+  /** For deliveries. */
+  readonly accepting: Statements
+  /** For claims and records. */
+  readonly handling: Statements
+  /** For the lease. */
+  readonly renewing: Statements
+  /** For operators. */
+  readonly reading: Statements
+  /** For upkeep. */
+  readonly patient: Statements
+  /** The tables, for operators. */
+  readonly tables: Tables
   #opening: Promise<void> | undefined
   #problem: unknown
   #isOpen = false
@@ -107,13 +58,39 @@ export class Database implements Tables {
     this.#options = options
     this.schema = quoted(schema)
     this.channel = schema
-    this.#config = { ...config, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, keepAlive: true }
-    // PgBouncer in transaction mode takes no settings of a session.
-    if (listen) this.#Client = clientWithTimeout(timeoutMs)
-    this.#pool = makePool({ ...this.#config, Client: this.#Client, max: connections, min: 0 })
+    this.#config = {
+      ...config,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      idleTimeoutMillis: idleMs,
+      keepAlive: true,
+    }
+    const poolOf = (max: number) => makePool({ ...this.#config, Client: this.#Client, max, min: 0 })
+    this.#pools = {
+      accepting: poolOf(connections.accepting),
+      handling: poolOf(connections.handling),
+      renewing: poolOf(connections.renewing),
+      reading: poolOf(connections.reading),
+      patient: poolOf(connections.patient),
+    }
+    const statements = (pool: pg.Pool) =>
+      new Statements({
+        pool,
+        patient: this.#pools.patient,
+        schema: this.schema,
+        channel: schema,
+        timeoutMs,
+        prepares: listen,
+      })
+    this.accepting = statements(this.#pools.accepting)
+    this.handling = statements(this.#pools.handling)
+    this.renewing = statements(this.#pools.renewing)
+    this.reading = statements(this.#pools.reading)
+    this.patient = statements(this.#pools.patient)
+    this.tables = this.tablesOn(this.reading)
   }
 
-  /** `false` behind a PgBouncer in transaction mode: it has no place for prepared statements. */
+  /** `false` behind a transaction pooler: it has no place for prepared statements. */
   get prepares(): boolean {
     return this.#options.listen
   }
@@ -139,8 +116,7 @@ export class Database implements Tables {
 
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
-      const client = await take(this.#pool)
-      await prepareSchema(client, this.#options.schema).finally(() => releaseClient(client, true))
+      await this.#prepare()
       await opened()
       this.#isOpen = true
     } catch (error) {
@@ -154,60 +130,51 @@ export class Database implements Tables {
     }
   }
 
-  /** Runs a statement, and repeats it while Postgres is unreachable, for up to `timeoutMs`. */
-  ask<Row>(statement: string, values?: unknown[]): Promise<Row[]> {
-    const text = withTables(statement, this.schema)
-    return this.reach(() => this.query<Row>(text, values))
-  }
-
-  /** Runs several statements in one message, and repeats them while Postgres is unreachable, for up to `timeoutMs`. */
-  askAll(statements: string): Promise<Record<string, unknown>[][]> {
-    return this.reach(() => this.batch(statements))
-  }
-
-  /**
-   * Runs one statement, which is not repeated. Returns its rows.
-   * @param name prepares the statement under this name, so that Postgres parses and plans it once a connection. Postgres
-   * keeps the plan while the tables grow. A PgBouncer in transaction mode has no place for it
-   */
-  async query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
-    const isPrepared = name !== undefined && this.prepares
-    const { rows } = await this.#pool.query({ text, ...(values && { values }), ...(isPrepared && { name }) })
-    return rows as Row[]
-  }
-
-  /**
-   * Runs several statements without parameters in one message. Returns the rows of each.
-   * @param timeoutMs a longer time than usual for all of them
-   */
-  async batch(text: string, timeoutMs = this.#options.timeoutMs): Promise<Record<string, unknown>[][]> {
-    // If the connection was lost silently, the statements would wait for the whole of a longer time. The pool returns
-    // this connection again.
-    if (timeoutMs > this.#options.timeoutMs) await this.query('SELECT 1')
-    const query = { text, query_timeout: timeoutMs } as pg.QueryConfig
-    return rowsOfEach(await this.#pool.query(query))
-  }
-
-  /**
-   * Runs statements in one message. Postgres parses and plans the prepared one once a connection. Returns the rows of
-   * each.
-   */
-  async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
-    if (!this.prepares) return this.batch(message(statement(literals(values))))
-    const client = await take(this.#pool)
-    let problem: Error | undefined
+  /** Finds out how Postgres is reached, and makes the tables. These connections begin without settings. */
+  async #prepare(): Promise<void> {
+    const client = await take(this.#pools.patient)
     try {
-      const names = this.#prepared.get(client) ?? new Set()
-      if (!names.has(name)) await client.query(`PREPARE ${name} AS ${statement(parameter)}`)
-      this.#prepared.set(client, names.add(name))
-      return rowsOfEach(await client.query(message(`EXECUTE ${name} (${values.map(literalOf)})`)))
-    } catch (error) {
-      problem = error as Error
-      throw error
+      if (this.#options.listen) await this.#checkRoute(client)
+      await prepareSchema(client, this.#options.schema)
     } finally {
-      // After an error the connection may be in a transaction that has failed.
-      releaseClient(client, problem)
+      releaseClient(client, true)
     }
+  }
+
+  /**
+   * Pins the settings of all later connections, unless they go through a pooler, whose other users would get them too.
+   * @throws WebhookError `unavailable` behind a transaction pooler
+   */
+  async #checkRoute(client: pg.PoolClient): Promise<void> {
+    const other = await this.connect()
+    const pooler = await findPooler(client, other).finally(() => other.end().catch(() => {}))
+    if (pooler === 'transaction') throw new WebhookError('unavailable', poolerProblem)
+    if (pooler === 'none') this.#pinned.config = startUp(this.#config, this.#options.timeoutMs)
+  }
+
+  /** The tables, for the step that opens the inbox. */
+  get unopened(): Tables {
+    return tablesOver(this.channel, (query) => this.renewing.run(query))
+  }
+
+  /** The tables, over some connections. A step is repeated while Postgres is unreachable, for up to `timeoutMs`. */
+  tablesOn(statements: Statements): Tables {
+    return tablesOver(this.channel, (query) => this.reach(() => statements.run(query)))
+  }
+
+  /** Runs one statement of the handling side. */
+  query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
+    return this.handling.query(text, values, name)
+  }
+
+  /** Runs several statements of the handling side in one message. */
+  batch(text: string, timeoutMs?: number): Promise<Record<string, unknown>[][]> {
+    return this.handling.batch(text, timeoutMs)
+  }
+
+  /** Runs statements of the handling side in one message, one of them prepared. */
+  batchPrepared(batch: PreparedBatch): Promise<Record<string, unknown>[][]> {
+    return this.handling.batchPrepared(batch)
   }
 
   /**
@@ -242,7 +209,7 @@ export class Database implements Tables {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#pool.end()
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
   }
 }
 
@@ -250,7 +217,13 @@ export class Database implements Tables {
 export const unreachable = (cause: unknown): WebhookError =>
   cause instanceof WebhookError
     ? cause
-    : new WebhookError('unavailable', 'Postgres gave no answer, or an error', { cause })
+    : new WebhookError(
+        'unavailable',
+        isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
+        {
+          cause,
+        },
+      )
 
 /**
  * Returns `true` if an error means that Postgres is unreachable, starting, failing over or too busy, so that the same

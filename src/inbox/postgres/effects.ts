@@ -1,6 +1,6 @@
 import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
-import { literalOf, literals, type Parameter } from './database.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { literalOf, literals, type Parameter } from './literals.ts'
 import { turnOff } from './schema.ts'
 
 /** The effects of an event on expectations, with the handlers that each overdue event owes. */
@@ -19,6 +19,18 @@ interface EffectiveEvent {
   /** The hash of its key. */
   readonly hash: string
   readonly effects: Effects
+}
+
+/** Offset up to which the clock of this process counts as that of Postgres: a statement can take as long to arrive. */
+const toleratedOffset = "interval '5 s'"
+
+/**
+ * The offset from the clock of this process to that of Postgres, which decides what is overdue. Without it, a rule of two
+ * minutes fired at once on a server whose clock was three minutes behind.
+ */
+const clockOffset = (): string => {
+  const offset = `(clock_timestamp() - to_timestamp(${Date.now()} / 1000.0))`
+  return `CASE WHEN ${offset} BETWEEN -${toleratedOffset} AND ${toleratedOffset} THEN interval '0' ELSE ${offset} END`
 }
 
 /** The columns of the rules that events begin or end, and of the expectations that they begin, with their types. */
@@ -109,7 +121,7 @@ const effectParts = (
     WHERE excluded.ended_at IS NOT NULL
   ), begun AS (
     INSERT INTO ${schema}.expectation (hash, subject, media, rule, began_at, due_at, event, trace, owed)
-    SELECT begun.hash, subject, media, rule, began_at, to_timestamp(due / 1000), event, trace, owed
+    SELECT begun.hash, subject, media, rule, began_at, to_timestamp(due / 1000) + ${clockOffset()}, event, trace, owed
     FROM ${unnested('begun', beginColumns, begins)} JOIN new ON new.hash = by
     ON CONFLICT DO NOTHING
   )`

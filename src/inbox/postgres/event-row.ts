@@ -2,9 +2,9 @@ import type { MediaEvent } from '../../events/catalogue.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
+import { readDeadLetter } from '../sql/dead-letter-row.ts'
 import { claimedEvents } from './claimed.ts'
 import type { OwnClaims } from './claims.ts'
-import { toDeadLetter } from './dead-letter-row.ts'
 import type { PostgresJob } from './job.ts'
 
 /** The tables of events, first the one of the unfinished events. */
@@ -27,7 +27,7 @@ export const columnsOf = {
     json: 'event',
     record: `json_build_object(
       'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000, 'attempts', attempts, 'completed', completed,
-      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'owner', owner, 'trace', trace,
+      'failedAttempts', failed, 'dueAt', extract(epoch FROM due_at) * 1000, 'awaits', awaits, 'trace', trace, 'owed', owed,
       'claimed', (SELECT json_build_object('owner', claimed.owner, 'process', process, 'startedAt', started_at)
         FROM claimed WHERE claimed.id = event.id LIMIT 1)
     )`,
@@ -55,9 +55,9 @@ interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly receivedAt: number
   readonly failedAttempts: readonly FailedAttempt[] | null
   readonly dueAt: number | null
-  /** Set by a process of an earlier version. */
-  readonly owner: string | null
+  readonly awaits: readonly string[] | null
   readonly trace: TraceCarrier | null
+  readonly owed: readonly string[] | null
   /** What the process that has it publishes. `null` if none has it. */
   readonly claimed: {
     readonly owner: string
@@ -98,7 +98,7 @@ export function handledRecord(job: PostgresJob, handlers: readonly string[]): Ha
  * @param claims the claims of this process before the row was read
  */
 export function toRecord({ source, place, record }: EventRow, claims: OwnClaims): EventRecord {
-  if (source === 'dead_letter') return deadRecord(toDeadLetter({ place, dead_letter: record, body: null }) as DeadEvent)
+  if (source === 'dead_letter') return deadRecord(readDeadLetter({ dead_letter: record, body: null }) as DeadEvent)
   const stored = JSON.parse(record) as UnfinishedRow | HandledRow
   if ('event' in stored) return unfinished(stored, place, claims)
   const { failedAttempts, receivedAt, endedAt, ...handled } = stored
@@ -111,11 +111,11 @@ export function toRecord({ source, place, record }: EventRow, claims: OwnClaims)
   }
 }
 
-const isRunning = (owner: string | null, id: string, claims: OwnClaims): boolean =>
-  owner !== null && (owner !== claims.owner || claims.started?.has(id) === true)
+const isRunning = (owner: string | undefined, id: string, claims: OwnClaims): boolean =>
+  owner !== undefined && (owner !== claims.owner || claims.started?.has(id) === true)
 
 function unfinished(row: UnfinishedRow, id: string, claims: OwnClaims): EventRecord {
-  const hasStarted = isRunning(row.claimed?.owner ?? row.owner, id, claims)
+  const hasStarted = isRunning(row.claimed?.owner, id, claims)
   const { key, type, mediaId } = row.event
   return {
     key,
@@ -127,9 +127,10 @@ function unfinished(row: UnfinishedRow, id: string, claims: OwnClaims): EventRec
     attempts: hasStarted ? row.attempts + 1 : row.attempts,
     completed: row.completed,
     failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
-    ...(row.dueAt !== null && { dueAt: new Date(Math.round(row.dueAt)) }),
+    ...(row.dueAt !== null && row.awaits === null && { dueAt: new Date(Math.round(row.dueAt)) }),
     ...(row.dueAt === null && hasStarted && runOf(row, claims.started?.get(id))),
     ...(row.trace !== null && { trace: row.trace }),
+    ...(row.owed !== null && { owed: row.owed.filter((handler) => !row.completed.includes(handler)) }),
   }
 }
 

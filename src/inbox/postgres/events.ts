@@ -1,9 +1,11 @@
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { Piece } from '../sql/piece.ts'
+import type { Value } from '../sql/tables.ts'
 import type { OwnClaims } from './claims.ts'
-import type { Tables } from './database.ts'
 import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord, withClaimed } from './event-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import type { Tables } from './tables.ts'
 
 /** The number of rows of a table that one statement examines, if no index leads to the matching rows. */
 const sliceSize = 20_000
@@ -51,15 +53,23 @@ export class PostgresEvents implements InboxEvents {
     const search = new EventSearch(this.#tables, checked)
     const found: { readonly place: string; readonly record: EventRecord }[] = []
     const deadline = performance.now() + longestScanMs
+    const piece = new Piece(limit + 1)
     let end = cursor
+    let bound: string | undefined
     do {
-      const bound = await search.bound(end)
-      const claims = this.#claims()
-      const rows = await search.rows(end, bound)
+      const from = end
+      bound = await search.bound(from)
+      let claims = this.#claims()
+      let asked = 0
+      const rows = await piece.run((size) => {
+        claims = this.#claims()
+        asked = size
+        return search.rows(from, bound, size)
+      })
       const records = rows.map((row) => ({ place: row.place, record: toRecord(row, claims) }))
       found.push(...records.filter(({ record }) => matchesQuery(record, checked)))
-      end = rows.length > limit ? rows.at(-1)?.place : bound
-    } while (end !== undefined && found.length <= limit && performance.now() <= deadline)
+      end = rows.length === asked ? rows.at(-1)?.place : bound
+    } while (end !== undefined && found.length <= limit && (bound === undefined || performance.now() <= deadline))
     const page = found.slice(0, limit)
     if (found.length > limit) end = page.at(-1)?.place
     return { events: page.map(({ record }) => record), ...(end !== undefined && { cursor: end }) }
@@ -71,14 +81,14 @@ export class PostgresEvents implements InboxEvents {
     )
     const claims = this.#claims()
     const statement = `${withClaimed(this.#tables.schema)} ${selects.join(' UNION ALL ')}`
-    const rows = await this.#tables.ask<EventRow>(statement, [hashKey(key)])
+    const rows = await this.#tables.read<EventRow>(statement, [hashKey(key)])
     return rows.map((row) => toRecord(row, claims)).find((record) => record.key === key)
   }
 
   async retryNow(key: string): Promise<boolean> {
-    const rows = await this.#tables.ask(
+    const rows = await this.#tables.read(
       `WITH due AS (
-         UPDATE $event SET due_at = now()
+         UPDATE $event SET due_at = now(), delayed_at = now(), awaits = NULL
          WHERE id = (SELECT id FROM $key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
        )
        SELECT pg_notify($2, '') FROM due`,
@@ -92,7 +102,7 @@ export class PostgresEvents implements InboxEvents {
     if (this.#stopping.own(key)) return true
     if (!this.#stopping.reachesOthers) return false
     const { owner = null } = this.#claims()
-    const rows = await this.#tables.ask(
+    const rows = await this.#tables.read(
       `${withClaimed(this.#tables.schema)}
        SELECT pg_notify($3, '${stopPrefix}' || id) FROM claimed
        WHERE id = (SELECT id FROM $key WHERE hash = $1) AND owner IS DISTINCT FROM $2::uuid LIMIT 1`,
@@ -123,32 +133,32 @@ class EventSearch {
   async bound(after: string | undefined): Promise<string | undefined> {
     const { state, type, order } = this.#query
     if (type === undefined && (state === undefined || this.#names[0] !== 'event')) return undefined
-    const values: unknown[] = []
+    const values: Value[] = []
     const ends = this.#names.map((table) => {
       const { id } = columnsOf[table]
       return `(SELECT ${id} FROM $${table} WHERE ${this.#range(table, values, after)}
         ORDER BY ${id} ${this.#direction} OFFSET ${sliceSize} LIMIT 1)`
     })
     const nearest = order === 'newest' ? 'greatest' : 'least'
-    const [row] = await this.#tables.ask<{ bound: string | null }>(`SELECT ${nearest}(${ends})::text AS bound`, values)
+    const [row] = await this.#tables.read<{ bound: string | null }>(`SELECT ${nearest}(${ends})::text AS bound`, values)
     return row?.bound ?? undefined
   }
 
-  /** Reads the rows up to a bound. Their number is one more than that of the page. */
-  rows(after: string | undefined, bound: string | undefined): Promise<EventRow[]> {
-    const values: unknown[] = []
-    const limit = `ORDER BY id ${this.#direction} LIMIT ${this.#query.limit + 1}`
+  /** Reads the first rows up to a bound. */
+  rows(after: string | undefined, bound: string | undefined, size: number): Promise<EventRow[]> {
+    const values: Value[] = []
+    const limit = `ORDER BY id ${this.#direction} LIMIT ${size}`
     const selects = this.#names.map((table) => {
       const where = this.#range(table, values, after, bound) + this.#filters(table, values)
       return `(${selectOf(table, where)} ${limit})`
     })
     const statement = `${withClaimed(this.#tables.schema)}
       SELECT source, place, record FROM (${selects.join(' UNION ALL ')}) found ${limit}`
-    return this.#tables.ask(statement, values)
+    return this.#tables.read(statement, values)
   }
 
   /** The condition that an index answers. */
-  #range(table: TableName, values: unknown[], after: string | undefined, bound?: string): string {
+  #range(table: TableName, values: Value[], after: string | undefined, bound?: string): string {
     const { id } = columnsOf[table]
     const { mediaId, order } = this.#query
     const [beyond, upTo] = order === 'newest' ? ['<', '>='] : ['>', '<=']
@@ -159,7 +169,7 @@ class EventSearch {
     return range
   }
 
-  #filters(table: TableName, values: unknown[]): string {
+  #filters(table: TableName, values: Value[]): string {
     const { state, type } = this.#query
     let filters = ''
     // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload
@@ -169,7 +179,7 @@ class EventSearch {
     if (state === 'retrying') filters += ' AND due_at IS NOT NULL'
     // Only this process knows whether a claimed event has started.
     if (state === 'waiting') filters += ' AND due_at IS NULL'
-    if (state === 'running') filters += ' AND (owner IS NOT NULL OR id IN (SELECT id FROM claimed))'
+    if (state === 'running') filters += ' AND id IN (SELECT id FROM claimed)'
     return filters
   }
 }

@@ -1,13 +1,13 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
+import { limitOf } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
-import type { Database, Tables } from './database.ts'
+import { Piece } from '../sql/piece.ts'
+import type { Database } from './database.ts'
 import { literal, tookMs, turnOff } from './schema.ts'
+import type { Tables } from './tables.ts'
 
 /** Maximum number of expectations that are handed over in a commit. */
 const largestCommit = 500
-
-/** Maximum pause between two searches, in ms. Another process can store a deadline that is nearer than the known ones. */
-const longestPauseMs = 1_000
 
 /**
  * Minimum pause, as a multiple of the time that a search took in Postgres, and its maximum, in ms. A search passes the
@@ -32,10 +32,22 @@ export class Overdue {
   /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
   #from = '-infinity'
 
-  /** @param stored called when there may be new events */
-  constructor(database: Database, stored: () => void) {
+  readonly #longestPauseMs: number
+  #isEmpty = false
+
+  /**
+   * @param longestPauseMs the maximum pause between two searches (ms), if nothing tells this process of nearer deadlines
+   * @param stored called when there may be new events
+   */
+  constructor(database: Database, longestPauseMs: number, stored: () => void) {
     this.#database = database
+    this.#longestPauseMs = longestPauseMs
     this.#stored = stored
+  }
+
+  /** `true` if the last step has left no open expectation. */
+  get isEmpty(): boolean {
+    return this.#isEmpty
   }
 
   /**
@@ -44,6 +56,7 @@ export class Overdue {
    */
   async step(): Promise<number> {
     let mayHaveStored = true
+    this.#isEmpty = false
     try {
       const results = await this.#database.batch(this.#statements(), searchMs)
       const [fired, next] = results.slice(-3) as [Fired[], { wait: string }[]]
@@ -52,7 +65,8 @@ export class Overdue {
       const isBusy = Number(count) === largestCommit
       this.#from = isBusy ? (last as string) : '-infinity'
       if (isBusy) return 0
-      const waitMs = Math.min(Number(next[0]?.wait ?? longestPauseMs), longestPauseMs)
+      this.#isEmpty = next.length === 0
+      const waitMs = Math.min(Number(next[0]?.wait ?? this.#longestPauseMs), this.#longestPauseMs)
       return Math.max(waitMs, Math.min(pauseShare * Number(took), longestRestMs))
     } finally {
       // If the answer was lost, the events may be stored.
@@ -75,13 +89,13 @@ export class Overdue {
         SELECT nextval(${literal(`${schema}.event_id`)}) AS id, ordered.*
         FROM (SELECT * FROM overdue ORDER BY due_at) ordered
       ), new AS (
-        INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
+        INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given
         ON CONFLICT DO NOTHING RETURNING id, hash
       ), stored AS (
         INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
         SELECT id, media, event, due_at, trace, owed FROM given JOIN new USING (id, hash)
       )
-      SELECT count(*)::text AS count, max(due_at)::text AS last, ${tookMs} AS took FROM given;
+      SELECT count(*)::text AS count, to_json(max(due_at)) #>> '{}' AS last, ${tookMs} AS took FROM given;
       SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
       FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
       COMMIT`
@@ -89,18 +103,37 @@ export class Overdue {
 }
 
 /** Lists the open expectations that are due first. */
-export async function readExpected(tables: Tables, limit = 100): Promise<readonly OpenExpectation[]> {
-  const rows = await tables.ask<{ expectation: string }>(
-    `SELECT json_build_object('rule', rule, 'event', event, 'beganAt', began_at,
-       'dueAt', extract(epoch FROM due_at) * 1000)::text AS expectation
-     FROM $expectation ORDER BY due_at, hash LIMIT $1`,
-    [limit],
-  )
-  return rows.map(({ expectation }) => {
-    const { rule, event, beganAt, dueAt } = JSON.parse(expectation) as StoredExpectation
-    return { rule, mediaId: event.mediaId, beganAt: new Date(beganAt), dueAt: new Date(Math.round(dueAt)) }
-  })
+export async function readExpected(tables: Tables, limit?: number): Promise<readonly OpenExpectation[]> {
+  const most = limitOf('expected', limit)
+  const found: OpenExpectation[] = []
+  const piece = new Piece(most)
+  // The place after the last one: its deadline and its hash.
+  let after = ['-infinity', '00000000-0000-0000-0000-000000000000']
+  while (found.length < most) {
+    let asked = 0
+    const rows = await piece.run((size) => {
+      asked = Math.min(size, most - found.length)
+      return tables.read<{ expectation: string; due: string; hash: string }>(
+        `SELECT json_build_object('rule', rule, 'event', event, 'beganAt', began_at,
+           'dueAt', extract(epoch FROM due_at) * 1000)::text AS expectation, to_json(due_at) #>> '{}' AS due, hash::text
+         FROM $expectation WHERE (due_at, hash) > ($1::timestamptz, $2::uuid) ORDER BY due_at, hash LIMIT $3`,
+        [...after, asked],
+      )
+    })
+    found.push(...rows.map(({ expectation }) => toExpectation(JSON.parse(expectation) as StoredExpectation)))
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < asked) break
+    after = [last.due, last.hash]
+  }
+  return found
 }
+
+const toExpectation = ({ rule, event, beganAt, dueAt }: StoredExpectation): OpenExpectation => ({
+  rule,
+  mediaId: event.mediaId,
+  beganAt: new Date(beganAt),
+  dueAt: new Date(Math.round(dueAt)),
+})
 
 interface StoredExpectation {
   readonly rule: string

@@ -1,16 +1,16 @@
 import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import { type Database, isUnreachable, type Parameter, parameter, unreachable } from './database.ts'
+import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
+import { writing } from './committed-mark.ts'
+import { type Database, isUnreachable, unreachable } from './database.ts'
 import { type Effects, withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
+import { type Parameter, parameter } from './literals.ts'
 import { literal } from './schema.ts'
 
-/**
- * Limits of a statement: a number of events, and the length of their JSON. It ends with the event that reaches one of
- * them.
- */
-const largestBatch = { events: 500, length: 1_000_000 }
+/** Maximum number of events of a statement. Their bytes are limited too. */
+const largestBatch = 500
 
 /** Maximum number of events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
@@ -27,6 +27,9 @@ class PendingEvent implements Timed {
   readonly accepted: AcceptedEvent
   /** The JSON of the names of the handlers that it owes. */
   readonly owed: string
+  readonly bytes: number
+  /** Made for each event, so that a payload without JSON, such as a BigInt, fails its own delivery only. */
+  readonly json: string
   readonly hash: string
   readonly effects: Effects | undefined
   readonly stored: Promise<boolean>
@@ -39,9 +42,12 @@ class PendingEvent implements Timed {
 
   constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string, effects: Effects | undefined) {
     this.accepted = accepted
+    this.json = JSON.stringify(accepted.event)
     this.owed = JSON.stringify(owed)
     this.hash = hash
     this.effects = effects
+    // Each expectation that it begins has an event of about the same size.
+    this.bytes = bytesOf(this.json) * (1 + (effects?.begins.length ?? 0))
     this.stored = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -71,6 +77,7 @@ class PendingEvent implements Timed {
 export class Intake {
   readonly #database: Database
   readonly #deadlines: Deadlines
+  readonly #limit = new ByteLimit()
   readonly #statement: string
   readonly #stored: () => void
   /** The events that are not stored yet, by the hash of their key. */
@@ -117,73 +124,77 @@ export class Intake {
   /** Starts a statement at the end of the turn, with all the events of the turn. */
   #schedule(): void {
     if (this.#isScheduled || this.#flights >= maxFlights) return
-    this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
       void this.#fly()
     })
+    this.#isScheduled = true
   }
 
   async #fly(): Promise<void> {
-    const { entries, events } = this.#cut()
+    const entries = this.#cut()
     if (entries.length === 0) return
     this.#flights++
     // The next statement does not wait for the answer to this one.
     if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
-      const rows = await this.#database.measure('accept', () => this.#store(entries, events))
+      const rows = await this.#database.measure('accept', () => this.#store(entries))
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
       // If the first answer was lost, the event is known now, but no process was told of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
-      await this.#failed(entries, error)
+      if (isTimeout(error)) this.#limit.exceeded(entries.reduce((sum, { bytes }) => sum + bytes, 0))
+      if (isUnreachable(error)) await this.#wait(entries, error)
+      else if (entries.length > 1) await this.#storeEach(entries)
+      else entries[0]?.fail(unreachable(error))
     } finally {
       this.#flights--
       if (this.#waiting.length > 0) this.#schedule()
     }
   }
 
-  async #store(entries: readonly PendingEvent[], events: readonly string[]): Promise<readonly StoredRow[]> {
+  /** Stores events one by one, after Postgres has rejected their statement: one of them may be the reason. */
+  async #storeEach(entries: readonly PendingEvent[]): Promise<void> {
+    for (const entry of entries) {
+      if (entry.hasEnded) continue
+      try {
+        const rows = await this.#store([entry])
+        if (rows.length > 0) this.#stored()
+        entry.end(rows.length > 0)
+      } catch (error) {
+        if (isUnreachable(error)) await this.#wait([entry], error)
+        else entry.fail(unreachable(error))
+      }
+    }
+  }
+
+  async #store(entries: readonly PendingEvent[]): Promise<readonly StoredRow[]> {
     const { schema } = this.#database
-    const values = columns(entries, events)
+    const values = columns(entries)
     const effective = entries.filter(hasEffects)
     // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
-    if (effective.length === 0) return this.#database.query<StoredRow>(this.#statement, values, 'accept')
+    if (effective.length === 0) return this.#database.accepting.query<StoredRow>(this.#statement, values, 'accept')
     const transaction = withEffects(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
-    const [, rows] = await this.#database.batch(transaction)
+    const [, rows] = await this.#database.accepting.batch(transaction)
     return rows as unknown as StoredRow[]
   }
 
-  /**
-   * Removes the events of the next statement from the queue, with their JSON. It leaves out events whose time is up.
-   */
-  #cut(): { readonly entries: readonly PendingEvent[]; readonly events: readonly string[] } {
-    const entries: PendingEvent[] = []
-    const events: string[] = []
-    let length = 0
-    let end = 0
-    for (; end < this.#waiting.length; end++) {
-      if (entries.length === largestBatch.events || length >= largestBatch.length) break
-      const entry = this.#waiting[end] as PendingEvent
-      if (entry.hasEnded) continue
-      const event = JSON.stringify(entry.accepted.event)
-      entries.push(entry)
-      events.push(event)
-      length += event.length * (1 + (entry.effects?.begins.length ?? 0))
-    }
-    this.#waiting.splice(0, end)
-    return { entries, events }
+  /** Removes the events of the next statement from the queue. It leaves out events whose time is up. */
+  #cut(): readonly PendingEvent[] {
+    const alive = this.#waiting.filter(({ hasEnded }) => !hasEnded)
+    const count = Math.min(
+      this.#limit.fitting(alive, ({ bytes }) => bytes),
+      largestBatch,
+    )
+    this.#waiting = alive.splice(count)
+    return alive
   }
 
-  async #failed(entries: readonly PendingEvent[], error: unknown): Promise<void> {
-    const waits = isUnreachable(error)
-    for (const entry of entries) {
-      entry.problem = error
-      if (!waits && !entry.hasEnded) entry.fail(unreachable(error))
-    }
-    if (!waits) return
+  /** Puts events back into the queue while Postgres is unreachable. */
+  async #wait(entries: readonly PendingEvent[], error: unknown): Promise<void> {
+    for (const entry of entries) entry.problem = error
     this.#waiting.unshift(...entries)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
@@ -205,12 +216,13 @@ interface StoredRow {
   readonly hash: string
 }
 
-const columns = (entries: readonly PendingEvent[], events: readonly string[]) => [
+const columns = (entries: readonly PendingEvent[]) => [
   entries.map(({ hash }) => hash),
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
-  events,
+  entries.map(({ json }) => json),
   entries.map(({ accepted }) => accepted.receivedAt.getTime()),
-  entries.map(({ accepted: { trace } }) => trace && JSON.stringify(trace)),
+  // With `array_nulls` off, Postgres reads a null in an array as a text.
+  entries.map(({ accepted: { trace } }) => (trace === undefined ? '' : JSON.stringify(trace))),
   entries.map(({ owed }) => owed),
 ]
 
@@ -220,16 +232,16 @@ const columns = (entries: readonly PendingEvent[], events: readonly string[]) =>
  * @param parts further parts of its WITH
  */
 const acceptStatement = (schema: string, value: Parameter = parameter, parts = ''): string => `
-  WITH given AS MATERIALIZED (
+  WITH ${writing}, given AS MATERIALIZED (
     SELECT nextval(${literal(`${schema}.event_id`)}) AS id, hash, media, event, received, trace, owed
-    FROM unnest(${value(1)}::uuid[], ${value(2)}::bigint[], ${value(3)}::json[], ${value(4)}::float8[],
-      ${value(5)}::json[], ${value(6)}::json[])
+    FROM writing, unnest(${value(1)}::uuid[], ${value(2)}::bigint[], ${value(3)}::json[], ${value(4)}::float8[],
+      ${value(5)}::text[], ${value(6)}::json[])
       AS given (hash, media, event, received, trace, owed)
   ), new AS (
     INSERT INTO ${schema}.key (hash, id) SELECT hash, id FROM given ORDER BY hash
     ON CONFLICT DO NOTHING RETURNING id, hash
   ), stored AS (
     INSERT INTO ${schema}.event (id, media, event, received_at, trace, owed)
-    SELECT id, media, event, to_timestamp(received / 1000), trace, owed FROM given JOIN new USING (id, hash)
+    SELECT id, media, event, to_timestamp(received / 1000), nullif(trace, '')::json, owed FROM given JOIN new USING (id, hash)
   )${parts}
   SELECT hash::text FROM new`

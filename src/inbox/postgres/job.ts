@@ -22,6 +22,12 @@ interface ClaimedEvent extends Omit<EarlierAttempts, 'failedAttempts'> {
   readonly owed: readonly string[] | null
 }
 
+/** The lease of a process on all of its events. */
+interface ProcessLease {
+  readonly id: string
+  readonly isOver: boolean
+}
+
 /** An event that this process has claimed. */
 export class PostgresJob extends Job implements OwingEvent {
   /** The event's row. */
@@ -33,22 +39,30 @@ export class PostgresJob extends Job implements OwingEvent {
   /** The number of processes that may have been handling it when they ended. */
   readonly crashes: number
   readonly owed: readonly string[] | undefined
+  readonly #lease: ProcessLease
   readonly #transact: (job: PostgresJob) => Attempt['transaction']
 
-  constructor(claimed: string, owner: string, transact: (job: PostgresJob) => Attempt['transaction']) {
+  constructor(claimed: string, lease: ProcessLease, transact: (job: PostgresJob) => Attempt['transaction']) {
     const { id, event, receivedAt, crashes, releases, trace, failedAttempts, owed, ...earlier } = JSON.parse(
       claimed,
     ) as ClaimedEvent
     super(
       { event: reviveEvent(event), receivedAt: new Date(Math.round(receivedAt)), ...(trace !== null && { trace }) },
       { ...earlier, failedAttempts: reviveFailedAttempts(failedAttempts ?? []) },
+      false,
+      claimed.length,
     )
     this.id = id
-    this.owner = owner
+    this.owner = lease.id
+    this.#lease = lease
     this.releases = releases
     this.crashes = crashes
     this.owed = owed ?? undefined
     this.#transact = transact
+  }
+
+  override get isOver(): boolean {
+    return this.#lease.isOver
   }
 
   override get owesNothing(): boolean {

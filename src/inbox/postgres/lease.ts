@@ -1,29 +1,40 @@
 import { randomUUID } from 'node:crypto'
+import { LeaseClock } from '../../internal/lease-clock.ts'
 import { processName } from '../../internal/process-name.ts'
-import { handlersJson } from '../engine/owed-handlers.ts'
+import type { PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
+import { awaitedMark, publishedNames, toHandler } from './awaited.ts'
 import { claimedEvents, type HeldEvent, released } from './claimed.ts'
 import type { Database } from './database.ts'
-import { literal, lockClass, schemaVersion, turnOff } from './schema.ts'
+import { literalOf } from './literals.ts'
+import { literal, lockClass, turnOff } from './schema.ts'
 
 /** The start of attempts, in ms since the epoch, by the ids of their events. */
 export type LongRunning = Readonly<Record<string, number>>
 
-/** Maximum time for the events of other processes, in ms. To find those of an earlier version's, it reads all events. */
+/** Maximum time of a takeover or a release (ms). */
 const lookMs = 30_000
+
+/** Identifies a lease in a claim. */
+export interface Claimant {
+  readonly id: string
+  /** Changes when the process gives up claims. A claim of an earlier generation claims nothing. */
+  readonly generation: number
+}
 
 /**
  * The lease of this process: a row that it renews, by the clock of Postgres. Each row in `claim` has its id. Once it has
- * expired, any other process takes the claimed events over, and this one can record nothing about them.
+ * expired, any other process takes the claimed events over, and this one can record nothing about them. A process that
+ * cannot reach Postgres knows the end of its lease from its own clock.
  */
 export class Lease {
-  readonly #database: Database
+  readonly #database: Database['renewing']
   readonly #leaseMs: number
   readonly #suspects: number
   readonly #handlers: () => readonly HandlerName[]
   readonly #running: () => LongRunning | undefined
-  #id: string = randomUUID()
-  #generation = 0
+  readonly #clock: LeaseClock
+  #self: Claimant = { id: randomUUID(), generation: 0 }
   /** The handlers in the row. `undefined` while there is no row. */
   #published: readonly HandlerName[] | undefined
 
@@ -31,6 +42,7 @@ export class Lease {
    * @param suspects the number of claimed events that become suspects if this process crashes
    * @param handlers the handlers of this process, another array after each change
    * @param running returns the attempts to publish with the next renewal
+   * @param onEnd called once the lease has run out by the clock of this process
    */
   constructor(
     database: Database,
@@ -38,36 +50,49 @@ export class Lease {
     suspects: number,
     handlers: () => readonly HandlerName[],
     running: () => LongRunning | undefined,
+    onEnd: () => void,
   ) {
-    this.#database = database
+    this.#database = database.renewing
     this.#leaseMs = leaseMs
     this.#suspects = suspects
     this.#handlers = handlers
     this.#running = running
+    this.#clock = new LeaseClock(leaseMs, () => {
+      this.#self = { ...this.#self }
+      onEnd()
+    })
   }
 
   get id(): string {
-    return this.#id
+    return this.#self.id
   }
 
-  /** It changes when this process gives up claims. A claim of an earlier generation claims nothing. */
-  get generation(): number {
-    return this.#generation
+  /** Another object after each end of the lease, and after this process has given up claims. */
+  get self(): Claimant {
+    return this.#self
+  }
+
+  /** True from the end of the lease by the clock of this process until it is renewed. */
+  get isOver(): boolean {
+    return this.#clock.isOver
   }
 
   /** Begins a lease of its own, with a new id. */
   async register(): Promise<void> {
-    this.#id = randomUUID()
-    this.#generation = 0
+    this.#clock.stop()
+    this.#self = { id: randomUUID(), generation: 0 }
     const { schema } = this.#database
+    const sentAt = performance.now()
     const handlers = this.#handlers()
     await this.#database.query(
-      `WITH published AS (INSERT INTO ${schema}.claim (owner, events) VALUES ($1, '{}'))
-       INSERT INTO ${schema}.owner (id, expires_at, suspects, handlers, process, version)
-       VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3, $4, $5, ${schemaVersion})`,
-      [this.#id, this.#leaseMs, this.#suspects, handlersJson(handlers), processName],
+      `WITH published AS (INSERT INTO ${schema}.claim (owner) VALUES ($1))
+       INSERT INTO ${schema}.owner (id, expires_at, lease_ms, suspects, handlers, process)
+       VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms', $2::float8, $3, $4, $5)`,
+      [this.id, this.#leaseMs, this.#suspects, publishedNames(handlers), processName],
     )
+    await this.#recordRemoved(handlers, [])
     this.#published = handlers
+    this.#clock.renewed(sentAt)
   }
 
   /** `true` if the row does not have the handlers of this process. */
@@ -79,19 +104,45 @@ export class Lease {
   async publish(): Promise<void> {
     const handlers = this.#handlers()
     await this.#database.query(`UPDATE ${this.#database.schema}.owner SET handlers = $2 WHERE id = $1`, [
-      this.#id,
-      handlersJson(handlers),
+      this.id,
+      publishedNames(handlers),
     ])
+    await this.#recordRemoved(handlers, this.#published ?? [])
     this.#published = handlers
   }
 
-  /** Reads the handlers of each process with a valid lease. Processes of an earlier version do not publish theirs. */
-  async readLive(): Promise<readonly (readonly HandlerName[])[]> {
-    const rows = await this.#database.query<{ handlers: string }>(
-      `SELECT handlers::text FROM ${this.#database.schema}.owner
-       WHERE handlers IS NOT NULL AND NOT is_dead AND expires_at > clock_timestamp()`,
+  /** Records which handlers this process has, and which it has no longer, unless another process has them. */
+  async #recordRemoved(own: readonly HandlerName[], former: readonly HandlerName[]): Promise<void> {
+    const { schema, channel } = this.#database
+    const names = own.map(({ name }) => JSON.stringify(name))
+    const gone = former.map(({ name }) => JSON.stringify(name)).filter((name) => !names.includes(name))
+    await this.#database.batch(
+      `DELETE FROM ${schema}.removed_handler WHERE name = ANY (${literalOf(names)}::text[]);
+       WITH removed AS (
+         INSERT INTO ${schema}.removed_handler (name)
+         SELECT DISTINCT name FROM unnest(${literalOf(gone)}::text[]) AS name WHERE NOT EXISTS (
+           SELECT FROM ${schema}.owner CROSS JOIN unnest(handlers) AS handler
+           WHERE id <> '${this.id}' AND (handler = name OR starts_with(handler, '[' || name || ','))
+         ) ON CONFLICT (name) DO UPDATE SET removed_at = excluded.removed_at RETURNING 1
+       )
+       SELECT pg_notify(${literal(channel)}, '${awaitedMark}') FROM removed LIMIT 1`,
     )
-    return rows.map(({ handlers }) => JSON.parse(handlers))
+  }
+
+  /** Reads the handlers of all processes. */
+  async readHandlers(): Promise<PublishedHandlers> {
+    const { schema } = this.#database
+    const rows = await this.#database.query<{ handlers: string | null; removed: string | null }>(
+      `SELECT array_to_json(handlers)::text AS handlers, NULL AS removed FROM ${schema}.owner
+       WHERE NOT is_dead AND expires_at > clock_timestamp()
+       UNION ALL SELECT NULL, name FROM ${schema}.removed_handler`,
+    )
+    return {
+      live: rows.flatMap(({ handlers }) =>
+        handlers === null ? [] : [(JSON.parse(handlers) as string[]).map(toHandler)],
+      ),
+      removed: rows.flatMap(({ removed }) => (removed === null ? [] : [JSON.parse(removed)])),
+    }
   }
 
   /**
@@ -104,15 +155,18 @@ export class Lease {
     const { schema } = this.#database
     if (this.hasNewHandlers) await this.publish()
     const running = this.#running()
+    const sentAt = performance.now()
     const [renewed = [], dead = []] = await this.#database.batch(
       `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms',
          running = ${running === undefined ? 'NULL' : literal(JSON.stringify(running))}
-       WHERE id = '${this.#id}' AND NOT is_dead RETURNING 1;
-       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() LIMIT 1;
-       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.#id}' RETURNING owner, events, releases)
+       WHERE id = '${this.id}' AND NOT is_dead RETURNING 1;
+       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() OR ${isTooLong} LIMIT 1;
+       WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.id}' RETURNING owner, events, releases)
        INSERT INTO ${schema}.claim (owner, events, releases) SELECT owner, events, releases FROM old`,
     )
-    return { isLost: renewed.length === 0, hasDead: dead.length > 0 }
+    const isLost = renewed.length === 0
+    if (!isLost) this.#clock.renewed(sentAt)
+    return { isLost, hasDead: dead.length > 0 }
   }
 
   /**
@@ -121,21 +175,23 @@ export class Lease {
    */
   async takeOver(): Promise<void> {
     const { schema } = this.#database
+    const heldByOwner = claimedEvents(schema, 'claim.owner = owner.id')
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        SET LOCAL statement_timeout = ${lookMs};
        ${turnOff('jit')};
        ${claimLock(schema)};
+       UPDATE ${schema}.owner SET expires_at = ${leaseEnd} WHERE ${isTooLong};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
        WITH held AS (
          SELECT held.id, suspects, row_number() OVER (PARTITION BY owner.id ORDER BY held.id) AS place
-         FROM ${schema}.owner CROSS JOIN LATERAL (${heldBy(schema, 'owner')}) held WHERE is_dead
+         FROM ${schema}.owner CROSS JOIN LATERAL (${heldByOwner}) held WHERE is_dead
        ), free AS (
          SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM held) FOR UPDATE SKIP LOCKED
        )
        UPDATE ${schema}.event SET ${released}, crashes = crashes + CASE WHEN place <= suspects THEN 1 ELSE 0 END
        FROM held JOIN free USING (id) WHERE event.id = held.id;
-       DELETE FROM ${schema}.owner WHERE is_dead AND NOT EXISTS (${heldBy(schema, 'owner')});
+       DELETE FROM ${schema}.owner WHERE is_dead AND NOT EXISTS (${heldByOwner});
        DELETE FROM ${schema}.claim WHERE owner NOT IN (SELECT id FROM ${schema}.owner);
        COMMIT`,
       lookMs,
@@ -149,21 +205,17 @@ export class Lease {
    */
   async releaseOthers(held: readonly HeldEvent[]): Promise<void> {
     const { schema } = this.#database
-    const generation = ++this.#generation
+    const generation = this.#self.generation + 1
+    this.#self = { ...this.#self, generation }
     const [ids, releases] = [held.map(({ id }) => id), held.map((event) => event.releases)]
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        ${claimLock(schema)};
-       SELECT FROM ${schema}.owner WHERE id = '${this.#id}' FOR UPDATE;
+       SELECT FROM ${schema}.owner WHERE id = '${this.id}' FOR UPDATE;
        WITH current AS (
-         UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.#id}' AND generation < ${generation}
+         UPDATE ${schema}.owner SET generation = ${generation} WHERE id = '${this.id}' AND generation < ${generation}
          RETURNING id
-       ), old AS (
-         DELETE FROM ${schema}.claim USING current WHERE claim.owner = current.id RETURNING claim.owner, events
-       ), others AS (
-         UPDATE ${schema}.event SET owner = NULL FROM old
-         WHERE event.id = ANY (old.events) AND event.owner = old.owner AND event.id <> ALL ('{${ids}}'::bigint[])
-       )
+       ), old AS (DELETE FROM ${schema}.claim USING current WHERE claim.owner = current.id)
        INSERT INTO ${schema}.claim (owner, events, releases)
        SELECT id, '{${ids}}', '{${releases}}' FROM current;
        COMMIT`,
@@ -173,27 +225,30 @@ export class Lease {
 
   /** Releases the lease, and every event, so that the next process has them immediately. */
   async release(): Promise<void> {
+    this.#clock.stop()
     const { schema, channel } = this.#database
+    await this.#recordRemoved([], this.#published ?? [])
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        ${claimLock(schema)};
        WITH given AS (
          UPDATE ${schema}.event SET ${released}
-         WHERE id IN (SELECT id FROM (${claimedEvents(schema, `claim.owner = '${this.#id}'`)}) held) RETURNING 1
+         WHERE id IN (SELECT id FROM (${claimedEvents(schema, `claim.owner = '${this.id}'`)}) held) RETURNING 1
        )
        SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
-       DELETE FROM ${schema}.claim WHERE owner = '${this.#id}';
-       DELETE FROM ${schema}.owner WHERE id = '${this.#id}';
+       DELETE FROM ${schema}.claim WHERE owner = '${this.id}';
+       DELETE FROM ${schema}.owner WHERE id = '${this.id}';
        COMMIT`,
       lookMs,
     )
   }
 }
 
-/** Selects the events of a row of `owner`, also if its process is of an earlier version, which may publish none. */
-const heldBy = (schema: string, row: string): string => `
-  SELECT id FROM (${claimedEvents(schema, `claim.owner = ${row}.id`)}) published
-  UNION SELECT id FROM ${schema}.event WHERE event.owner = ${row}.id AND ${row}.version IS NULL`
+/** The end of a lease that is renewed now. */
+const leaseEnd = "clock_timestamp() + lease_ms * interval '1 ms'"
+
+/** The condition that a lease was renewed while the clock of Postgres was ahead. */
+const isTooLong = `expires_at > ${leaseEnd}`
 
 /** Runs the claims and takeovers of all processes one after another. Each sees the result of the previous one. */
 export const claimLock = (schema: string): string =>

@@ -44,8 +44,6 @@ export interface FoundMarks {
   readonly claim: string
   /** The processes for which these marks are valid. */
   readonly owners: string
-  /** `true` if one of them is of an earlier version, which sees a claim only if it is written in the event. */
-  readonly hasEarlier: boolean
 }
 
 /**
@@ -61,6 +59,8 @@ export class LowMarksOf {
   #marks: FoundMarks | undefined
   #searchAt = 0
   #isForgotten = false
+  /** Set if the last search found no event: the id up to which none was still being committed. */
+  #emptyAt: string | undefined
   readonly #committed: CommittedMark
 
   constructor(database: Database, committed: CommittedMark) {
@@ -78,6 +78,14 @@ export class LowMarksOf {
     return { ...marks, committed: this.#committed.id }
   }
 
+  /**
+   * Returns `true` if there are no events, neither waiting nor claimed nor retrying, and this is the last id that one has been
+   * given. Only a replay can bring one back then.
+   */
+  isEmptyAt(lastId: string): boolean {
+    return lastId === this.#emptyAt
+  }
+
   raise(marks: FoundMarks): void {
     this.#marks = marks
   }
@@ -91,25 +99,30 @@ export class LowMarksOf {
   /** The search does not hold the lock of the claims, since it is slow if many rows are dead or wait for a retry. */
   async #search(): Promise<FoundMarks> {
     const { schema } = this.#database
-    const first = `SELECT id FROM ${schema}.event WHERE owner IS NULL AND due_at IS NULL
-      AND id NOT IN (SELECT id FROM (${claimedEvents(schema)}) claimed) ORDER BY id LIMIT 1`
-    const firstDue = `SELECT due_at FROM ${schema}.event WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`
+    const committed = this.#committed.id
     const results = await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
        SET LOCAL statement_timeout = ${searchMs};
        ${turnOff('jit', 'enable_seqscan')};
+       WITH claimed AS MATERIALIZED (${claimedEvents(schema)}), first AS MATERIALIZED (
+         SELECT id FROM ${schema}.event WHERE due_at IS NULL AND id NOT IN (SELECT id FROM claimed) ORDER BY id LIMIT 1
+       ), first_due AS MATERIALIZED (
+         SELECT due_at FROM ${schema}.event WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1
+       )
        SELECT ${marksJson(schema, {
-         event: `(${first})`,
-         due: `(${firstDue})`,
+         event: '(SELECT id FROM first)',
+         due: '(SELECT due_at FROM first_due)',
          claim: `coalesce((SELECT min(id) FROM ${schema}.claim), 0)`,
-         committed: this.#committed.id,
-       })}::text AS marks;
+         committed,
+       })}::text AS marks,
+         (NOT EXISTS (SELECT FROM claimed UNION ALL SELECT FROM first UNION ALL SELECT FROM first_due))::text AS is_empty;
        SELECT ${tookMs} AS took;
        COMMIT`,
       searchMs,
     )
     const [[found] = [], [duration] = []] = results.slice(-3)
     const pauseMs = Math.max(leastPauseMs, Math.min(Number(duration?.['took']) / largestPart, longestPauseMs))
+    this.#emptyAt = found?.['is_empty'] === 'true' ? committed : undefined
     this.#searchAt = this.#isForgotten ? 0 : performance.now() + pauseMs
     return JSON.parse(found?.['marks'] as string)
   }
@@ -125,22 +138,24 @@ export const marksJson = (
 ): string => `json_build_object(
   ${placeFields(schema, place)},
   'claim', (${claim})::text,
-  'owners', ${ownersText(schema)},
-  'hasEarlier', EXISTS (SELECT FROM ${schema}.owner WHERE version IS NULL)
+  'owners', ${ownersText(schema)}
 )`
 
-/** Selects a place as fields of JSON. It is below the rows that may still be committed. */
+/**
+ * Selects a place as fields of JSON. It is below the rows that may still be committed. In JSON a time is as in ISO 8601; as
+ * a text, it would depend on DateStyle, and may not be read back.
+ */
 export const placeFields = (
   schema: string,
   { event, due, committed }: Readonly<Record<'event' | 'due' | 'committed', string>>,
 ): string => `
   'event', least(${event}, greatest(${lastId(schema)} - ${underway}, least(${committed}, ${lastId(schema)}) - ${readAnyway}))::text,
-  'due', least(${due}, now() - ${recordedWithin})::text`
+  'due', least(${due}, now() - ${recordedWithin})`
 
 /**
  * Selects a text that changes whenever a process releases events: it ends, its claims are given up, or those of a dead
  * process are taken over in steps. Each step writes its row.
  */
 export const ownersText = (schema: string): string =>
-  `(SELECT string_agg(concat_ws(':', id, generation, CASE WHEN is_dead THEN owner.xmin::text END), ',' ORDER BY id)
+  `(SELECT coalesce(string_agg(concat_ws(':', id, generation, CASE WHEN is_dead THEN owner.xmin::text END), ',' ORDER BY id), '')
     FROM ${schema}.owner)`

@@ -1,7 +1,9 @@
 import type pg from 'pg'
 import { type Timer, unref } from '../../internal/timers.ts'
+import { lastId } from './committed-mark.ts'
 import type { Database } from './database.ts'
 import { quoted } from './schema.ts'
+import { rowsOfEach } from './statements.ts'
 
 // The notifications between the processes of an inbox.
 
@@ -9,7 +11,10 @@ import { quoted } from './schema.ts'
 const pauseMs = 500
 
 /** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
-const checkMs = 2_000
+const checkMs = 15_000
+
+/** The payload of events that no notification may have told of. */
+const unheardOf = 'new'
 
 /**
  * The minimum time between two notifications, in ms, and after one that failed. With 50 ms, events at
@@ -23,13 +28,23 @@ export class Listener {
   readonly #database: Database
   readonly #heard: (payload: string) => void
   #client: pg.Client | undefined
+  #isListening = false
+  /** The last id that an event had been given at the last check. */
+  #lastId: unknown
   #timer: Timer | undefined
   #isStopped = false
 
-  /** @param heard called with the payload of each notification, and with '' if it may have missed some */
+  /**
+   * @param heard called with the payload of each notification, with '' if it may have missed some, and with `unheardOf`
+   */
   constructor(database: Database, heard: (payload: string) => void) {
     this.#database = database
     this.#heard = heard
+  }
+
+  /** `true` while notifications arrive, as far as this process knows. */
+  get isListening(): boolean {
+    return this.#isListening
   }
 
   async start(): Promise<void> {
@@ -38,8 +53,9 @@ export class Listener {
       this.#client = client
       client.on('notification', ({ payload = '' }) => this.#heard(payload))
       client.once('end', () => this.#again())
-      await client.query(`LISTEN ${quoted(this.#database.channel)}`)
+      this.#lastId = await this.#readLastId(client, `LISTEN ${quoted(this.#database.channel)};`)
       if (this.#isStopped) return void (await client.end())
+      this.#isListening = true
       this.#heard('')
       this.#check(client)
     } catch {
@@ -49,12 +65,24 @@ export class Listener {
     }
   }
 
-  /** Ends a connection if Postgres no longer answers on it, so that a new one is made. */
+  async #readLastId(client: pg.Client, first = ''): Promise<unknown> {
+    const results = rowsOfEach(await client.query(`${first}SELECT ${lastId(this.#database.schema)}::text AS id`))
+    return results.at(-1)?.[0]?.['id']
+  }
+
+  /**
+   * Ends a connection if Postgres no longer answers on it, so that a new one is made. If a process has ended between the
+   * commit of an event and its notification, the id tells of the event.
+   */
   #check(client: pg.Client): void {
     this.#timer = setTimeout(() => {
       if (this.#client !== client) return
-      client.query('SELECT 1').then(
-        () => this.#check(client),
+      this.#readLastId(client).then(
+        (id) => {
+          if (id !== this.#lastId) this.#heard(unheardOf)
+          this.#lastId = id
+          this.#check(client)
+        },
         () => client.end().catch(() => {}),
       )
     }, checkMs)
@@ -63,6 +91,7 @@ export class Listener {
 
   #again(): void {
     this.#client = undefined
+    this.#isListening = false
     if (this.#isStopped) return
     this.#timer = setTimeout(() => void this.start(), pauseMs)
     unref(this.#timer)
@@ -112,7 +141,7 @@ export class Announcements {
   async #notify(): Promise<boolean> {
     this.#isDue = false
     try {
-      await this.#database.query('SELECT pg_notify($1, $2)', [this.#database.channel, this.#sender], 'notify')
+      await this.#database.accepting.query('SELECT pg_notify($1, $2)', [this.#database.channel, this.#sender], 'notify')
       return true
     } catch {
       // The inbox logs an outage when it cannot accept events.

@@ -1,12 +1,7 @@
-import type { Logger } from '../../internal/logger.ts'
-import type { ActivityStorage, StoredMinute } from '../operations/activity.ts'
 import type { InboxStats } from '../reading.ts'
 import { claimedEvents } from './claimed.ts'
 import type { OwnClaims } from './claims.ts'
-import type { Database, Tables } from './database.ts'
-import { FailureLog } from './regularly.ts'
-
-// What an inbox tells in numbers: its events by state, and the activity of its processes.
+import type { Tables } from './tables.ts'
 
 interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
   readonly expected: number
@@ -14,63 +9,50 @@ interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
   readonly oldest: number | null
 }
 
+/** Rows that a count reads at most: counting 800,000 waiting events took longer than a statement may. */
+const mostCounted = 100_000
+
 /**
- * Counts the events in the database.
+ * Counts the events in the database, each state up to {@link mostCounted}.
  * @param claims the earlier claims of this process. The claimed events of other processes count as running.
  */
 export async function readStats(tables: Tables, { owner, started = new Map() }: OwnClaims = {}): Promise<InboxStats> {
-  // Processes of versions 1 and 2 publish no claims.
-  const isRunning = 'id IN (SELECT id FROM running) OR (owner IS NOT NULL AND owner IS DISTINCT FROM $1::uuid)'
-  const isWaiting = `due_at IS NULL AND NOT (${isRunning})`
-  const [row] = await tables.ask<{ stats: string }>(
-    `WITH running AS (
+  // The ids of events that wait for a retry come from their own index.
+  const [row] = await tables.read<{ stats: string }>(
+    `WITH held AS MATERIALIZED (
        SELECT id FROM (${claimedEvents(tables.schema)}) claimed WHERE owner IS DISTINCT FROM $1::uuid OR id = ANY ($2::bigint[])
+     ), idle AS MATERIALIZED (
+       SELECT coalesce(since, received_at) AS since, id IN (SELECT id FROM held) AS is_running
+       FROM $event WHERE due_at IS NULL ORDER BY id LIMIT ${mostCounted}
      )
      SELECT json_build_object(
-       'waiting', count(*) FILTER (WHERE ${isWaiting}),
-       'running', count(*) FILTER (WHERE due_at IS NULL AND (${isRunning})),
-       'retrying', count(*) FILTER (WHERE due_at IS NOT NULL),
-       'deadLetters', (SELECT count(*) FROM $dead_letter),
-       'expected', (SELECT count(*) FROM $expectation),
-       'oldest', extract(epoch FROM min(coalesce(since, received_at)) FILTER (WHERE ${isWaiting})) * 1000
-     )::text AS stats FROM $event`,
-    [owner, [...started.keys()]],
+       'waiting', (SELECT count(*) FROM idle WHERE NOT is_running),
+       'running', (SELECT count(*) FROM idle WHERE is_running),
+       'retrying', ${countOf('$event', 'WHERE due_at IS NOT NULL')},
+       'deadLetters', ${countOf('$dead_letter')},
+       'expected', ${countOf('$expectation')},
+       'oldest', (SELECT round(extract(epoch FROM min(since)) * 1000)::bigint FROM idle WHERE NOT is_running)
+     )::text AS stats`,
+    [owner ?? null, [...started.keys()]],
   )
   const { oldest, expected, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
   return {
     ...counts,
     ...(expected > 0 && { expected }),
-    ...(oldest !== null && { oldestWaitingAt: new Date(Math.round(oldest)) }),
+    ...(oldest !== null && { oldestWaitingAt: new Date(oldest) }),
   }
 }
 
-/**
- * The table of the activity. All processes share it.
- * @param process a uuid
- */
-export function activityTable(database: Database, process: string, logger: Logger): ActivityStorage {
-  const log = new FailureLog(logger)
-  return {
-    async write(minutes) {
-      await database.query(
-        `INSERT INTO ${database.schema}.activity (minute, process, numbers)
-         SELECT to_timestamp(minute * 60), $1::uuid, numbers FROM unnest($2::float8[], $3::json[]) AS given (minute, numbers)
-         ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`,
-        [process, minutes.map(([minute]) => minute), minutes.map(([, numbers]) => numbers)],
-      )
-      log.succeeded()
-    },
-    read: (first) => readMinutes(database, first),
-    failed: (error) => log.failed(error),
-  }
-}
+const countOf = (table: string, where = ''): string =>
+  `(SELECT count(*) FROM (SELECT FROM ${table} ${where} LIMIT ${mostCounted}) counted)`
 
-/** Reads the activity of all processes, from a minute on. */
-export async function readMinutes(tables: Tables, first: number): Promise<readonly StoredMinute[]> {
-  const rows = await tables.ask<{ minute: string; numbers: string }>(
-    `SELECT floor(extract(epoch FROM minute) / 60)::bigint::text AS minute, numbers::text
-     FROM $activity WHERE minute >= to_timestamp($1::float8 * 60)`,
-    [first],
-  )
-  return rows.map(({ minute, numbers }) => [Number(minute), numbers])
+/** Makes a function whose calls share the run that is under way. */
+export function shared<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+    return running
+  }
 }

@@ -1,38 +1,41 @@
 import pg from 'pg'
 
-/** The URL of a database, or the options of a pool. */
-export type PostgresConnection = string | pg.PoolConfig
-
-/** Copies the options of a connection or a pool. pg hides the password from copies. */
-export function configOf(connection: PostgresConnection): pg.PoolConfig {
-  if (typeof connection === 'string') return { connectionString: connection }
-  return connection.password === undefined ? { ...connection } : { ...connection, password: connection.password }
-}
-
 const ignore = (): void => {}
 
-/** Makes a pool. A lost idle connection is replaced when the next one is needed. */
-export const makePool = (config: pg.PoolConfig): pg.Pool => new pg.Pool(config).on('error', ignore)
+/** Listens for the errors of a pool: without a listener, a lost idle connection would end the process. The pool replaces it. */
+export const guardPool = (pool: pg.Pool): pg.Pool =>
+  pool.listeners('error').includes(ignore) ? pool : pool.on('error', ignore)
 
-/**
- * Makes a class of clients with a statement timeout of `timeoutMs`. They send the setting with a statement, since
- * PgBouncer rejects a connection that begins with it.
- */
-export function clientWithTimeout(timeoutMs: number): typeof pg.Client {
-  class Client extends pg.Client {
-    override connect(): Promise<pg.Client>
-    override connect(callback: (error: Error) => void): void
-    override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
-      // The pool listens for errors once this is done. A connection that is lost earlier would end the process.
+export const makePool = (config: pg.PoolConfig): pg.Pool => guardPool(new pg.Pool(config))
+
+/** Settings that connections begin with. They may be set after a pool was made. */
+export interface Pinned {
+  config: pg.ClientConfig
+}
+
+/** Makes a class of clients that begin with pinned settings. */
+export function clientClass(pinned: Pinned): typeof pg.Client {
+  return class Client extends pg.Client {
+    constructor(config: pg.ClientConfig) {
+      // pg hides the password from copies.
+      super({ ...config, ...(config.password !== undefined && { password: config.password }), ...pinned.config })
+      // The pool listens for errors once the client is connected. A connection that is lost earlier would end the process.
       this.on('error', ignore)
-      const connected = super.connect().then(() => this.query(`SET statement_timeout = ${timeoutMs}`))
-      if (callback === undefined) return connected.then(() => this)
-      connected.then(() => (callback as () => void)(), callback)
-      return undefined
     }
   }
-  return Client
 }
+
+/**
+ * The settings of the inbox's own connections, as start-up parameters: those that change what its statements mean, and a
+ * limit for statements that outlive their client.
+ */
+export const startUp = (
+  { options = process.env['PGOPTIONS'] ?? '' }: pg.PoolConfig,
+  timeoutMs: number,
+): pg.ClientConfig => ({
+  statement_timeout: timeoutMs,
+  options: `${options} -c DateStyle=ISO -c array_nulls=on -c standard_conforming_strings=on -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed`,
+})
 
 /**
  * Takes a client of a pool. A lost connection ends the process, unless there is a listener from the beginning. {@link

@@ -1,6 +1,6 @@
 import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { createSchema, literal, lockClass, quoted, schemaVersion, tables } from './schema.ts'
+import { createSchema, literal, lockClass, type Migration, migrations, migrationsFrom, quoted } from './schema.ts'
 
 /** The tables that an inbox reads and writes. */
 const tableNames = [
@@ -10,7 +10,7 @@ const tableNames = [
 
 type Client = Pick<PoolClient, 'query'>
 
-/** Maximum time to make the tables, in ms. It includes indexes of existing dead letters. */
+/** Maximum time to make or update the tables (ms). */
 const longestMs = 60_000
 
 /** Maximum wait for a lock, in ms, since the statements of other processes wait behind this one. */
@@ -34,30 +34,77 @@ interface Condition {
  * Makes or updates the tables, and checks that the inbox can use them. Resolves with `true` if it changed them.
  * @throws WebhookError `unavailable`
  */
-export async function prepareSchema(client: Client, schema: string): Promise<boolean> {
-  const { version, server, encoding, isReplica, isReadOnly } = await readCondition(client, schema)
+export async function prepareSchema(client: Client, schema: string, all = migrations): Promise<boolean> {
+  const { version, server, encoding, isReplica, isReadOnly } = await readCondition(client, schema, all)
   if (server < 130_000) throw unusable('it is older than Postgres 13')
   if (isReplica) throw unusable('it is a read-only replica: give the address of the primary')
   if (isReadOnly) throw unusable('its transactions are read-only (default_transaction_read_only)')
   if (encoding !== 'UTF8') throw unusable(`its encoding is ${encoding}: create one with ENCODING 'UTF8'`)
-  const isChanged = version < schemaVersion && (await makeTables(client, schema))
+  const isChanged = version < all.length && (await makeTables(client, schema, all))
   await checkRights(client, schema)
+  await raiseIds(client, schema)
   return isChanged
+}
+
+/** Selects the ids of each sequence. `key` has no index of its ids: those of its newest rows are the highest. */
+const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => ({
+  [`${literal(`${schema}.event_id`)}::regclass`]: [
+    `SELECT max(id) FROM ${schema}.event`,
+    `SELECT max(id) FROM ${schema}.handled`,
+    `SELECT max(event_id) FROM ${schema}.dead_letter`,
+    `SELECT max(id) FROM (SELECT id FROM ${schema}.key ORDER BY accepted_at DESC LIMIT 1000) newest`,
+  ],
+  ...Object.fromEntries(
+    ['dead_letter', 'claim'].map((table) => [
+      `pg_get_serial_sequence(${literal(`${schema}.${table}`)}, 'id')::regclass`,
+      [`SELECT max(id) FROM ${schema}.${table}`],
+    ]),
+  ),
+})
+
+/**
+ * Raises sequences that are behind their tables, as after a failover to a logical replica: it gets the rows and not the
+ * sequences. New events would otherwise get the ids of earlier ones. Under a lock, so that no start sets them back.
+ */
+async function raiseIds(client: Client, schema: string): Promise<void> {
+  const behind = Object.entries(idsOf(quoted(schema))).map(([sequence, ids]) => {
+    // Inserting needs no right on the sequence of an identity column, and reading it does.
+    const last = `CASE WHEN has_sequence_privilege(${sequence}, 'USAGE, SELECT')
+      THEN coalesce(pg_sequence_last_value(${sequence}), 0) ELSE highest END`
+    const where = `FROM (SELECT greatest(${ids.map((id) => `(${id})`)}) AS highest OFFSET 0) ids WHERE highest > ${last}`
+    return { sequence, where }
+  })
+  const { rows } = await client.query(behind.map(({ where }) => `SELECT ${where}`).join(' UNION ALL '))
+  if (rows.length === 0) return
+  const raise = behind.map(({ sequence, where }) => `SELECT setval(${sequence}, highest) ${where}`).join('; ')
+  await client
+    .query(
+      `BEGIN; SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)})); ${raise}; COMMIT`,
+    )
+    .catch(async (error) => {
+      await client.query('ROLLBACK').catch(() => {})
+      if (!isRightMissing(error)) throw error
+      throw unusable(
+        `the sequences of the schema ${schema} are behind its tables, as after a failover to a logical replica, and ` +
+          'this user may not raise them: grant it UPDATE on them, or start the inbox once as their owner',
+        error,
+      )
+    })
 }
 
 /**
  * Checks that the tables exist, and that this version can read them. It makes no tables.
  * @throws WebhookError `unavailable`
  */
-export async function checkTables(client: Client, schema: string): Promise<void> {
-  const { version } = await readCondition(client, schema)
-  if (version >= schemaVersion) return
+export async function checkTables(client: Client, schema: string, all = migrations): Promise<void> {
+  const { version } = await readCondition(client, schema, all)
+  if (version >= all.length) return
   const fix = 'start a receiver with postgresInbox, or run "media-webhooks inbox <url> migrate"'
-  if (version > 0) throw unusable(`an earlier version of media-webhooks made the schema ${schema}: ${fix}`)
+  if (version > 0) throw unusable(`the tables in the schema ${schema} need an update: ${fix}`)
   throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}, or give the right schema`)
 }
 
-async function readCondition(client: Client, schema: string): Promise<Condition> {
+async function readCondition(client: Client, schema: string, all: readonly Migration[]): Promise<Condition> {
   const { rows } = await client.query(
     `SELECT json_build_object(
        'server', current_setting('server_version_num')::int,
@@ -71,31 +118,31 @@ async function readCondition(client: Client, schema: string): Promise<Condition>
     [schema],
   )
   const { hasTables, ...condition } = JSON.parse(rows[0].condition)
-  return { ...condition, version: hasTables ? await readVersion(client, schema) : 0 }
+  return { ...condition, version: hasTables ? await readVersion(client, schema, all.length) : 0 }
 }
 
-/** Reads the version of the tables. Its row has only one column in version 1. */
-async function readVersion(client: Client, schema: string): Promise<number> {
+/** @param known the newest version that this release knows */
+async function readVersion(client: Client, schema: string, known: number): Promise<number> {
   const result = await client
     .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
     .catch((error) => {
       if (isRightMissing(error)) throw missingRight(schema, error)
       throw isWrongSql(error) ? notOurs(schema, error) : error
     })
-  const { version, tables: made = version } = JSON.parse(result.rows[0]?.found ?? '{}')
-  if (!Number.isInteger(version) || !Number.isInteger(made)) throw notOurs(schema)
-  if (version > schemaVersion) throw unusable(`a newer version of media-webhooks made the schema ${schema}`)
-  return made
+  const { version, tables } = JSON.parse(result.rows[0]?.found ?? '{}')
+  if (!Number.isInteger(version) || !Number.isInteger(tables)) throw notOurs(schema)
+  if (version > known) throw unusable(`a newer version of media-webhooks made the schema ${schema}`)
+  return tables
 }
 
 /**
  * Makes or updates the tables. It does not block processes that use them: if they hold a lock for long, it tries again.
  */
-async function makeTables(client: Client, schema: string): Promise<boolean> {
+async function makeTables(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
   for (let tries = 1; ; tries++) {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
     try {
-      const isChanged = await makeTablesOnce(client, schema)
+      const isChanged = await makeTablesOnce(client, schema, all)
       await client.query('COMMIT')
       return isChanged
     } catch (error) {
@@ -110,15 +157,15 @@ async function makeTables(client: Client, schema: string): Promise<boolean> {
  * Works under a lock, because several processes may start at a time. Returns `false` if another one has made the tables
  * meanwhile.
  */
-async function makeTablesOnce(client: Client, schema: string): Promise<boolean> {
+async function makeTablesOnce(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
   const name = quoted(schema)
   const patiently = (text: string) => client.query({ text, query_timeout: longestMs } as QueryConfig)
   await client.query(`SET LOCAL statement_timeout = ${longestMs}`)
   await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
-  const { version, hasSchema } = await readCondition(client, schema)
-  if (version >= schemaVersion) return false
+  const { version, hasSchema } = await readCondition(client, schema, all)
+  if (version >= all.length) return false
   // Postgres asks for the right to create schemas even if this one exists.
-  const sql = (hasSchema ? '' : createSchema(name)) + tables(name, version)
+  const sql = (hasSchema ? '' : createSchema(name)) + migrationsFrom(name, version, { all })
   try {
     await patiently(`SET LOCAL lock_timeout = ${lockMs};${sql}`)
   } catch (error) {

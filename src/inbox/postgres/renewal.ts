@@ -39,6 +39,7 @@ export class Renewal {
   /** Returns the pause until the next renewal, in ms. */
   async #renew(): Promise<number> {
     const { lease, leaseMs, lost, renewed } = this.#options
+    const sentAt = performance.now()
     const { isLost, hasDead } = await lease.renew()
     if (isLost) await lost()
     renewed()
@@ -50,7 +51,8 @@ export class Renewal {
     this.#renewedAt = performance.now()
     // It is not awaited: it reads many events, and would keep this process from renewing its own lease.
     if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
-    return leaseMs / 3
+    // The lease counts from the sending of its renewal, however slow Postgres is.
+    return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }
 
   async #takeOver(): Promise<void> {

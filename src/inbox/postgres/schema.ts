@@ -3,9 +3,6 @@ import { WebhookError } from '../../errors.ts'
 /** The schema of the tables, unless the user names another one. */
 export const standardSchema = 'media_webhooks'
 
-/** The version of the tables that this version of the package makes. */
-export const schemaVersion = 6
-
 /** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
 export const lockClass = 1_835_361_385
 
@@ -15,8 +12,11 @@ export const largestId = '9223372036854775807'
 /** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Quotes a text for SQL. */
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+/** Quotes a text for SQL, whatever `standard_conforming_strings` is. */
+export const literal = (text: string): string => {
+  const isPlain = !text.includes('\\')
+  return `${isPlain ? '' : ' E'}'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
+}
 
 /** Turns settings of Postgres off until the end of the transaction. */
 export const turnOff = (...settings: readonly string[]): string =>
@@ -28,11 +28,37 @@ export const tookMs = 'extract(epoch FROM clock_timestamp() - now()) * 1000'
 /** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 
-// Keys are kept much longer than their events, so they have a table of their own. `id` is the order of acceptance, and
-// the same in all tables. A transaction of a handler changes no indexed column, and the free space of the page takes the
-// new version of the event: Postgres then reuses the old one without a vacuum. Queues change all their rows all the time,
-// so vacuums go by the number of rows.
-const makeVersion1 = (schema: string, ifNotExists: string): string => `
+/**
+ * Makes the tables of a version from those of the version before, as SQL. Processes of the version before use the tables
+ * meanwhile and afterwards, in a rolling deploy and after a rollback: a migration that they can't live with also raises
+ * `version.version`. `ifNotExists` is `IF NOT EXISTS ` to skip what exists.
+ */
+export type Migration = (schema: string, ifNotExists: string) => string
+
+// `id` is the order of acceptance, and the same in all tables. Keys are kept much longer than their events, so they have a
+// table of their own. Queues change all their rows all the time, so vacuums go by the number of rows.
+//
+// A transaction of a handler changes no indexed column of `event`, and the free space of the page takes the new version of
+// the row: Postgres then reuses the old one without a vacuum. `since` is the time of an event's replay, or of its last
+// retry; null since its receipt. `delayed_at` is the time at which `due_at` was set: it is in the future if the clock of
+// Postgres was ahead then. `owed` is null if the event had no handler when its unreadable delivery was parsed.
+// `releases` counts how often processes gave the event up: see `claimed.ts`. The predicate of `event_of_media` is always
+// true, and follows from `media = …` only, so Postgres can't use the index for conditions on `id` alone. It did so if it had
+// analyzed the table while a snapshot kept the rows of many handled events: it saw no rows, found both indexes equally good,
+// and read the whole index for each event.
+//
+// Rows of `claim` are replaced and never updated: as long as a snapshot is open, a reader would have to pass the versions
+// of an updated row one after another. `owner.running` has the start of the attempts that have been running for long, in
+// ms since the epoch, by the id of the event.
+//
+// `expectation.subject` is the hash of a rule and a media item. `expectation_end` has a row for each subject, which begins
+// and ends lock, so that those of two processes see each other. `ended_at` is null until the first end. `began_at` and
+// `ended_at` are ms since the epoch: by the sender's clock it can be any time, also one that Postgres does not have.
+//
+// `pause.handler` is empty for the whole inbox. For `event.awaits`, `owner.handlers` and `removed_handler` see `awaited.ts`.
+//
+// `version.version` is the oldest version whose processes can use the tables, and `tables` the version of the tables.
+const makeVersion1: Migration = (schema, ifNotExists) => `
 CREATE SEQUENCE ${ifNotExists}${schema}.event_id;
 
 CREATE TABLE ${ifNotExists}${schema}.key (
@@ -45,48 +71,54 @@ CREATE INDEX ${ifNotExists}key_accepted_at ON ${schema}.key (accepted_at);
 CREATE TABLE ${ifNotExists}${schema}.event (
   id bigint PRIMARY KEY,
   media bigint NOT NULL,
-  event json NOT NULL,
   received_at timestamptz NOT NULL,
+  since timestamptz,
+  due_at timestamptz,
+  delayed_at timestamptz,
+  crashes integer NOT NULL DEFAULT 0,
+  releases integer NOT NULL DEFAULT 0,
   attempts integer NOT NULL DEFAULT 0,
   completed text[] NOT NULL DEFAULT '{}',
-  due_at timestamptz,
-  owner uuid,
-  crashes integer NOT NULL DEFAULT 0
+  awaits text[],
+  owed json,
+  event json NOT NULL,
+  trace json,
+  failed json
 ) WITH (
   fillfactor = 60,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.1
 );
+CREATE INDEX ${ifNotExists}event_of_media ON ${schema}.event (media, id) WHERE media IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX ${ifNotExists}event_delayed ON ${schema}.event (delayed_at) WHERE due_at IS NOT NULL;
+CREATE INDEX ${ifNotExists}event_awaits ON ${schema}.event USING gin (awaits) WITH (fastupdate = off) WHERE awaits IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;
+
+CREATE TABLE ${ifNotExists}${schema}.claim (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  owner uuid NOT NULL,
+  events bigint[] NOT NULL DEFAULT '{}',
+  releases integer[] NOT NULL DEFAULT '{}'
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 CREATE TABLE ${ifNotExists}${schema}.owner (
   id uuid PRIMARY KEY,
   expires_at timestamptz NOT NULL,
+  lease_ms float8 NOT NULL,
   suspects integer NOT NULL,
   generation integer NOT NULL DEFAULT 0,
-  is_dead boolean NOT NULL DEFAULT false
+  is_dead boolean NOT NULL DEFAULT false,
+  process text,
+  handlers text[] NOT NULL,
+  running json
 );
 
-CREATE TABLE ${ifNotExists}${schema}.dead_letter (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  hash uuid NOT NULL UNIQUE,
-  event_id bigint UNIQUE,
-  dead_letter json NOT NULL,
-  body bytea,
-  replay boolean NOT NULL DEFAULT false
+CREATE TABLE ${ifNotExists}${schema}.removed_handler (
+  name text PRIMARY KEY,
+  removed_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX ${ifNotExists}dead_letter_replay ON ${schema}.dead_letter (id) WHERE replay;
 
-CREATE TABLE ${ifNotExists}${schema}.version (version integer NOT NULL);
-INSERT INTO ${schema}.version SELECT 1 WHERE NOT EXISTS (SELECT FROM ${schema}.version);
-`
-
-// Processes of version 1 continue to work, and can be started, since their statements do not name the new columns.
-// `version` is the oldest version whose processes can use the tables, and `tables` the version of the tables. The dead
-// letters of version 1 get their media item later, since Postgres cannot read it from their JSON. `event` comes last,
-// so that it is locked only for a short time.
-const makeVersion2 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.handled (
   id bigint PRIMARY KEY,
   media bigint NOT NULL,
@@ -94,50 +126,18 @@ CREATE TABLE ${ifNotExists}${schema}.handled (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX ${ifNotExists}handled_media ON ${schema}.handled (media, id);
 
-CREATE TABLE ${ifNotExists}${schema}.activity (
-  minute timestamptz,
-  process uuid,
-  numbers json NOT NULL,
-  PRIMARY KEY (minute, process)
-);
-
-ALTER TABLE ${schema}.dead_letter ADD COLUMN ${ifNotExists}media bigint;
-CREATE INDEX ${ifNotExists}dead_letter_media ON ${schema}.dead_letter (media, event_id);
-CREATE INDEX ${ifNotExists}dead_letter_old ON ${schema}.dead_letter (id) WHERE media IS NULL AND event_id IS NOT NULL;
-
-ALTER TABLE ${schema}.version ADD COLUMN ${ifNotExists}tables integer;
-UPDATE ${schema}.version SET tables = 2 WHERE tables IS NULL;
-
-ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}trace json, ADD COLUMN ${ifNotExists}failed json;
-
-${giveSameRights(schema, ['handled', 'activity'])};
-`
-
-// Processes of the earlier versions continue to work. They record no owed handlers, and publish neither their handlers
-// nor their claims. Rows of `claim` are replaced and never updated: as long as a snapshot is open, a reader would have
-// to pass the versions of an updated row one after another. `since` is the time of the replay of an event, or of its
-// last retry. It is null if the event waits since its receipt.
-const makeVersion3 = (schema: string, ifNotExists: string): string => `
-CREATE TABLE ${ifNotExists}${schema}.claim (
+CREATE TABLE ${ifNotExists}${schema}.dead_letter (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  owner uuid NOT NULL,
-  events bigint[] NOT NULL
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+  hash uuid NOT NULL UNIQUE,
+  event_id bigint UNIQUE,
+  media bigint,
+  dead_letter json NOT NULL,
+  body bytea,
+  replay boolean NOT NULL DEFAULT false
+);
+CREATE INDEX ${ifNotExists}dead_letter_media ON ${schema}.dead_letter (media, event_id);
+CREATE INDEX ${ifNotExists}dead_letter_replay ON ${schema}.dead_letter (id) WHERE replay;
 
-ALTER TABLE ${schema}.owner ADD COLUMN ${ifNotExists}handlers json;
-
-UPDATE ${schema}.version SET tables = 3 WHERE tables < 3;
-
-ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}owed json, ADD COLUMN ${ifNotExists}since timestamptz;
-
-${giveSameRights(schema, ['claim'])};
-`
-
-// Processes of the earlier versions continue to work, and know no expectations: the events that they accept neither begin
-// nor end one. `subject` is the hash of a rule and a media item. `expectation_end` has a row for each subject, which
-// begins and ends lock, so that those of two processes see each other. `ended_at` is null until the first end. `began_at`
-// and `ended_at` are ms since the epoch: by the sender's clock it can be any time, also one that Postgres does not have.
-const makeVersion4 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.expectation (
   hash uuid PRIMARY KEY,
   subject uuid NOT NULL,
@@ -147,10 +147,12 @@ CREATE TABLE ${ifNotExists}${schema}.expectation (
   due_at timestamptz NOT NULL,
   event json NOT NULL,
   trace json,
-  owed json NOT NULL
+  owed json NOT NULL,
+  delayed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX ${ifNotExists}expectation_subject ON ${schema}.expectation (subject);
 CREATE INDEX ${ifNotExists}expectation_due ON ${schema}.expectation (due_at);
+CREATE INDEX ${ifNotExists}expectation_delayed ON ${schema}.expectation (delayed_at);
 
 CREATE TABLE ${ifNotExists}${schema}.expectation_end (
   subject uuid PRIMARY KEY,
@@ -159,91 +161,54 @@ CREATE TABLE ${ifNotExists}${schema}.expectation_end (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX ${ifNotExists}expectation_end_accepted_at ON ${schema}.expectation_end (accepted_at);
 
-UPDATE ${schema}.version SET tables = 4 WHERE tables < 4;
-
-${giveSameRights(schema, ['expectation', 'expectation_end'])};
-`
-
-// The index of the events by media item has a predicate that is always true, and that follows from `media = …` only. So
-// Postgres cannot use it for conditions on `id` alone. It did so if it had analyzed the table while a snapshot kept the
-// rows of many handled events: it saw no rows, found both indexes equally good, and read the whole index for each event.
-// Tables that an earlier release made have the index `event_media` instead.
-const makeVersion5 = (schema: string, ifNotExists: string): string => `
-CREATE INDEX ${ifNotExists}event_of_media ON ${schema}.event (media, id) WHERE media IS NOT NULL;
-DROP INDEX IF EXISTS ${schema}.event_media;
-
-UPDATE ${schema}.version SET tables = 5 WHERE tables < 5;
-`
-
-// Processes of the earlier versions continue to work, and obey no pause. `handler` is empty for the whole inbox.
-// `releases` is the number of times that an event was released, and `claim.releases` that of each of its events when they
-// were claimed. The earlier processes have no `owner.version`, and set `event.owner`. `running` has the start of the attempts
-// that have been running for long, in ms since the epoch, by the id of the event.
-const makeVersion6 = (schema: string, ifNotExists: string): string => `
 CREATE TABLE ${ifNotExists}${schema}.pause (
   handler text PRIMARY KEY,
-  since timestamptz NOT NULL,
+  since bigint NOT NULL,
   paused_by text
 );
 
-ALTER TABLE ${schema}.claim ADD COLUMN ${ifNotExists}releases integer[];
-ALTER TABLE ${schema}.owner
-  ADD COLUMN ${ifNotExists}version integer, ADD COLUMN ${ifNotExists}process text, ADD COLUMN ${ifNotExists}running json;
+CREATE TABLE ${ifNotExists}${schema}.activity (
+  minute bigint,
+  process uuid,
+  numbers json NOT NULL,
+  PRIMARY KEY (minute, process)
+);
 
-UPDATE ${schema}.version SET tables = 6 WHERE tables < 6;
-
-ALTER TABLE ${schema}.event ADD COLUMN ${ifNotExists}releases integer NOT NULL DEFAULT 0;
-
-${giveSameRights(schema, ['pause'])};
+CREATE TABLE ${ifNotExists}${schema}.version (version integer PRIMARY KEY, tables integer NOT NULL);
+INSERT INTO ${schema}.version SELECT 1, 0 WHERE NOT EXISTS (SELECT FROM ${schema}.version);
 `
 
-/** Gives the new tables the owner and the rights of the table of events. The user may have granted rights to others. */
-const giveSameRights = (schema: string, names: readonly string[]): string =>
-  `DO ${literal(`
-DECLARE
-  name regclass;
-  granted record;
-BEGIN
-  FOREACH name IN ARRAY ARRAY[${names.map((name) => literal(`${schema}.${name}`))}]::regclass[] LOOP
-    FOR granted IN
-      SELECT relowner, grantee, privilege_type
-      FROM pg_class LEFT JOIN aclexplode(relacl) ON grantee <> relowner WHERE oid = ${literal(`${schema}.event`)}::regclass
-    LOOP
-      IF granted.relowner <> (SELECT relowner FROM pg_class WHERE oid = name) THEN
-        EXECUTE format('ALTER TABLE %s OWNER TO %s', name, granted.relowner::regrole);
-      END IF;
-      IF granted.grantee IS NOT NULL THEN
-        EXECUTE format('GRANT %s ON %s TO %s', granted.privilege_type, name,
-          CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
-      END IF;
-    END LOOP;
-  END LOOP;
-END`)}`
-
-const makeVersions = [makeVersion1, makeVersion2, makeVersion3, makeVersion4, makeVersion5, makeVersion6] as const
+/** The migrations to version 1, version 2 and so on. The inbox reads and writes the tables of the last one. */
+export const migrations: readonly Migration[] = [makeVersion1]
 
 /**
  * Returns the SQL that makes the tables, or updates them.
  * @param schema the quoted name of the schema
- * @param version the version of the existing tables, 0 if there are no tables
- * @param ifNotExists `IF NOT EXISTS ` to skip what exists
+ * @param from the version of the existing tables, 0 if there are no tables
  */
-export const tables = (schema: string, version: number, ifNotExists = ''): string =>
-  makeVersions
-    .slice(version)
-    .map((make) => make(schema, ifNotExists))
+export const migrationsFrom = (
+  schema: string,
+  from: number,
+  { all = migrations, ifNotExists = '' }: { all?: readonly Migration[]; ifNotExists?: 'IF NOT EXISTS ' | '' } = {},
+): string =>
+  all
+    .map((migrate, index) => {
+      const version = index + 1
+      return `${migrate(schema, ifNotExists)}UPDATE ${schema}.version SET tables = ${version} WHERE tables < ${version};\n`
+    })
+    .slice(from)
     .join('')
 
 /**
- * Returns the SQL that makes the tables of `postgresInbox`, or updates those of an earlier version. Use it with your
- * own migration tool: run it in a transaction, as a user with the right to create a schema. It skips what exists.
+ * Returns the SQL that makes the tables of `postgresInbox`, or updates them. Use it with your own migration tool: run it in a
+ * transaction, as a user with the right to create a schema. It skips what exists.
  * @param schema the schema of the tables, `media_webhooks` by default
  * @throws WebhookError `invalid_option`
  */
 export function migrationSql(schema: string = standardSchema): string {
   checkSchemaName('migrationSql', schema)
   const name = quoted(schema)
-  return createSchema(name) + tables(name, 0, 'IF NOT EXISTS ')
+  return createSchema(name) + migrationsFrom(name, 0, { ifNotExists: 'IF NOT EXISTS ' })
 }
 
 /** @throws WebhookError `invalid_option` */

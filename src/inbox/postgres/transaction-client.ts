@@ -1,10 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
+import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import { releaseClient, take } from './pool.ts'
 
 /** Maximum wait for the answer to a commit or a rollback, in ms. */
 const answerMs = 10_000
+
+/** Maximum wait for the queries that a handler has sent and not awaited (ms). */
+const openQueriesMs = 1_000
 
 /**
  * Takes a client of the pool. If none is free before the signal is aborted, the next free one goes back to the pool.
@@ -23,6 +27,7 @@ export class TransactionClient {
   /** The client that a handler gets. */
   readonly lent: PoolClient
   readonly #signal: AbortSignal
+  readonly #queries = new OpenQueries()
   readonly #abort = () => this.#release(this.#signal.reason)
   readonly #onError = (error: Error) => {
     this.#brokenBy ??= error
@@ -33,15 +38,27 @@ export class TransactionClient {
 
   constructor(pooled: PoolClient, signal: AbortSignal) {
     this.pooled = pooled
-    this.lent = lend(pooled, () => this.#isLent)
+    this.lent = lend(pooled, this.#queries, () => this.#isLent)
     this.#signal = signal
     signal.addEventListener('abort', this.#abort)
     pooled.on('error', this.#onError)
   }
 
-  /** `true` if the connection broke. Postgres also ends it if the handler's transaction is idle for too long. */
+  /** `true` if the connection broke. Postgres also ends it if the handler's transaction is idle, or takes, too long. */
   get isLost(): boolean {
-    return this.#brokenBy !== undefined && this.#brokenBy.code !== '25P03'
+    return this.#brokenBy !== undefined && !/^25P0[34]$/.test(`${this.#brokenBy.code}`)
+  }
+
+  /**
+   * Resolves once every query of the handler has ended. The handler can send no more.
+   * @throws WebhookError `invalid_transaction` if one takes too long: a COMMIT would wait behind it
+   */
+  async idle(): Promise<void> {
+    this.#isLent = false
+    if (await this.#queries.end()) return
+    const error = invalid('a query was not awaited, or a cursor not closed. Do both in its function')
+    this.#release(error)
+    throw error
   }
 
   async commit(text: string): Promise<void> {
@@ -62,8 +79,12 @@ export class TransactionClient {
     this.#release()
   }
 
-  async rollBack(): Promise<void> {
+  /** @param failure the error of the storage, if it has failed: the connection is closed, since the next one may work */
+  async rollBack(failure?: Error): Promise<void> {
     this.#isLent = false
+    if (this.#isReleased) return
+    if (failure !== undefined || !(await this.#queries.end()))
+      this.#release(failure ?? invalid('a query is still running'))
     if (this.#isReleased) return
     await this.pooled.query({ text: 'ROLLBACK', query_timeout: answerMs } as { text: string }).then(
       () => this.#release(),
@@ -81,19 +102,81 @@ export class TransactionClient {
   }
 }
 
+const invalid = (problem: string): WebhookError =>
+  new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
+
+/** A query that pg runs itself, such as a cursor or a stream of rows. pg calls the method at its end. */
+interface Submittable {
+  submit?: unknown
+  handleReadyForQuery?: (...args: unknown[]) => unknown
+}
+
+/** The queries of a handler that have not ended. */
+class OpenQueries {
+  #count = 0
+  #onIdle: (() => void) | undefined
+
+  /** Sends a query, and counts it until its end. */
+  send(pooled: PoolClient, args: unknown[]): unknown {
+    const [query] = args as [Submittable | undefined]
+    const callback = args.findIndex((arg) => typeof arg === 'function')
+    const isSubmittable = typeof query?.submit === 'function'
+    const ended = this.#begin()
+    if (isSubmittable) query.handleReadyForQuery = andThen(query.handleReadyForQuery, ended)
+    else if (callback >= 0) args[callback] = andThen(args[callback] as () => void, ended)
+    try {
+      const result = Reflect.apply(pooled.query, pooled, args)
+      if (!isSubmittable && callback < 0) (result as Promise<unknown>).then(ended, ended)
+      return result
+    } catch (error) {
+      ended()
+      throw error
+    }
+  }
+
+  #begin(): () => void {
+    this.#count++
+    let isOpen = true
+    return () => {
+      if (isOpen) this.#count--
+      isOpen = false
+      if (this.#count === 0) this.#onIdle?.()
+    }
+  }
+
+  /** Resolves with `true` once all have ended, or with `false` if they take too long. */
+  async end(): Promise<boolean> {
+    if (this.#count === 0) return true
+    const idle = new Promise<boolean>((resolve) => {
+      this.#onIdle = () => resolve(true)
+    })
+    return within(openQueriesMs, idle, () => false)
+  }
+}
+
+const andThen = (call: ((...args: unknown[]) => unknown) | undefined, then: () => void) =>
+  function (this: unknown, ...args: unknown[]) {
+    then()
+    return call?.apply(this, args)
+  }
+
 /**
  * Lends a client of the pool to a handler. Another handler may have the client later, so a late query is rejected. pg
  * runs the earlier queries in their order, and COMMIT or ROLLBACK after them.
  */
-function lend(pooled: PoolClient, isLent: () => boolean): PoolClient {
+function lend(pooled: PoolClient, queries: OpenQueries, isLent: () => boolean): PoolClient {
   const lent = {
     query(...args: unknown[]) {
-      if (isLent()) return Reflect.apply(pooled.query, pooled, args)
-      const problem = 'a query was sent after the transaction had ended. Await every query in its function'
-      return Promise.reject(new WebhookError('invalid_transaction', `context.transaction: ${problem}`))
+      if (isLent()) return queries.send(pooled, args)
+      return Promise.reject(
+        invalid('a query was sent after the transaction had ended. Await every query in its function'),
+      )
     },
     // The inbox releases the client.
     release() {},
+    async end(callback?: () => void) {
+      callback?.()
+    },
   }
   return new Proxy(pooled, {
     get: (target, name, receiver) => Reflect.get(Object.hasOwn(lent, name) ? lent : target, name, receiver),

@@ -4,6 +4,7 @@ import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, InboxHost } from '../inbox.ts'
 import { Completion, type CompletionOptions, commitError } from './completion.ts'
 import type { PostgresJob } from './job.ts'
+import { isCommitFailure, isOurFailure, isStorageFailure } from './storage-failure.ts'
 import { connect, TransactionClient } from './transaction-client.ts'
 
 export interface TransactionsOptions extends CompletionOptions {
@@ -22,29 +23,26 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
         throw error
       })
       const client = new TransactionClient(pooled, signal)
+      /** Tells whether an error comes from the storage. The step decides: a handler can throw any error. */
+      let isOfStorage = isOurFailure
       try {
         signal.throwIfAborted()
         const commit = await completion.begin(client.pooled, job, handler)
+        isOfStorage = isStorageFailure
         const result = await unlessAborted(signal, run(client.lent as never))
+        await client.idle()
         signal.throwIfAborted()
+        isOfStorage = isCommitFailure
         await client.commit(commit).catch((error) => Promise.reject(commitError(error)))
         return result
       } catch (error) {
-        await client.rollBack()
+        const hasFailed = isOfStorage(error)
+        await client.rollBack(hasFailed ? (error as Error) : undefined)
         if (signal.aborted) throw signal.reason
-        scope.storageFailed = client.isLost || isStorageFailure(error) || completion.cannotPrepare(error)
+        scope.storageFailed = hasFailed || client.isLost || completion.cannotPrepare(error)
         throw error
       }
     }
     return (scope, run) => measure(measured, 'transaction', () => transact(scope, run))
   }
-}
-
-/**
- * Returns `true` if an error, or the one that it wraps, means that Postgres cannot do anything now: its disk is full or
- * lost, or it stops, starts or fails over.
- */
-function isStorageFailure(error: unknown): boolean {
-  const { code, cause } = Object(error)
-  return /^(08|53|57P0[1-3]$|58|25006)/.test(code) || (cause !== undefined && isStorageFailure(cause))
 }

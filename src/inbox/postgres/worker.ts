@@ -1,8 +1,7 @@
 import type { Pool } from 'pg'
-import { WebhookError } from '../../errors.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
-import { type Timer, unref, within } from '../../internal/timers.ts'
+import { nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
@@ -10,7 +9,7 @@ import { PausableEngine } from '../engine/pausable-engine.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import { Claims, type OwnClaims } from './claims.ts'
+import { type ClaimRequest, Claims, largestSize, type OwnClaims } from './claims.ts'
 import { type Database, isUnreachable } from './database.ts'
 import { Hearing } from './hearing.ts'
 import { PostgresJob } from './job.ts'
@@ -27,8 +26,12 @@ export interface PostgresWorkerOptions {
   readonly pool: Pool
   readonly concurrency: number
   readonly leaseMs: number
+  /** The time for which keys are remembered (ms). */
+  readonly ttlMs: number
   /** Maximum time between two checks for events, in ms, if no notification arrives. */
   readonly pollMs: number
+  /** Returns `true` while notifications arrive. */
+  readonly isNotified: () => boolean
 }
 
 /** The number of events of one media item at which no more of them are claimed. */
@@ -39,13 +42,6 @@ const maxWaiting = 500
 
 /** The pause after a failed claim, in ms. */
 const pauseMs = 100
-
-/**
- * The delay of this process's claims of retries, in ms. It lets other processes get the events that this one has left
- * to them. The delay ends when this process has left no event for `recentMs`.
- */
-const othersFirstMs = 100
-const recentMs = 10_000
 
 /** The number of failures in a row after which one is logged, and the time until the next log line, in ms. */
 const tellingFailures = 3
@@ -73,32 +69,43 @@ export class PostgresWorker {
   #isAwake = false
   /** `false` once a claim has found all the events that this process could take. */
   #mayHaveMore = true
-  /** The media items that the last claim skipped, since this process has enough of their events. */
+  /** The media items that the last claim skipped: this process has enough of their events, or a straggler holds them up. */
   #crowded: readonly string[] = []
   /** `true` if the answer to a claim was lost: this process may own events that it does not know. */
   #isUnsure = false
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
-  /** The time at which an event was last left to another process. */
-  #releasedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
   constructor(options: PostgresWorkerOptions) {
-    const { database, host, pool, concurrency, leaseMs } = options
+    const { database, host, pool, concurrency, leaseMs, ttlMs } = options
     this.#options = options
     this.#logger = host.logger
-    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers, () =>
-      this.#jobs.longRunning(leaseMs / 3),
+    this.#lease = new Lease(
+      database,
+      leaseMs,
+      2 * concurrency,
+      host.handlers,
+      () => this.#jobs.longRunning(leaseMs / 3),
+      () => this.#isCutOff(),
     )
-    this.#claims = new Claims(database, this.#lease)
+    this.#claims = new Claims(database, this.#lease, concurrency, ttlMs)
     this.#hearing = new Hearing(
       () => this.#claims.processes,
       () => this.wake(),
     )
-    const owed = new OwedHandlers(host, leaseMs, () => this.#lease.readLive())
-    this.#settling = new PostgresSettling(database, host, owed)
-    this.#engine = new PausableEngine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    const owed = new OwedHandlers(host, ttlMs, () => this.#lease.readHandlers())
+    this.#settling = new PostgresSettling(database, host, owed, ttlMs)
+    this.#engine = new PausableEngine({
+      handle: host.handle,
+      jobs: this.#jobs,
+      settling: this.#settling,
+      concurrency,
+      freed: () => this.wake(),
+      // While the ends of a claim are recorded, in one statement, the next claim can run.
+      maxUnrecorded: largestSize,
+    })
     this.#transact = transactions({
       pool,
       schema: database.schema,
@@ -110,10 +117,24 @@ export class PostgresWorker {
       lease: this.#lease,
       leaseMs,
       logger: host.logger,
-      renewed: () => owed.renewed(),
+      renewed: () => {
+        // It may have published new handlers.
+        this.#claims.lookForAwaited()
+        if (this.#isAwake) this.wake()
+      },
       lost: () => this.#lost(),
       tookOver: () => this.wake(),
     })
+  }
+
+  /** `true` if no event waits or is claimed anywhere, and this process will hear of the next one. */
+  get isQuiet(): boolean {
+    return this.#claims.isQuiet && !this.#engine.isPaused && this.#options.isNotified()
+  }
+
+  /** `true` while the inbox or a handler is paused. */
+  get hasPauses(): boolean {
+    return this.#engine.hasPauses
   }
 
   /** The claims of this process, as it knows them itself. */
@@ -158,7 +179,7 @@ export class PostgresWorker {
     if (areOld) this.#claims.lookBack()
     this.#isAwake = true
     this.#mayHaveMore = true
-    if (this.#state !== 'open' || this.#claiming !== undefined) return
+    if (this.#state !== 'open' || this.#lease.isOver || this.#claiming !== undefined) return
     this.#claiming = this.#claim().then(() => {
       this.#claiming = undefined
       if (this.#isAwake) this.wake()
@@ -170,6 +191,12 @@ export class PostgresWorker {
     this.#hearing.hear()
   }
 
+  /** Looks soon for the events that another process has released. */
+  hearAwaited(): void {
+    this.#claims.lookForAwaited()
+    this.#hearing.hear()
+  }
+
   /** Obeys the pauses of the inbox. While all of it is paused, this process claims nothing. */
   obey(pauses: readonly Pause[]): void {
     this.#engine.obey(pauses)
@@ -178,10 +205,10 @@ export class PostgresWorker {
 
   /** Claims events until there are no more, or until it has enough. */
   async #claim(): Promise<void> {
-    while (this.#isAwake && this.#state === 'open') {
+    while (this.#isAwake && this.#state === 'open' && !this.#lease.isOver) {
       this.#isAwake = false
       const { isPaused } = this.#engine
-      if (!isPaused && !this.#hasRoom()) break
+      if (!isPaused && this.#room() === 0) break
       try {
         const nextInMs = await (isPaused ? this.#giveBack() : this.#claimSome())
         this.#wakeIn(nextInMs)
@@ -203,50 +230,70 @@ export class PostgresWorker {
   }
 
   /**
-   * Returns `true` if there is room for more events, because about half of the claimed ones have begun. If a slot is
-   * free, the waiting events belong to the media items of running ones.
+   * The number of events to claim. If a slot is free, the waiting events belong to the media items of running ones.
+   * Otherwise nothing is claimed until most of the claimed ones have begun, so that a claim is worth its statement.
    */
-  #hasRoom(): boolean {
+  #room(): number {
     const { waiting } = this.#jobs.counts()
-    const hasFreeSlot = this.#engine.running < this.#options.concurrency
-    return waiting < (hasFreeSlot ? maxWaiting : this.#claims.size / 2)
+    const { running } = this.#engine
+    const { size } = this.#claims
+    if (running < this.#options.concurrency) return waiting < maxWaiting ? size : 0
+    return waiting <= size / 4 ? Math.max(size - waiting - running, 0) : 0
   }
 
   /** Returns the time until the next check, in ms. */
   async #claimSome(): Promise<number> {
     const { pollMs } = this.#options
-    const held = this.#jobs.held()
-    if (this.#isUnsure) await this.#lease.releaseOthers(held)
-    this.#isUnsure = false
-    const hasSuspect = [...this.#jobs].some(isSuspect)
-    this.#crowded = [...this.#jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    await this.#becomeSure()
     const {
       owner,
       events,
       nextRetryInMs = pollMs,
       nextStepInMs,
       hasMore,
-    } = await this.#claims.next({
-      withSuspect: !hasSuspect,
-      crowded: this.#crowded.map(hashMedia),
-      held,
-    })
-    const jobs = events.map((event) => new PostgresJob(event, owner, this.#transact))
+    } = await this.#claims.next(() => this.#request())
+    // The events belong to a lease that has ended, or may have been released since.
+    if (owner !== this.#lease.self) {
+      this.#isUnsure = true
+      this.#isAwake = true
+      return pollMs
+    }
+    const jobs = events.map((event) => new PostgresJob(event, this.#lease, this.#transact))
     for (const job of jobs) this.#take(job)
+    // The engine starts them in the next turn. Only then it is known which of them wait for a slot.
+    if (jobs.length > 0) await nextTurn()
     // The events behind a suspect could not be claimed earlier than the suspect.
     this.#isAwake ||= jobs.some(isSuspect) || hasMore
     this.#mayHaveMore = this.#isAwake
-    const headStartMs = performance.now() - this.#releasedAt < recentMs ? othersFirstMs : 0
-    return Math.min(nextRetryInMs + headStartMs, nextStepInMs, pollMs)
+    return Math.min(nextRetryInMs, nextStepInMs, pollMs)
+  }
+
+  #request(): ClaimRequest {
+    const full = [...this.#jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    this.#crowded = [...full, ...this.#engine.heldUpLanes()]
+    return {
+      limit: Math.max(this.#room(), 1),
+      withSuspect: ![...this.#jobs].some(isSuspect),
+      crowded: this.#crowded.map(hashMedia),
+      held: this.#jobs.held(),
+    }
   }
 
   /** Gives up the claimed events that have not started. Returns the time until the next check, in ms. */
   async #giveBack(): Promise<number> {
     const waiting = [...this.#jobs].filter(({ state }) => state === 'waiting')
     for (const job of waiting) this.#jobs.end(job, 'retried')
-    if (waiting.length > 0 || this.#isUnsure) await this.#lease.releaseOthers(this.#jobs.held())
-    this.#isUnsure = false
+    this.#isUnsure ||= waiting.length > 0
+    await this.#becomeSure()
     return this.#options.pollMs
+  }
+
+  /** Gives up the events that this process may own without knowing it. */
+  async #becomeSure(): Promise<void> {
+    if (!this.#isUnsure) return
+    // Set first: the lease may end meanwhile.
+    this.#isUnsure = false
+    await this.#lease.releaseOthers(this.#jobs.held())
   }
 
   #take(job: PostgresJob): void {
@@ -257,7 +304,7 @@ export class PostgresWorker {
     if (this.#state === 'stopped') return
     this.#engine.add(job)
     void job.ended().then((end) => {
-      if (job.attempt?.isPartial) this.#releasedAt = performance.now()
+      if (end === 'lost') this.#isUnsure = true
       if (this.#mayClaimAfter(job, end)) this.wake()
     })
   }
@@ -271,18 +318,29 @@ export class PostgresWorker {
 
   #wakeIn(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.wake(), ms)
+    this.#timer = setTimeout(() => {
+      if (this.isQuiet) return this.#wakeIn(this.#options.pollMs)
+      this.#claims.lookAround()
+      this.wake()
+    }, ms)
     unref(this.#timer)
   }
 
+  /** The lease has run out by the clock of this process. Postgres may still have its row, and then these events. */
+  #isCutOff(): void {
+    this.#logger.warn(
+      { events: this.#jobs.size },
+      'the lease of this process ran out, because Postgres could not be reached; its handlers are stopped',
+    )
+    // Results that wait for Postgres are recorded if no process has taken their events over.
+    this.#engine.giveUp([...this.#jobs].filter(({ state }) => state !== 'recording'))
+    this.#isAwake = true
+  }
+
   async #lost(): Promise<void> {
-    const error = new WebhookError('lease_lost', 'the lease of the event was lost')
     const jobs = [...this.#jobs]
     this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
-    for (const job of jobs) {
-      job.stop(error)
-      this.#jobs.end(job, 'lost')
-    }
+    this.#engine.giveUp(jobs)
     await this.#lease.register()
     this.wake()
   }

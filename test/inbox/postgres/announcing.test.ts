@@ -6,7 +6,8 @@ import { accept, postgresTests } from './postgres-tests.ts'
 
 describe('a notification of new events', () => {
   const query = vi.fn<Database['query']>()
-  const announcements = () => new Announcements({ channel: 'events', query } as unknown as Database, 'sender')
+  const announcements = () =>
+    new Announcements({ channel: 'events', accepting: { query } } as unknown as Database, 'sender')
 
   beforeEach(() => {
     query.mockReset().mockResolvedValue([])

@@ -24,7 +24,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
 
   /** Accepts an event that counts the ends of so many processes, and opens a receiver that handles it. */
   async function crashed(crashes: number, handled = vi.fn<() => unknown>()) {
-    const front = postgres.receiver({ handles: false }).onAny(() => {})
+    const front = postgres.receiver({ handles: false }).onAny(() => {}, { name: 'handle' })
     await front.ready()
     await accept(front, 'media')
     await postgres.query('UPDATE $schema.event SET crashes = $1', [crashes])

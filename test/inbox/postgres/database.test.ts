@@ -15,18 +15,23 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
     return opened
   }
 
-  test('limits its statements after it has begun, since PgBouncer takes no such setting at the beginning', async () => {
+  test('begins with its settings, once Postgres is known to be reached directly', async () => {
     const opened = database(true)
-    // The source of a setting that a connection begins with is "client".
-    const limited = [{ setting: '60000', source: 'session' }]
+    opened.start(async () => {})
+    await opened.ready()
+    // The source of a setting that a statement has set is "session".
+    const limited = [{ setting: '60000', source: 'client' }]
     expect(await opened.query(readTimeout)).toEqual(limited)
     const client = await opened.connect()
     onTestFinished(() => client.end())
     expect((await client.query(readTimeout)).rows).toEqual(limited)
   })
 
-  test('sets nothing behind a PgBouncer in transaction mode', async () => {
-    expect(await database(false).query(readTimeout)).toEqual([{ setting: '0', source: 'default' }])
+  test('sets nothing behind a transaction pooler', async () => {
+    const opened = database(false)
+    opened.start(async () => {})
+    await opened.ready()
+    expect(await opened.query(readTimeout)).toEqual([{ setting: '0', source: 'default' }])
   })
 
   const preparedNames = 'SELECT name FROM pg_prepared_statements'
@@ -38,7 +43,7 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
     expect(await opened.query(preparedNames)).toEqual([{ name: 'say' }])
   })
 
-  test('keeps no statement behind a PgBouncer in transaction mode', async () => {
+  test('keeps no statement behind a transaction pooler', async () => {
     const opened = database(false)
     expect(await opened.query('SELECT $1::text AS word', ['one'], 'say')).toEqual([{ word: 'one' }])
     expect(await opened.query(preparedNames)).toEqual([])
@@ -59,7 +64,7 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
     expect(await opened.query(preparedNames)).toEqual([{ name: 'say' }])
   })
 
-  test('sends a statement among others as a text behind a PgBouncer in transaction mode', async () => {
+  test('sends a statement among others as a text behind a transaction pooler', async () => {
     const opened = database(false)
     expect(await saying(opened, "it's one")).toEqual([[], [{ word: "it's one" }], []])
     expect(await opened.query(preparedNames)).toEqual([])

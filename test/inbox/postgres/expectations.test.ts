@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AcceptedEvent, Expectation, Expectations } from '../../../src/inbox/inbox.ts'
+import { Overdue } from '../../../src/inbox/postgres/expectations.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
-import type { MediaEvent, Overdue } from '../../../src/index.ts'
+import type { MediaEvent, Overdue as Reported } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -64,6 +65,18 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
         EXECUTE FUNCTION $schema.slowly()`)
 
   const accepting = { handles: false }
+
+  test.each([-180_000, 180_000])('are due by one clock, if that of the process is %i ms off', async (offMs) => {
+    const { begin } = await open(accepting)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offMs })
+    onTestFinished(() => void vi.useRealTimers())
+    await begin('one', { dueInMs: 120_000 })
+    const [due] = await postgres.query<{ seconds: number }>(
+      'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM $schema.expectation',
+    )
+    expect(due?.seconds).toBeGreaterThan(90)
+    expect(due?.seconds).toBeLessThanOrEqual(121)
+  })
 
   test('end in the same statement as they begin, in either order', async () => {
     const { begin, end } = await open(accepting)
@@ -204,6 +217,85 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     expect((await openOnes()).toSorted()).toEqual(['overdue:rule:again', 'overdue:rule:two'])
   })
 
+  test('keep the latest end, and remember it since one was last accepted', async () => {
+    const { begin, end } = await open(accepting)
+    const ends = () =>
+      postgres.query(
+        `SELECT ended_at::int AS at, accepted_at > now() - interval '1 h' AS is_new FROM $schema.expectation_end`,
+      )
+    await Promise.all([end('one', { at: 1 }), end('five', { at: 5 }), end('three', { at: 3 })])
+    expect(await ends()).toEqual([{ at: 5, is_new: true }])
+    await postgres.query("UPDATE $schema.expectation_end SET accepted_at = now() - interval '2 h'")
+    await begin('later', { at: 9 })
+    expect(await ends()).toEqual([{ at: 5, is_new: false }])
+    await end('two', { at: 2 })
+    expect(await ends()).toEqual([{ at: 5, is_new: true }])
+  })
+
+  test('begin and end nothing for a duplicate, and begin once for an event whose key was forgotten', async () => {
+    const { begin, end } = await open(accepting)
+    await end('end', { media: 'other' })
+    await begin('one')
+    await postgres.query('DELETE FROM $schema.expectation_end')
+    expect(await end('end', { media: 'other' })).toBe('duplicate')
+    expect(await begin('one')).toBe('duplicate')
+    expect(await postgres.query('SELECT FROM $schema.expectation_end')).toEqual([])
+    await postgres.query('DELETE FROM $schema.key')
+    expect(await begin('one')).toBe('accepted')
+    expect(await openOnes()).toEqual(['overdue:rule:one'])
+  })
+
+  describe('are handed over', () => {
+    /** Opens expectations that are due in so many ms, and returns what hands them over. */
+    async function dueIn(dues: Readonly<Record<string, number>>) {
+      const { inbox, begin } = await open(accepting)
+      for (const key of Object.keys(dues)) await begin(key)
+      await inbox.close()
+      for (const [key, ms] of Object.entries(dues))
+        await postgres.query(
+          `UPDATE $schema.expectation SET due_at = now() + $2::float8 * interval '1 ms' WHERE event ->> 'key' = $1`,
+          [`overdue:rule:${key}`, ms],
+        )
+      return new Overdue(postgres.database(), laterMs, () => {})
+    }
+    const keysOf = (...keys: readonly string[]) => keys.map((key) => `overdue:rule:${key}`)
+
+    test('in the order of their deadlines, and then at the next deadline', async () => {
+      const overdue = await dueIn({ second: -1_000, first: -2_000, later: 50_000, soon: 20_000 })
+      const nextInMs = await overdue.step()
+      expect(await overdueOnes()).toEqual(keysOf('first', 'second'))
+      expect((await openOnes()).toSorted()).toEqual(keysOf('later', 'soon'))
+      expect(nextInMs).toBeGreaterThan(0)
+      expect(nextInMs).toBeLessThanOrEqual(20_000)
+    })
+
+    test('500 at a time, the first ones first', async () => {
+      const overdue = await dueIn({})
+      await postgres.query(`
+        INSERT INTO $schema.expectation (hash, subject, media, rule, began_at, due_at, event, owed)
+        SELECT gen_random_uuid(), gen_random_uuid(), 1, '"rule"', 0, now() - n * interval '1 s',
+          json_build_object('key', 'overdue:' || n), '[]' FROM generate_series(1, 501) AS n`)
+      await overdue.step()
+      expect(await overdueOnes()).toHaveLength(500)
+      expect(await openOnes()).toEqual(['overdue:1'])
+      await overdue.step()
+      expect(await overdueOnes()).toEqual(Array.from({ length: 501 }, (_, index) => `overdue:${501 - index}`))
+    })
+
+    test('except those that an end has locked, and those whose events are known', async () => {
+      const overdue = await dueIn({ locked: -3_000, known: -2_000, free: -1_000 })
+      await postgres.query(`INSERT INTO $schema.key (hash, id)
+        SELECT hash, 1 FROM $schema.expectation WHERE event ->> 'key' = 'overdue:rule:known'`)
+      const client = await postgres.pool.connect()
+      onTestFinished(() => client.release(true))
+      await client.query(`BEGIN; SELECT FROM ${postgres.schema}.expectation
+        WHERE event ->> 'key' = 'overdue:rule:locked' FOR UPDATE`)
+      await overdue.step()
+      expect(await overdueOnes()).toEqual(keysOf('free'))
+      expect(await openOnes()).toEqual(keysOf('locked'))
+    })
+  })
+
   test('do not slow down what ends them, however many there are', async () => {
     const { begin, end } = await open(accepting)
     await begin('one', { media: 'media 1' })
@@ -266,7 +358,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
 
   test('report to the handler of the receiver, exactly once with a transaction', async () => {
     await postgres.query('CREATE SCHEMA IF NOT EXISTS $schema; CREATE TABLE $schema.reported (media text)')
-    const reported: Overdue[] = []
+    const reported: Reported[] = []
     const receiver = postgres.receiver()
     receiver.expect('file.received', { then: 'encoding.finished', within: 300, name: 'encoded' }, (overdue, context) =>
       context.transaction(async (client) => {

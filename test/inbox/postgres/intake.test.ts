@@ -16,7 +16,7 @@ function answering(...answers: readonly (Error | { hash: string }[])[]): Databas
     schema: '"media_webhooks"',
     channel: 'media_webhooks',
     checkReady() {},
-    query,
+    accepting: { query },
     measure,
   } as unknown as Database
 }
@@ -37,6 +37,51 @@ test('an event that was known immediately is not searched for', async () => {
   expect(stored).not.toHaveBeenCalled()
 })
 
+test('an event that has no JSON fails alone, and at once', async () => {
+  const { event, ...rest } = eventOf('bad')
+  const database = answering()
+  const intake = new Intake(
+    Object.assign(database, {
+      accepting: { query: async (_: string, [hashes]: string[][] = []) => hashes?.map((hash) => ({ hash })) },
+    }),
+    2_000,
+    () => {},
+  )
+  const good = intake.add(eventOf('good'), [])
+  expect(() => intake.add({ ...rest, event: { ...event, payload: { size: 1n } } } as never, [])).toThrow('BigInt')
+  expect(await good).toBe(true)
+})
+
+test('an event that Postgres rejects fails alone', async () => {
+  const rejected = Object.assign(new Error('invalid input syntax'), { code: '22P02', severity: 'ERROR' })
+  const query = async (_: string, [hashes = [], , events = []]: string[][] = []) => {
+    if (events.some((event) => event.includes('bad'))) throw rejected
+    return hashes.map((hash) => ({ hash }))
+  }
+  const intake = new Intake(Object.assign(answering(), { accepting: { query } }), 2_000, () => {})
+  const added = ['one', 'bad', 'two'].map((name) => intake.add(eventOf(name), []))
+  expect((await Promise.allSettled(added)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('large events are stored although only half a megabyte arrives in time', async () => {
+  const sent: number[] = []
+  const query = async (_: string, [hashes = [], , events = []]: string[][] = []) => {
+    const bytes = events.reduce((sum, event) => sum + event.length, 0)
+    sent.push(bytes)
+    if (bytes > 500_000) throw new Error('Query read timeout')
+    return hashes.map((hash) => ({ hash }))
+  }
+  const intake = new Intake(Object.assign(answering(), { accepting: { query } }), 2_000, () => {})
+  const large = (index: number) => {
+    const { event, ...rest } = eventOf(`event ${index}`)
+    return { ...rest, event: { ...event, payload: { text: 'x'.repeat(60_000) } } }
+  }
+  const added = Array.from({ length: 100 }, (_, index) => intake.add(large(index) as never, []))
+  expect(await Promise.all(added)).toEqual(Array(100).fill(true))
+  // The two that were on their way, and their halves.
+  expect(sent.filter((bytes) => bytes > 500_000).length).toBeLessThanOrEqual(4)
+})
+
 /** A database that keeps statements until it is told to answer, or gives them up after 2 s. */
 function hanging() {
   vi.useFakeTimers()
@@ -51,7 +96,7 @@ function hanging() {
   const answer = () => {
     answers = true
   }
-  const database: Database = Object.assign(answering(), { query })
+  const database: Database = Object.assign(answering(), { accepting: { query } })
   const intake = new Intake(database, 2_000, () => {})
   const addAll = (name: string, count: number, filler?: string) =>
     Promise.allSettled(
@@ -87,6 +132,24 @@ test('large events are stored a few at a time', async () => {
 
 describe.skipIf(!findPostgres())('processes that accept the same events at the same time', () => {
   const postgres = postgresTests()
+
+  test('has a transaction id before it takes the ids of events, so that no claim passes them unseen', async () => {
+    const receiver = postgres.receiver({ handles: false, timeoutMs: 10_000 }).onAny(() => {})
+    await receiver.ready()
+    await accept(receiver, 'media')
+    const client = await postgres.pool.connect()
+    onTestFinished(() => client.release())
+    const [row] = await postgres.query<{ hash: string }>('SELECT hash::text FROM $schema.key')
+    await postgres.query('TRUNCATE $schema.key, $schema.event')
+    // Another session is storing the same key. The id is taken before the statement waits for it.
+    await client.query(`BEGIN; INSERT INTO ${postgres.schema}.key (hash, id) VALUES ('${row?.hash}', 0)`)
+    const accepted = accept(receiver, 'media')
+    const waiting = `SELECT backend_xid::text AS id FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND query LIKE '%nextval%'`
+    await vi.waitFor(async () => expect(await postgres.query(waiting)).toEqual([{ id: expect.any(String) }]))
+    await client.query('ROLLBACK')
+    expect(await accepted).toBe('accepted')
+  })
 
   test('do not block each other, in any order in which each of them receives the events', async () => {
     // Postgres resolves no deadlock by itself.

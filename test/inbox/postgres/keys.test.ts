@@ -34,6 +34,28 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
     await vi.waitFor(async () => expect(await keys()).toBe(1))
   })
 
+  test('stay with the outcome of an event that was replayed after their time', async () => {
+    let fails = true
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } }).onAny(() => {
+      if (fails) throw new Error('no')
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect((await receiver.inbox.stats()).deadLetters).toBe(1))
+    await postgres.query("UPDATE $schema.key SET accepted_at = now() - interval '2 days'")
+    fails = false
+    await receiver.inbox.deadLetters.replayAll?.()
+    const records = () => postgres.query('SELECT 1 FROM $schema.handled')
+    await vi.waitFor(async () => expect(await records()).toHaveLength(1))
+    const cleanUp = new CleanUp(postgres.database(), 86_400_000)
+    await cleanUp.step()
+    expect([await keys(), await records()]).toEqual([1, [expect.anything()]])
+    await postgres.query(`UPDATE $schema.handled SET record = '{"endedAt":0}'`)
+    await cleanUp.step()
+    await cleanUp.step()
+    expect([await keys(), await records()]).toEqual([0, []])
+  })
+
   test('are forgotten quickly, however many there are', async () => {
     const receiver = postgres.receiver({ handles: false }).onAny(() => {})
     await receiver.ready()
@@ -61,7 +83,7 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
         INSERT INTO $schema.dead_letter (hash, event_id, media, dead_letter)
         SELECT hash, id, 1, '{}' FROM old WHERE id % 2 = 0
       )
-      INSERT INTO $schema.event (id, media, event, received_at) SELECT id, 1, '{}', now() FROM old WHERE id % 2 = 1`)
+      INSERT INTO $schema.event (id, media, event, received_at, owed) SELECT id, 1, '{}', now(), '[]' FROM old WHERE id % 2 = 1`)
     await postgres.query(`
       INSERT INTO $schema.key (hash, id, accepted_at)
       SELECT gen_random_uuid(), nextval('$schema.event_id'), now() - interval '2 days' + n * interval '1 ms'

@@ -69,6 +69,18 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await secondWrote()
   })
 
+  test('is taken over in time although the clock of Postgres was 30 days ahead when it began', async () => {
+    await postgres.receiver({ handles: false }).ready()
+    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, lease_ms, suspects, handlers)
+      VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '30 days', 600, 1, '{}')`)
+    await postgres
+      .receiver({ leaseMs: 600 })
+      .onAny(() => {})
+      .ready()
+    const dead = "SELECT FROM $schema.owner WHERE id = '00000000-0000-0000-0000-000000000001'"
+    await vi.waitFor(async () => expect(await postgres.query(dead)).toEqual([]), 5_000)
+  })
+
   test('writes nothing even before it notices', async () => {
     // It renews its lease every minute, so it notices nothing during the test.
     const { resume, results, signals } = await takenOver(180_000)
@@ -119,8 +131,8 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await accept(receiver, 'media')
     await vi.waitFor(() => expect(signals).toHaveLength(1))
     const claims = await postgres.claimsHeldUp()
-    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, suspects)
-      VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 0)`)
+    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, lease_ms, suspects, handlers)
+      VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 600, 0, '{}')`)
     await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))
     const alive = () => postgres.query("SELECT id FROM $schema.owner WHERE expires_at > now() + interval '300 ms'")
     // The test waits for two lease times, by the timers that renew the lease.

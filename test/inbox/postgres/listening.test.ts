@@ -6,7 +6,8 @@ import { postgresTests } from './postgres-tests.ts'
 describe.skipIf(!findPostgres())('Listener', () => {
   const postgres = postgresTests()
 
-  function listening(connectionString: string) {
+  async function listening(connectionString: string) {
+    await postgres.receiver({ handles: false }).ready()
     const database = postgres.database(connectionString)
     const heard: string[] = []
     const listener = new Listener(database, (payload) => void heard.push(payload))
@@ -15,7 +16,7 @@ describe.skipIf(!findPostgres())('Listener', () => {
   }
 
   test('reports what it hears, and when it may have missed something: before it listened, and while it was cut off', async () => {
-    const { listener, heard } = listening(postgres.server.url)
+    const { listener, heard } = await listening(postgres.server.url)
     await listener.start()
     expect(heard).toEqual([''])
     await postgres.query(`NOTIFY "${postgres.schema}", 'one'`)
@@ -28,7 +29,7 @@ describe.skipIf(!findPostgres())('Listener', () => {
 
   test('finds out that nothing comes through its connection any more, and makes another one', async () => {
     const { proxy, pool } = await postgres.throughProxy()
-    const { listener, heard } = listening(pool.options.connectionString as string)
+    const { listener, heard } = await listening(pool.options.connectionString as string)
     await listener.start()
     proxy.silence()
     await postgres.query(`NOTIFY "${postgres.schema}", 'lost'`)

@@ -1,9 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
-import { tablesOf } from '../../../src/inbox/postgres/database.ts'
-import { PostgresDeadLetters } from '../../../src/inbox/postgres/dead-letters.ts'
 import { hashKey } from '../../../src/inbox/postgres/keys.ts'
+import { parsingIn, replays } from '../../../src/inbox/postgres/replay.ts'
+import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
+import { SqlDeadLetters } from '../../../src/inbox/sql/dead-letters.ts'
 import { type ActivityMinute, type Handle, type ReplayReport, WebhookError } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -72,7 +73,8 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const receiver = postgres.receiver().onAny(() => {})
     await receiver.ready()
     await postgres.query(
-      `INSERT INTO $schema.activity SELECT now() - days * interval '1 day', gen_random_uuid(), '[7]'
+      `INSERT INTO $schema.activity
+       SELECT extract(epoch FROM now() - days * interval '1 day')::bigint / 60, gen_random_uuid(), '[7]'
        FROM unnest(ARRAY[0.9, 1.1]) AS days`,
     )
     await postgres.query('ALTER TABLE $schema.activity RENAME TO moved')
@@ -80,7 +82,6 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const since = new Date(0)
     await expect(receiver.inbox.activity?.(since)).rejects.toMatchObject({ code: 'unavailable' })
     await postgres.query('ALTER TABLE $schema.moved RENAME TO activity')
-    await postgres.receiver({ handles: false }).ready()
     await vi.waitFor(async () => expect(sum(await receiver.inbox.activity?.(since), 'accepted')).toBe(8))
   })
 
@@ -90,10 +91,10 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const deadLetters = keys.map((key) => {
       const { event, receivedAt } = eventOf(key)
       return JSON.stringify({
-        event,
         completed: [],
-        receivedAt: receivedAt.getTime(),
-        end: { key, attempts: 5, failures: [], diedAt: new Date() },
+        letter: { key, event, receivedAt, attempts: 5, failures: [], failedAttempts: [], diedAt: new Date() },
+        owed: [],
+        releases: 1,
       })
     })
     await postgres.query(
@@ -167,11 +168,12 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const keys = await deadLetters.keys()
     expect(await deadLetters.replayMany(keys)).toEqual(keys)
     const error = vi.fn()
-    const checkOpen = () => {
+    const check = () => {
       throw new WebhookError('closing', 'the inbox is closing')
     }
     const host = { logger: { ...silent, error } } as unknown as InboxHost
-    const closing = new PostgresDeadLetters(tablesOf(postgres.pool, postgres.schema), host, checkOpen)
+    const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
+    const closing = new SqlDeadLetters(tables, { ...replays, check }, parsingIn(tables, host))
     await closing.replayMarked()
     expect(await postgres.query('SELECT replay FROM $schema.dead_letter')).toEqual([{ replay: true }])
     expect(error).not.toHaveBeenCalled()

@@ -54,10 +54,12 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const finished = new Promise<void>((resolve) => {
       finish = resolve
     })
-    const { receiver, inbox, pauses, handled } = await start(() => finished, { concurrency: 2 })
-    for (let index = 0; index < 10; index++) await accept(receiver, `${index}`)
+    const front = await start(undefined, { handles: false })
+    for (let index = 0; index < 10; index++) await accept(front.receiver, `${index}`)
+    const { inbox, pauses, handled } = await start(() => finished, { concurrency: 2 })
     const claimed = async () => (await postgres.claimed()).length
-    await until(async () => (await claimed()) === 10)
+    // Twice the concurrency.
+    await until(async () => (await claimed()) === 4)
     await pauses.pause()
     await until(async () => (await claimed()) === 2)
     const database = await openInboxDatabase({ pool: postgres.pool, schema: postgres.schema })

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UnknownEventType } from '../../../src/events/catalogue.ts'
-import { tablesOf } from '../../../src/inbox/postgres/database.ts'
 import { PostgresEvents } from '../../../src/inbox/postgres/events.ts'
 import { readStats } from '../../../src/inbox/postgres/numbers.ts'
-import { type InboxDatabase, openInboxDatabase } from '../../../src/inbox/postgres.ts'
+import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
+import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
+import type { InspectedInbox } from '../../../src/inbox/reading.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { signalled } from '../../support/signalled.ts'
@@ -15,9 +16,9 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
   const postgres = postgresTests()
 
   /** Opens the tables of the test, which a receiver has made. */
-  async function openDatabase(): Promise<InboxDatabase> {
+  async function openDatabase(): Promise<InspectedInbox> {
     const database = await openInboxDatabase({ connection: postgres.server.url, schema: postgres.schema })
-    onTestFinished(() => database.close())
+    onTestFinished(() => void database.close())
     return database
   }
 
@@ -74,7 +75,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     const claimedBy = (by: string, where: string) =>
       postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
         SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
-    const tables = tablesOf(postgres.pool, postgres.schema)
+    const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
     const events = new PostgresEvents(tables, () => ({ owner, started }))
     const counts = async () => {
       const { waiting, running } = await readStats(tables, { owner, started })
@@ -205,7 +206,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect(await receiver.inbox.events?.get('before')).toBe(undefined)
   })
 
-  test('are forgotten with their keys, also if a process of version 1 has removed the keys', async () => {
+  test('are forgotten with their keys, also if something else has removed the keys', async () => {
     const receiver = postgres.receiver({ ttlMs: 400 }, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
     await receiver.ready()
     const records = async () => keysOf((await receiver.inbox.events?.list({ state: 'handled' }))?.events ?? [])

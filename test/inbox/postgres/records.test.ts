@@ -53,16 +53,55 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     expect(logged).toEqual([])
   })
 
+  test('is missing for at most 256 events and the running ones, whatever waits', async () => {
+    const front = postgres.receiver({ handles: false }).onAny(() => {}, { name: 'handle' })
+    await front.ready()
+    await Promise.all(Array.from({ length: 400 }, (_, index) => accept(front, `media ${index}`)))
+    const client = await postgres.pool.connect()
+    onTestFinished(() => client.release(true))
+    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.handled IN SHARE MODE`)
+    const handler = vi.fn()
+    postgres.receiver({ concurrency: 4 }).onAny(handler, { name: 'handle' })
+    await vi.waitFor(() => expect(handler.mock.calls.length).toBeGreaterThanOrEqual(256), 10_000)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(handler.mock.calls.length).toBeLessThan(256 + 4)
+    await client.query('COMMIT')
+    await vi.waitFor(() => expect(handler).toHaveBeenCalledTimes(400), 10_000)
+  })
+
   test('is written again and again when the statement fails, which is logged', async () => {
     const { handler, logged, finish } = await handling()
     await postgres.query('ALTER TABLE $schema.event RENAME TO moved')
     finish()
-    const failed = ['error', 'the inbox could not record the result of events', { err: expect.any(Error) }]
+    const failed = [
+      'error',
+      'the inbox could not record the result of events',
+      { err: expect.any(Error), key: expect.any(String) },
+    ]
     await vi.waitFor(() => expect(logged).toContainEqual(failed))
     await postgres.query('ALTER TABLE $schema.moved RENAME TO event')
     await noEvents()
     expect(handler).toHaveBeenCalledTimes(1)
     expect(logged.filter(([level]) => level === 'warn')).toEqual([])
+  })
+
+  test('is written although Postgres refuses another one of the same moment', async () => {
+    const receiver = postgres.receiver({}, { eventKey: ({ mediaId }) => mediaId, logger: silent })
+    const go = signalled()
+    let started = 0
+    receiver.onAny(async () => {
+      started++
+      await go.promise
+    })
+    await receiver.ready()
+    for (const mediaId of ['refused', 'one', 'two']) await accept(receiver, mediaId)
+    await vi.waitFor(() => expect(started).toBe(3))
+    await postgres.query("ALTER TABLE $schema.handled ADD CHECK (record ->> 'mediaId' <> 'refused')")
+    go.resolve()
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toHaveLength(1))
+    await postgres.query('ALTER TABLE $schema.handled DROP CONSTRAINT handled_record_check')
+    await noEvents()
+    expect(started).toBe(3)
   })
 
   test('is written before the events of its process go to others, when the inbox closes', async () => {
@@ -93,7 +132,7 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     const receiver = postgres.receiver({}, { logger: { ...silent, warn }, eventKey: ({ mediaId }) => mediaId })
     let handled = 0
     receiver.onAny(async ({ mediaId }) => {
-      if (mediaId === 'taken') await postgres.query('UPDATE $schema.event SET owner = gen_random_uuid()')
+      if (mediaId === 'taken') await postgres.query('UPDATE $schema.event SET releases = releases + 1')
       handled++
     })
     await receiver.ready()

@@ -51,7 +51,7 @@ class Model {
 
   #claim(): boolean {
     const low = this.#first(({ state }) => state === 'waiting')?.id ?? this.events.length
-    const marks = { event: `${low}`, due: '', claim: '', committed: '', owners: '', hasEarlier: false }
+    const marks = { event: `${low}`, due: '', claim: '', committed: '', owners: '' }
     const media = new Set(this.events.map((event) => event.media))
     const crowded = [...media].filter((each) => this.#count(each, 'here') >= crowd)
     const round = this.#rounds.begin(marks, crowded)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { schemaVersion } from '../../../src/inbox/postgres/schema.ts'
+import { migrations } from '../../../src/inbox/postgres/schema.ts'
 import {
   migrate,
   migrationSql,
@@ -149,7 +149,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     test('a newer version made them', async () => {
       const schema = freshName()
       await migrate(server.url, { schema })
-      await server.query(`UPDATE ${schema}.version SET version = ${schemaVersion + 1}`)
+      await server.query(`UPDATE ${schema}.version SET version = ${migrations.length + 1}`)
       await expectUnusable(
         { connection: server.url, schema },
         /a newer version of media-webhooks made the schema inbox_/,

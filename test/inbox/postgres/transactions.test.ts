@@ -87,14 +87,23 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     receiver.onAny(async (_, { attempt, transaction }) => {
       attempts.push(attempt)
       await transaction(async (client) => {
-        if (attempts.length <= times) await breaks(client)
         await write(client)
+        if (attempts.length <= times) await breaks(client)
       })
     })
     await receiver.ready()
     await accept(receiver, 'media')
     return { receiver, attempts }
   }
+
+  const failAtCommit = (name: string, code: string) => (client: PoolClient) =>
+    client.query(`
+      CREATE TABLE "${name}" (n int);
+      CREATE FUNCTION pg_temp.fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${code}'; END $$;
+      CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON "${name}" DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION pg_temp.fail();
+      INSERT INTO "${name}" VALUES (1)`)
 
   const raise = (code: string) => (client: PoolClient) =>
     client.query(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${code}'; END $$`)
@@ -113,7 +122,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
           throw new Error('the query failed', { cause })
         }),
     ],
-    ['a failover', raise('25006')],
+    ['a conflict with another transaction', raise('40001')],
   ])('does not count an attempt that fails by %s', async (_, breaks) => {
     const { receiver, attempts } = await breaking(breaks, 3)
     await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
@@ -126,6 +135,29 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     ['an error of its handler', () => Promise.reject(undefined)],
     ['a constraint', raise('23505')],
     ['a statement that takes too long', raise('57014')],
+    ['a missing file', (client) => client.query("SELECT pg_read_file('/nowhere')")],
+    ['a limit of the configuration', raise('53400')],
+    ['its own read-only transaction', (client) => client.query('SET TRANSACTION READ ONLY')],
+    ["another service's code", () => Promise.reject(Object.assign(new Error('no'), { code: '530' }))],
+    ["another service's number", () => Promise.reject(Object.assign(new Error('no'), { code: 530 }))],
+    ['a code that Postgres did not send', () => Promise.reject(Object.assign(new Error('no'), { code: '53100' }))],
+    [
+      'an error that is its own cause',
+      () => {
+        const error: Error = new Error('no')
+        return Promise.reject(Object.assign(error, { cause: error }))
+      },
+    ],
+    ['a query that it does not await', async (client) => void client.query('SELECT pg_sleep(3)').catch(() => {})],
+    [
+      'a cursor that it leaves open',
+      // As pg-cursor does: it is submitted, and stays the query of its client until it is closed.
+      async (client) => {
+        const open = { submit() {}, handleError() {}, handleReadyForQuery() {} }
+        client.query(open as never)
+      },
+    ],
+    ['a trigger that fails with the commit', failAtCommit('58030 at commit', '53000')],
     [
       'a pause in which Postgres ends it',
       async (client) => {
@@ -253,6 +285,37 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await Promise.all(Array.from({ length: 8 }, (_, index) => accept(receiver, `media ${index}`)))
     await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
     expect(await rows()).toBe(16)
+  })
+
+  test('continues after its function has ended the client', async () => {
+    await withTable()
+    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
+    receiver.onAny((_, { transaction }) =>
+      transaction(async (client) => {
+        await write(client)
+        await (client as unknown as Client).end()
+      }),
+    )
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([]))
+    expect(await rows()).toBe(1)
+  })
+
+  test('gives connections back to no pool that a failover has left read-only, and works again after it', async () => {
+    await withTable()
+    const pool = limitedPool(1)
+    const receiver = postgres.receiver({ pool }, { retry: { attempts: 1, baseMs: 1 } })
+    const codes: unknown[] = []
+    receiver.onError((error) => void codes.push((error as { code?: string }).code))
+    const first = await pool.connect()
+    await first.query('SET default_transaction_read_only = on')
+    first.release()
+    receiver.onAny((_, { transaction }) => transaction(write))
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(async () => expect(await rows()).toBe(1))
+    expect(codes).toEqual(['unavailable'])
   })
 
   test('gives its function a Client of pg', async () => {
@@ -401,8 +464,8 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
       if (index === 1) await postgres.query('VACUUM ANALYZE $schema.event')
     }
     await postgres.query(`
-      INSERT INTO $schema.event (id, media, event, received_at, due_at)
-      SELECT nextval('$schema.event_id'), n, '{}', now(), now() + interval '1 hour' FROM generate_series(1, 20000) AS n`)
+      INSERT INTO $schema.event (id, media, event, received_at, due_at, owed)
+      SELECT nextval('$schema.event_id'), n, '{}', now(), now() + interval '1 hour', '[]' FROM generate_series(1, 20000) AS n`)
     await postgres.query('SELECT pg_stat_statements_reset()')
     await accept(receiver, 'media')
     await vi.waitFor(async () => expect(await rows()).toBe(11))

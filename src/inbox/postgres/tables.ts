@@ -1,0 +1,63 @@
+import type pg from 'pg'
+import type { SqlTables, Value } from '../sql/tables.ts'
+import { hashKey } from './keys.ts'
+import { literalOf } from './literals.ts'
+import { literal, quoted } from './schema.ts'
+import { rowsOfEach } from './statements.ts'
+
+/** The tables of an inbox in Postgres. */
+export interface Tables extends SqlTables {
+  /** The quoted name of the schema. */
+  readonly schema: string
+  /**
+   * The channel on which the processes of the schema notify each other. Its name is that of the schema, without quotes.
+   */
+  readonly channel: string
+  /**
+   * Runs a statement, and returns its rows, with texts only.
+   * @throws WebhookError `unavailable`
+   */
+  read<Row>(sql: string, values?: readonly (Value | readonly string[])[]): Promise<Row[]>
+  /**
+   * Runs several statements without parameters in one message. Returns the rows of each.
+   * @throws WebhookError `unavailable`
+   */
+  askAll(statements: string): Promise<Record<string, unknown>[][]>
+}
+
+/** The parsers of the pool can be the user's. */
+const texts: pg.CustomTypesConfig = { getTypeParser: () => (text: unknown) => text }
+
+/** @param query runs a statement, or several in one message */
+export function tablesOver(name: string, query: (query: pg.QueryConfig) => Promise<unknown>): Tables {
+  const schema = quoted(name)
+  const askAll = async (text: string) => rowsOfEach(await query({ text }))
+  return {
+    schema,
+    channel: name,
+    hashKey,
+    hex: (column) => `encode(${column}, 'hex')`,
+    async read<Row>(sql: string, values: readonly unknown[] = []) {
+      const { rows } = (await query({
+        text: withTables(sql, schema),
+        values: [...values],
+        types: texts,
+      })) as pg.QueryResult
+      return rows as Row[]
+    },
+    askAll,
+    async change(steps, signal) {
+      const statements = steps.map(({ sql, values }) => `${withValues(withTables(sql, schema), values)} RETURNING 1`)
+      if (signal !== undefined) statements.push(`SELECT pg_notify(${literal(name)}, ${literal(signal)})`)
+      const results = await askAll(`BEGIN ISOLATION LEVEL READ COMMITTED; ${statements.join('; ')}; COMMIT`)
+      return results.slice(1, steps.length + 1).map((rows) => rows.length)
+    },
+  }
+}
+
+/** Puts the names of tables in a statement, but not in its quoted names: a schema's may have a `$`. */
+const withTables = (sql: string, schema: string): string =>
+  sql.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, table) => (table === undefined ? found : `${schema}.${table}`))
+
+const withValues = (sql: string, values: readonly Value[]): string =>
+  sql.replaceAll(/"[^"]*"|\$(\d+)/g, (found, number) => (number === undefined ? found : literalOf(values[number - 1])))

@@ -1,0 +1,126 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AttemptResult } from '../../../src/inbox/inbox.ts'
+import { postgresInbox } from '../../../src/inbox/postgres.ts'
+import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
+import { postgresTests } from './postgres-tests.ts'
+
+const delayMs = 600_000
+const failures = [{ handler: 'b', message: 'Error: no' }]
+const retry: AttemptResult = { status: 'retry', delayMs, completed: ['a'], failures }
+/** Nothing failed: other processes have handlers of the event, or they are paused. */
+const release: AttemptResult = { status: 'retry', delayMs, completed: ['a'], failures: [], counts: false }
+const dead: AttemptResult = { status: 'dead', completed: ['a'], failures }
+
+describe.skipIf(!findPostgres())('the result of an attempt', () => {
+  const postgres = postgresTests()
+
+  /** Opens an inbox that has begun an attempt. */
+  async function begun() {
+    const { pool, schema } = postgres
+    const { logger, lines } = recordingLogger('warn')
+    const { inbox, calls } = openInbox(postgresInbox({ pool, schema }), logger)
+    onTestFinished(async () => {
+      calls.finishAll()
+      await inbox.close({ timeoutMs: 1_000 })
+    })
+    await inbox.ready?.()
+    await inbox.accept(eventOf('one'))
+    return { inbox, call: await calls.next(), lines }
+  }
+
+  const tables = () =>
+    Promise.all(['event', 'handled', 'dead_letter'].map((table) => postgres.query(`SELECT * FROM $schema.${table}`)))
+
+  test.each<[string, AttemptResult | 'progress']>([
+    ['end', { status: 'done' }],
+    ['retry', retry],
+    ['release', release],
+    ['dead letter', dead],
+    ['progress', 'progress'],
+  ])('changes nothing once another process has the event: its %s', async (_, result) => {
+    const { call, lines } = await begun()
+    const { goOn } = await postgres.claimsHeldUp()
+    await postgres.query('UPDATE $schema.event SET releases = releases + 1')
+    const before = await tables()
+    if (result === 'progress') await call.attempt.succeeded?.('a')
+    else call.finish(result)
+    await until(async () => lines.some(({ message }) => message.startsWith('the lease of an event was lost')))
+    expect(await tables()).toEqual(before)
+    await goOn()
+  })
+
+  test.each<[string, AttemptResult, object]>([
+    ['a retry', retry, { attempts: 1, crashes: 0, failed: [expect.objectContaining({ failures })] }],
+    [
+      'a retry that does not count',
+      { ...retry, counts: false },
+      { attempts: 0, crashes: 0, failed: expect.anything() },
+    ],
+    ['a release', release, { attempts: 0, crashes: 3, failed: null }],
+  ])('adds %s to what is recorded, and gives the event to all processes', async (_, result, row) => {
+    const { call } = await begun()
+    expect(await postgres.claimed()).toHaveLength(1)
+    await postgres.query("UPDATE $schema.event SET crashes = 3, completed = '{written}'")
+    call.finish(result)
+    await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
+    expect(await postgres.query('SELECT attempts, crashes, failed, releases FROM $schema.event')).toEqual([
+      { ...row, releases: 1 },
+    ])
+    expect(await postgres.query('SELECT unnest(completed) AS name FROM $schema.event ORDER BY 1')).toEqual([
+      { name: 'a' },
+      { name: 'written' },
+    ])
+    expect(await postgres.claimed()).toEqual([])
+  })
+
+  test('keeps the failures of the last attempt that failed when none does', async () => {
+    const { call } = await begun()
+    await postgres.query(`UPDATE $schema.event SET failed = '["earlier"]'`)
+    call.finish({ ...release, counts: undefined })
+    await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
+    expect(await postgres.query('SELECT attempts, failed FROM $schema.event')).toEqual([
+      { attempts: 1, failed: ['earlier'] },
+    ])
+  })
+
+  test('adds to the handlers that are recorded: progress, a transaction and a dead letter', async () => {
+    const { inbox, call } = await begun()
+    await postgres.query("UPDATE $schema.event SET completed = '{written}', releases = 0")
+    await call.attempt.succeeded?.('a')
+    const { signal } = new AbortController()
+    await call.attempt.transaction?.({ handler: 'c', signal }, () => Promise.resolve())
+    const names = async () =>
+      (await postgres.query<{ name: string }>('SELECT unnest(completed) AS name FROM $schema.event ORDER BY 1')).map(
+        ({ name }) => name,
+      )
+    expect(await names()).toEqual(['a', 'c', 'written'])
+    call.finish({ ...dead, completed: ['b'] })
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
+    expect((await inbox.deadLetters.get('one'))?.completed.toSorted()).toEqual(['a', 'b', 'c', 'written'])
+  })
+
+  test('of an event that became a dead letter and was replayed counts no more', async () => {
+    const { inbox, call, lines } = await begun()
+    const { attempt } = call
+    // The record was written, and the answer that says so was lost: this attempt ends again.
+    call.finish(dead)
+    await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
+    await inbox.deadLetters.replay('one')
+    const signal = new AbortController().signal
+    const late = attempt.transaction?.({ handler: 'c', signal }, () => Promise.resolve())
+    await expect(late).rejects.toMatchObject({ code: 'lease_lost' })
+    expect(lines).toEqual([])
+  })
+
+  test('of a handled event replaces a record that is left of its id', async () => {
+    const { call } = await begun()
+    await postgres.query(`INSERT INTO $schema.handled (id, media, record) SELECT id, 0, '{}' FROM $schema.event`)
+    call.finish()
+    await until(async () => (await postgres.query('SELECT FROM $schema.event')).length === 0)
+    expect(
+      await postgres.query(`SELECT FROM $schema.handled WHERE media <> 0 AND record ->> 'endedAt' <> ''`),
+    ).toHaveLength(1)
+  })
+})
