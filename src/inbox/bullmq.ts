@@ -1,18 +1,19 @@
-import type { RedisOptions } from 'ioredis'
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { sizeOf } from '../events/json.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
 import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
+import type { RedisConnection } from './bullmq/check-connection.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { applyEarlierEffects, applyEffects, listExpected, OverdueTimer } from './bullmq/expectations.ts'
-import { type EventData, toEventData } from './bullmq/job.ts'
+import { addEvent, handOverOverdue, listExpected } from './bullmq/expectations.ts'
 import { pauseStorage } from './bullmq/pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room, watchSettings } from './bullmq/server.ts'
 import { activityFields, readStats } from './bullmq/stats.ts'
+import { KeptUnreadable } from './bullmq/unreadable.ts'
 import { BullmqWorker } from './bullmq/worker.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
@@ -31,19 +32,19 @@ import { historyOf } from './operations/event-query.ts'
 import { StoredPauses } from './operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from './reading.ts'
 
-export {
-  type InboxQueue,
-  type InboxQueueDeadLetters,
-  type InboxQueueOptions,
-  openInboxQueue,
-} from './bullmq/inspection.ts'
+export type { RedisConnection } from './bullmq/check-connection.ts'
+export { type InboxQueueOptions, openInboxQueue } from './bullmq/inspection.ts'
 
 /** The options of `bullmqInbox`. */
 export interface BullmqInboxOptions {
-  /** The URL of Redis, or options for ioredis. The inbox makes connections of its own and closes them. */
-  readonly connection: string | RedisOptions
   /**
-   * The name of the queue in Redis. Receivers that name the same one share their events.
+   * The URL of Redis, options for ioredis, or a client of ioredis, whose options are used. The inbox makes connections of its
+   * own and closes them.
+   */
+  readonly connection: RedisConnection
+  /**
+   * The name of the queue in Redis. Receivers that name the same one share their events. In Redis Cluster it needs a hash
+   * tag: `{media-webhooks}`.
    * @defaultValue `media-webhooks`
    */
   readonly queue?: string
@@ -86,14 +87,14 @@ type Settings = Required<BullmqInboxOptions>
  * answered 503 then; the inbox recovers by itself. So are deliveries while Redis is more than 90 % full. It keeps the
  * newest 1,000 unreadable deliveries.
  *
- * It forgets an event once it is handled, but for its key. A page of `events.list` and a `history` go through all the
- * events in the queue, which takes about half a second for 100,000 of them.
+ * It forgets an event once it is handled, but for its key. A page of `events.list` and a `history` go through an index of
+ * the events in the queue.
  *
  * BullMQ adds an event in a step of its own, and the event's effects on expectations with it. They are applied in the next
  * step, before the delivery is acknowledged: what an acknowledged event has ended is never reported. A process that crashes
  * in between loses nothing: they are applied when the sender repeats the delivery, or before the event's first handler
  * runs. A deadline that passes before that is reported, as if the event had come after it. What is overdue becomes an event
- * in one step, in a process with handlers, at its deadline or up to a second later.
+ * in a process with handlers, at its deadline or up to a second later.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: bullmqInbox({ connection: process.env.REDIS_URL! }) })
@@ -101,14 +102,23 @@ type Settings = Required<BullmqInboxOptions>
  * @throws WebhookError `invalid_option`
  */
 export function bullmqInbox(options: BullmqInboxOptions): InboxDefinition {
-  const { connection, queue = standardQueue, handles = true, concurrency = 16, ...rest } = options ?? {}
-  const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, ...unknown } = rest
-  checkUnknown('bullmqInbox', unknown)
-  checkNumbers('bullmqInbox', { concurrency, leaseMs, ttlMs, timeoutMs })
+  checkOptions('bullmqInbox', options, rules)
+  const { connection, queue = standardQueue, handles = true, concurrency = 16 } = options ?? {}
+  const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   checkQueue('bullmqInbox', connection, queue)
   const settings = { connection, queue, handles, concurrency, leaseMs, ttlMs, timeoutMs }
   const open = (host: InboxHost) => new BullmqInbox(host, settings)
   return defineInbox({ name: 'bullmqInbox', expects: true, storage: 'database', open })
+}
+
+const rules: Rules<BullmqInboxOptions> = {
+  connection: checkedApart,
+  queue: checkedApart,
+  handles: flag,
+  concurrency: wholeNumber(),
+  leaseMs: wholeNumber(),
+  ttlMs: wholeNumber(),
+  timeoutMs: wholeNumber(),
 }
 
 class BullmqInbox implements Inbox {
@@ -120,17 +130,17 @@ class BullmqInbox implements Inbox {
   readonly #room: Room
   readonly #activity: StoredActivity
   readonly #worker: BullmqWorker | undefined
-  readonly #overdue: OverdueTimer | undefined
+  readonly #stopOverdue: (() => void) | undefined
   readonly #ttlMs: number
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor(host: InboxHost, settings: Settings) {
     const { connection, queue, handles, ttlMs, timeoutMs } = settings
     this.#host = host
-    this.#queue = new EventQueue(queue, connection, timeoutMs)
+    this.#queue = new EventQueue(queue, connection, timeoutMs, host.logger)
     this.#room = new Room(this.#queue, host.logger)
     watchConnection(this.#queue.client, host.logger, () => this.#closing.hasStarted)
-    watchSettings(this.#queue.client, host.logger)
+    watchSettings(this.#queue.client, queue, host.logger)
     this.deadLetters = new BullmqDeadLetters(this.#queue, host, ttlMs)
     this.#activity = new StoredActivity(activityFields(this.#queue))
     this.#activity.start()
@@ -141,34 +151,28 @@ class BullmqInbox implements Inbox {
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#worker = worker
     this.events = new BullmqEvents(this.#queue, worker && ((key) => worker.stop(key)))
-    this.#overdue = handles ? new OverdueTimer(this.#queue, host.logger) : undefined
+    this.#stopOverdue = handles ? handOverOverdue(this.#queue) : undefined
     this.#ttlMs = ttlMs
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
     this.#closing.checkOpen()
-    const publishing = this.#worker?.publish()
-    if (publishing !== undefined) await publishing
-    return measure(this.#host.measured, 'accept', async () =>
-      (await this.#room.isLeft()) ? this.#add(toEventData(this.#host, accepted)) : 'overloaded',
-    )
-  }
-
-  async #add(data: EventData): Promise<Acceptance> {
-    const { isNew, jobId } = await this.#queue.add(data)
-    if (data.effects !== undefined)
-      await this.#queue.reach(() =>
-        isNew
-          ? applyEffects(this.#queue, jobId, data, this.#ttlMs)
-          : applyEarlierEffects(this.#queue, jobId, this.#ttlMs),
-      )
-    return isNew ? 'accepted' : 'duplicate'
+    const add = async () => {
+      await this.#worker?.publish()
+      return (await addEvent(this.#queue, this.#host, accepted, this.#ttlMs)) ? 'accepted' : 'duplicate'
+    }
+    const stored = () => this.#room.store(sizeOf(accepted.event), add)
+    return (await measure(this.#host.measured, 'accept', stored)) ?? 'overloaded'
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
-    if (!(await this.#room.isLeft())) throw new WebhookError('overloaded', 'Redis is almost full')
-    await this.#queue.keepUnreadable(unreadable)
+    const keep = async () => {
+      await new KeptUnreadable(this.#queue).keep(unreadable)
+      return true
+    }
+    if ((await this.#room.store(unreadable.body.byteLength, keep)) === undefined)
+      throw new WebhookError('overloaded', 'Redis is almost full, or too many deliveries wait for it')
   }
 
   stats(): Promise<InboxStats> {
@@ -193,7 +197,7 @@ class BullmqInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
-    this.#overdue?.stop()
+    this.#stopOverdue?.()
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const unfinished = (await this.#worker?.release(last)) ?? []

@@ -1,57 +1,120 @@
-import { UnrecoverableError, WaitingError } from 'bullmq'
+import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq'
+import { WebhookError } from '../../errors.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
-import type { OwingAttempt, OwingEvent } from '../engine/owed-handlers.ts'
-import { reviveAccepted, withFailure } from '../engine/stored.ts'
-import type { AcceptedEvent, Attempt, AttemptResult, InboxHost } from '../inbox.ts'
-import { parseAgain } from '../operations/dead-letters.ts'
-import type { HandlerFailure } from '../reading.ts'
+import { LeaseClock } from '../../internal/lease-clock.ts'
+import { measure } from '../../internal/maybe-promise.ts'
+import { sleep } from '../../internal/timers.ts'
 import {
-  type EventData,
-  isEvent,
-  isUnreadable,
-  type JobProgress,
-  progressOf,
-  toEventData,
-  toUnreadable,
-} from './job.ts'
+  isRelease,
+  type OwedHandlers,
+  type OwingAttempt,
+  type OwingEvent,
+  releaseForMs,
+} from '../engine/owed-handlers.ts'
+import { maxCrashes } from '../engine/settling.ts'
+import { reviveAccepted, withFailure } from '../engine/stored.ts'
+import type { AcceptedEvent, Attempt, InboxHost } from '../inbox.ts'
+import type { HandlerFailure } from '../reading.ts'
+import { applyEffects } from './expectations.ts'
+import type { Isolation } from './isolation.ts'
+import { type EventData, type JobProgress, progressOf } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-/** An attempt of this process at an event. */
+/** The pause before a failed step in Redis is tried again, in ms. */
+export const retryPauseMs = 500
+
+/** Maximum delay before it is tried again (ms). */
+const longestDelayMs = 4_000
+
+/** Maximum delay of an event that is left to other processes (ms). This one asks for events less often meanwhile. */
+const longestReleaseMs = 1_000
+
+/** Tells BullMQ when to run a job again. */
+export class Retry extends Error {
+  readonly delayMs: number
+
+  constructor(delayMs: number) {
+    super('a handler failed and will run again')
+    this.delayMs = delayMs
+  }
+}
+
+/** Postpones a job. Rejects with the error that tells BullMQ so. */
+export async function postpone(queue: EventQueue, job: EventJob, delayMs: number): Promise<never> {
+  await queue.postpone(job, delayMs)
+  throw new DelayedError()
+}
+
+/** What the attempts of a process share. */
+export interface Attempting {
+  readonly queue: EventQueue
+  readonly host: InboxHost
+  readonly leaseMs: number
+  readonly ttlMs: number
+  readonly owed: OwedHandlers
+  /** A suspect runs alone, and the other events run side by side. */
+  readonly isolation: Isolation
+  readonly isPaused: (handler: string) => boolean
+  /** Called when an event is left to other processes. `inVain`: no handler completed here. */
+  readonly released: (inVain: boolean) => void
+}
+
+/** An attempt of this process at an event, from its claim on. */
 export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, OwingEvent {
   readonly job: EventJob
   readonly accepted: AcceptedEvent
   readonly number: number
   readonly completed: readonly string[]
   readonly owed: readonly string[] | undefined
+  readonly lease: LeaseClock
   run: Attempt['run']
   isPartial = false
+  isElsewhere = false
   missing: readonly string[] = []
-  readonly isPaused: Attempt['isPaused']
-  /** The time for which the event is released, in ms, once it is: handlers were left out, and none failed. */
-  releasedForMs: number | undefined
-  /** `true` once its handlers have ended. */
-  isHandled = false
-  /** Fires when the lease has ended without a renewal. */
-  leaseTimer: NodeJS.Timeout | undefined
+  readonly isPaused: (handler: string) => boolean
+  hasLostLease = false
   /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
   readonly stopped: Promise<never>
-  readonly #queue: EventQueue
-  /** `true` while Redis counts a crash for the event, in case the process ends. */
-  #isCounted = false
+  readonly #shared: Attempting
+  /** The number of earlier attempts that were cut off while the event ran alone. */
+  readonly #crashes: number
+  /** `true` once its handlers have ended. What they did is recorded, even after the lease. */
+  #isHandled = false
   #stop: (reason: Error) => void = () => {}
 
-  constructor(queue: EventQueue, job: EventJob, accepted: AcceptedEvent, isPaused: Attempt['isPaused']) {
+  constructor(job: EventJob, shared: Attempting) {
     super()
-    this.isPaused = isPaused
-    this.#queue = queue
+    const data = job.data as EventData
+    const { attempts, completed, crashes } = progressOf(data)
     this.job = job
-    this.accepted = accepted
-    this.number = job.attemptsMade + 1
-    this.owed = (job.data as Partial<EventData>).owed
-    this.completed = progressOf(job.progress).completed
+    this.accepted = reviveAccepted(data)
+    this.number = attempts + 1
+    this.completed = completed
+    this.owed = data.owed
+    this.lease = new LeaseClock(shared.leaseMs, () => this.#isHandled || this.loseLease())
+    this.isPaused = shared.isPaused
     this.stopped = new Promise((_, reject) => {
       this.#stop = reject
     })
+    this.#shared = shared
+    this.#crashes = crashes
+  }
+
+  override get aborted(): boolean {
+    // A process that was suspended may look before the timer of its lease fires.
+    if (!super.aborted && !this.#isHandled && this.lease.isOver) this.loseLease()
+    return super.aborted
+  }
+
+  /** Aborts the attempt, since another process may have the event. */
+  loseLease(): void {
+    this.hasLostLease = true
+    this.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
+  }
+
+  override abort(reason: Error): void {
+    super.abort(reason)
+    this.#stop(new WaitingError())
   }
 
   get owesNothing(): boolean {
@@ -59,91 +122,132 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 
   get failures(): Attempt['failures'] {
-    return progressOf(this.job.progress).failedAttempts?.at(-1)?.failures
+    return this.#progress.failedAttempts.at(-1)?.failures
+  }
+
+  get #progress(): JobProgress {
+    return progressOf(this.job.data)
+  }
+
+  /** Makes the attempt and records its result. Rejects with the error that tells BullMQ what to do next. */
+  async make(): Promise<void> {
+    const { queue, isolation, ttlMs } = this.#shared
+    const { job } = this
+    if (await queue.isHandled(job)) return
+    const { failures, stalls } = this.#progress
+    // The process ended while it made the event a dead letter.
+    if (failures !== undefined) return end(failures)
+    const { effects } = job.data as EventData
+    if (effects !== undefined) await this.#insist(() => applyEffects(queue, this.accepted, effects, ttlMs))
+    // A process has ended while it handled the event.
+    if (job.stalledCounter > stalls) return isolation.alone(() => this.#handleSuspect())
+    return isolation.beside(() => this.#handle())
+  }
+
+  /** Handles a suspect. Its crash is counted before, since a crashed process cannot, and taken back with the result. */
+  async #handleSuspect(): Promise<void> {
+    const crashes = this.#crashes + 1
+    await this.#record({ crashes })
+    if (crashes <= maxCrashes) return this.#handle()
+    const message = `its handling was cut off ${crashes} times`
+    return this.#deadLetter(this.completed, [{ handler: 'none', message }])
+  }
+
+  async #handle(): Promise<void> {
+    // The event may have waited for its turn.
+    if (this.aborted) return
+    const { queue, host, ttlMs, owed } = this.#shared
+    const dead = await owed.check(this, this)
+    if (dead !== undefined) return this.#deadLetter(dead.completed, dead.failures)
+    const result = await host.handle(this.accepted, this)
+    // The process that has the event now records the result.
+    if (this.aborted) return
+    this.#isHandled = true
+    if (result.status === 'done') {
+      owed.ended(this, this)
+      return this.#insist(() => queue.end(this.job, this.accepted.event, ttlMs))
+    }
+    const { completed, failures } = result
+    if (result.status === 'dead') return this.#deadLetter(completed, failures)
+    if (isRelease(result)) return this.#release(completed)
+    await this.#insist(() => this.#recordFailed(completed, failures))
+    throw new Retry(Math.ceil(result.delayMs))
+  }
+
+  async #deadLetter(completed: readonly string[], failures: readonly HandlerFailure[]): Promise<never> {
+    const { stalledCounter: stalls } = this.job
+    await this.#insist(() => this.#recordFailed(completed, failures, { failures, stalls }))
+    return end(failures)
+  }
+
+  /** Leaves the event to other processes, or until the end of a pause: handlers were left out, and none failed. */
+  async #release(completed: readonly string[]): Promise<never> {
+    const { queue, released } = this.#shared
+    const { isElsewhere, job } = this
+    await this.#insist(() => this.#record({ completed, crashes: this.#crashes }))
+    if (isElsewhere) released(completed.length === this.completed.length)
+    const forMs = releaseForMs(this.accepted, isElsewhere, job.attemptsStarted - 1)
+    return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, longestReleaseMs) : forMs))
+  }
+
+  /** Releases the job for the next process when this one closes, which is no crash. */
+  async giveBack(): Promise<void> {
+    const recorded = this.#record({ crashes: this.#crashes })
+    this.abort(new WebhookError('closing', 'the inbox is closing'))
+    await recorded
+    await this.job.moveToWait(this.job.token)
   }
 
   async succeeded(handler: string): Promise<void> {
     // If this fails, the end of the attempt records it.
-    await this.record([handler]).catch(() => {})
+    await this.#record({ completed: [handler] }).catch(() => {})
   }
 
-  /** Records which handlers have succeeded and which have failed, unless that is recorded already. */
-  async record(completed: readonly string[], failures: readonly HandlerFailure[] = []): Promise<void> {
-    const progress = this.#progressWith(completed, failures)
-    const isNew = failures.length > 0 || progress.completed.length > progressOf(this.job.progress).completed.length
-    if (isNew && !this.aborted) await this.#queue.record(this.job, progress)
+  /** Records what has changed of the progress. */
+  async #record({ completed = [], ...changes }: Partial<JobProgress>): Promise<void> {
+    const before = this.#progress
+    // This version of the program may lack some of the handlers that are recorded.
+    const progress = { ...before, ...changes, completed: [...new Set([...before.completed, ...completed])] }
+    const isChanged = JSON.stringify(progress) !== JSON.stringify(before)
+    if (isChanged && !this.aborted) await this.#shared.queue.record(this.job, progress)
   }
 
-  /** Records that the event becomes a dead letter. */
-  async recordDead({ completed, failures }: AttemptResult & { status: 'dead' }): Promise<void> {
-    const progress = this.#progressWith(completed, failures)
-    await this.#queue.record(this.job, { ...progress, failures, stalls: this.job.stalledCounter })
+  #recordFailed(
+    completed: readonly string[],
+    failures: readonly HandlerFailure[],
+    changes: Partial<JobProgress> = {},
+  ): Promise<void> {
+    const { failedAttempts: earlier } = this.#progress
+    const failedAttempts = failures.length === 0 ? earlier : withFailure(earlier, this.number, failures)
+    return this.#record({ ...changes, attempts: this.number, completed, crashes: this.#crashes, failedAttempts })
   }
 
-  /** Adds to what is recorded. This version of the program may lack some of the handlers in it. */
-  #progressWith(completed: readonly string[], failures: readonly HandlerFailure[]): JobProgress {
-    const { completed: before, failedAttempts = [] } = progressOf(this.job.progress)
-    return {
-      completed: [...new Set([...before, ...completed])],
-      failedAttempts: failures.length === 0 ? failedAttempts : withFailure(failedAttempts, this.number, failures),
+  /** Repeats a step until Redis does it. If the job failed instead, its succeeded handlers would run again. */
+  async #insist(step: () => Promise<void>): Promise<void> {
+    const { queue, host } = this.#shared
+    for (let delayMs = retryPauseMs; !this.aborted; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+      try {
+        return await measure(host.measured, 'record', step)
+      } catch (error) {
+        queue.refusals.note(error)
+        await sleep(delayMs)
+      }
     }
   }
+}
 
-  /** Counts a crash before the event is handled, since a crashed process cannot. Returns the number of its crashes. */
-  countCrash(): Promise<number> {
-    this.#isCounted = true
-    return this.#queue.countCrash(this.job, 1)
-  }
-
-  /** Subtracts the crash again, because the event did not end the process. */
-  async uncountCrash(): Promise<void> {
-    if (!this.#isCounted) return
-    this.#isCounted = false
-    try {
-      await this.#queue.countCrash(this.job, -1)
-    } catch (error) {
-      this.#isCounted = true
-      throw error
-    }
-  }
-
-  override abort(reason: Error): void {
-    super.abort(reason)
-    this.#stop(new WaitingError())
-  }
+/** Dead-letters an event after its end was recorded. */
+function end(failures: readonly HandlerFailure[]): never {
+  throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
 }
 
 /**
- * Begins an attempt at the event of a job. Returns `undefined` if the event is known already. A job without an event fails
- * permanently.
+ * Gives a replayed dead letter as many attempts as a new event. Another program, such as Bull Board, may have replayed it. A
+ * process that ended while it made the dead letter has left one stall more.
  */
-export async function beginAttempt(
-  queue: EventQueue,
-  host: InboxHost,
-  job: EventJob,
-  isPaused: Attempt['isPaused'],
-): Promise<BullmqAttempt | undefined> {
-  if (isRevived(job)) await queue.startAfresh(job)
-  const accepted = await readEvent(queue, host, job)
-  return accepted && new BullmqAttempt(queue, job, accepted, isPaused)
-}
-
-/** Returns `true` if an event is a replayed dead letter. Another program, such as Bull Board, may have replayed it. */
-function isRevived({ progress, stalledCounter }: EventJob): boolean {
-  const { failures, stalls = stalledCounter } = progressOf(progress)
-  return failures !== undefined && stalledCounter <= stalls
-}
-
-async function readEvent(queue: EventQueue, host: InboxHost, job: EventJob): Promise<AcceptedEvent | undefined> {
-  const { data } = job
-  if (isEvent(data)) return reviveAccepted(data)
-  if (!isUnreadable(data)) {
-    host.logger.error({ job: job.id }, 'a BullMQ job is not an event of this inbox; it stays among the failed jobs')
-    throw new UnrecoverableError('no event of this inbox')
-  }
-  // Another program, such as Bull Board, has retried the dead letter.
-  const parsed = await parseAgain(host, toUnreadable(data)).catch((error: unknown) => {
-    throw new UnrecoverableError(error instanceof Error ? error.message : String(error))
-  })
-  return (await queue.convert(job, toEventData(host, parsed))) === 'converted' ? parsed : undefined
+export async function startAfresh(queue: EventQueue, job: EventJob): Promise<void> {
+  const progress = progressOf(job.data)
+  const { stalledCounter: stalls } = job
+  if (progress.failures !== undefined && stalls <= progress.stalls)
+    await queue.record(job, { ...progress, attempts: 0, crashes: 0, failures: undefined, stalls })
 }

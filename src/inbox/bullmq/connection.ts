@@ -1,7 +1,9 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { type Cluster, Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
+import { isClient, type RedisConnection } from './check-connection.ts'
+import { isRefusal } from './refusals.ts'
 
 // BullMQ needs these settings: it does not repeat its steps at start-up, and its blocking commands have no time limit.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
@@ -10,32 +12,70 @@ const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyCon
 const leastPauseMs = 50
 const longestPauseMs = 1_000
 
+/** The time for which a connection to a replica is kept, in ms. */
+const asReplicaMs = 500
+
+/**
+ * Makes INFO answer even if Redis refuses it, here and in the client's duplicates. BullMQ asks for the version once, and after
+ * an error it fails every later step at once and for ever: an ACL may forbid INFO, and a script that blocks Redis does so for
+ * a while.
+ */
+function harden(client: Redis): Redis {
+  const info = (...parameters: readonly unknown[]) => {
+    const last = parameters.at(-1)
+    const answer = client.call('info', ...parameters.filter((each) => typeof each === 'string'))
+    const permitted = answer.catch((error: unknown) => {
+      if (isRefusal(error)) return leastVersion
+      throw error
+    })
+    if (typeof last === 'function') permitted.then((text) => last(null, text), last as (error: unknown) => void)
+    return permitted
+  }
+  client.on('error', (error: Error & { readonly command?: { readonly name?: string } }) => {
+    // ioredis would go on in database 0. It connects again until the database is there.
+    if (error.command?.name === 'select') client.disconnect(true)
+  })
+  const make = client.duplicate.bind(client) as (...options: unknown[]) => Redis
+  return Object.assign(client, { info, duplicate: (...options: unknown[]) => harden(make(...options)) })
+}
+
+/** The oldest version that BullMQ does not warn of. Redis has ACLs since 6.0. */
+const leastVersion = 'redis_version:6.2.0\r\n'
+
 /** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
-export function connect(connection: string | RedisOptions): Redis {
-  // The number of times in a row that the server was a replica, and the time of the last one.
-  let asReplica = 0
+export function connect(connection: RedisConnection): Redis {
   let foundAt = Number.NEGATIVE_INFINITY
   // Connects again if the server has become a replica: after a failover, an open connection stays with the former master.
-  const reconnectOnError = (error: Error) => {
-    const sinceMs = performance.now() - foundAt
-    // While a connection closes, every pending command gets the same answer.
-    if (!/\bREADONLY\b/.test(error.message) || sinceMs < leastPauseMs) return false
-    asReplica = sinceMs > 5 * longestPauseMs ? 1 : asReplica + 1
+  const reconnectOnError = ({ message }: Error) => {
+    // Every pending command gets the same answer, and a connection to a replica succeeds.
+    if (!/\bREADONLY\b/.test(message) || performance.now() - foundAt < asReplicaMs) return false
     foundAt = performance.now()
     return true
   }
-  // A connection to a replica succeeds, so that ioredis counts no failure.
-  const retryStrategy = (times: number) => {
-    const recent = performance.now() - foundAt < longestPauseMs ? asReplica : 0
-    return Math.min(Math.max(times, recent) * leastPauseMs, longestPauseMs)
-  }
-  const options = { retryStrategy, reconnectOnError }
-  const client =
-    typeof connection === 'string'
-      ? new Redis(connection, { ...options, ...required })
-      : new Redis({ ...options, ...connection, ...required })
+  const retryStrategy = (times: number) => Math.min(times * leastPauseMs, longestPauseMs)
+  const client = harden(open(connection, { retryStrategy, reconnectOnError }))
   // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
   return client.on('error', () => {})
+}
+
+function open(connection: RedisConnection, options: RedisOptions): Redis {
+  if (typeof connection === 'string' || 'href' in connection)
+    return new Redis(String(connection), { ...options, ...required }) as Redis
+  if (!isClient(connection)) return new Redis({ ...options, ...connection, ...required } as RedisOptions) as Redis
+  if (!connection.isCluster) return (connection as Redis).duplicate({ ...options, ...required }) as Redis
+  const { redisOptions } = (connection as Cluster).options
+  // The part of a cluster's client that is used is that of a server's.
+  return (connection as Cluster).duplicate(undefined, {
+    redisOptions: { ...redisOptions, ...required },
+  }) as unknown as Redis
+}
+
+/** Does work each time a client has connected, and every minute. */
+export function everyMinute(client: Redis, work: () => Promise<void>): void {
+  client.on('ready', work)
+  const timer = setInterval(() => client.status === 'ready' && work(), 60_000)
+  timer.unref()
+  client.once('end', () => clearInterval(timer))
 }
 
 /** Logs outages. */

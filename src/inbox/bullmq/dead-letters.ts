@@ -1,19 +1,26 @@
-import type { InboxHost } from '../inbox.ts'
+import { WebhookError } from '../../errors.ts'
 import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
+import { pageOf } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
-import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import { applyEffects } from './expectations.ts'
-import { isUnreadable, toDeadLetter, toEventData, toUnreadable, type UnreadableData } from './job.ts'
-import type { EventJob, EventQueue } from './queue.ts'
+import type {
+  DeadLetter,
+  DeadLetters,
+  InspectedDeadLetters,
+  KeysOptions,
+  ReplayAllOptions,
+  ReplayReport,
+} from '../reading.ts'
+import { type Accepting, addEvent } from './expectations.ts'
+import { isEvent, toDeadLetter, toUnreadable, type UnreadableData } from './job.ts'
+import { type EventJob, type EventQueue, inBatches } from './queue.ts'
+import { KeptUnreadable, unreadableLetter } from './unreadable.ts'
 
-/** The number of steps that this process sends to Redis at a time. */
-const batchSize = 100
+type Receiver = ReplayingReceiver & Accepting
 
-type Receiver = ReplayingReceiver & Pick<InboxHost, 'expectations'>
-
-/** Dead letters: the failed jobs of the queue. */
-export class BullmqDeadLetters implements DeadLetters {
+/** Dead letters: the failed jobs of the queue, and the unreadable deliveries. */
+export class BullmqDeadLetters implements InspectedDeadLetters {
   readonly #queue: EventQueue
+  readonly #unreadable: KeptUnreadable
   readonly #receiver: Receiver | undefined
   readonly #ttlMs: number
 
@@ -23,25 +30,43 @@ export class BullmqDeadLetters implements DeadLetters {
    */
   constructor(queue: EventQueue, receiver: Receiver | undefined, ttlMs: number) {
     this.#queue = queue
+    this.#unreadable = new KeptUnreadable(queue)
     this.#receiver = receiver
     this.#ttlMs = ttlMs
   }
 
-  async list({ limit = 100, offset = 0 }: { limit?: number; offset?: number } = {}): Promise<readonly DeadLetter[]> {
+  async list(page?: Parameters<DeadLetters['list']>[0]): Promise<readonly DeadLetter[]> {
+    const { limit, offset } = pageOf(page)
     // If the end comes before the start, BullMQ reads up to the last job.
     if (limit < 1) return []
-    const jobs = await this.#queue.reach((queue) => queue.getFailed(offset, offset + limit - 1))
-    return jobs.flatMap((job) => toDeadLetter(job) ?? [])
+    const kept = await this.#unreadable.order()
+    // At most all of the unreadable deliveries are newer than the first of these.
+    const first = Math.max(0, offset - kept.length)
+    const jobs = await this.#queue.reach((queue) => queue.getFailed(first, offset + limit - 1))
+    const letters = [
+      ...kept.map(([key, at]) => ({ at, read: () => this.get(key) })),
+      ...jobs.map((job) => ({ at: job.finishedOn ?? 0, read: async () => toDeadLetter(job) })),
+    ].sort((a, b) => b.at - a.at)
+    const found = await Promise.all(letters.slice(offset - first, offset - first + limit).map(({ read }) => read()))
+    return found.filter((letter) => letter !== undefined)
   }
 
-  /** Lists the keys of all current dead letters, oldest first. */
-  async keys(): Promise<readonly string[]> {
+  async keys({ type, since }: KeysOptions = {}): Promise<readonly string[]> {
+    const matches = ({ event, diedAt }: DeadLetter) =>
+      (type ?? event?.type) === event?.type && (since === undefined || diedAt >= since)
     const ids = await this.#queue.reach((jobs) => jobs.getRanges(['failed'], 0, -1, true))
-    return inBatches(ids, async (id) => {
+    const failed = await inBatches(ids, async (id) => {
       const job = await this.#queue.reach((jobs) => jobs.getJob(id))
       // The job may have been removed meanwhile.
-      return job && toDeadLetter(job)?.key
+      const letter = job && toDeadLetter(job)
+      return letter && matches(letter) ? { key: letter.key, at: letter.diedAt.getTime() } : undefined
     })
+    const order = new Map(await this.#unreadable.order())
+    const unreadable = await inBatches([...order.keys()], async (key) => {
+      const letter = await this.#unreadable.get(key)
+      return letter && matches(unreadableLetter(letter)) ? { key, at: order.get(key) as number } : undefined
+    })
+    return [...failed, ...unreadable].sort((a, b) => a.at - b.at).map(({ key }) => key)
   }
 
   /** Replays dead letters, and returns the keys of the replayed ones. */
@@ -56,34 +81,34 @@ export class BullmqDeadLetters implements DeadLetters {
 
   async get(key: string): Promise<DeadLetter | undefined> {
     const job = await this.#find(key)
-    return job && toDeadLetter(job)
+    if (job !== undefined) return toDeadLetter(job)
+    const unreadable = await this.#unreadable.get(key)
+    return unreadable && unreadableLetter(unreadable)
   }
 
   async replay(key: string): Promise<boolean> {
     const job = await this.#find(key)
-    if (job === undefined) return false
-    if (this.#receiver === undefined || !isUnreadable(job.data)) return this.#queue.revive(job)
-    return this.#replayUnreadable(job, job.data, this.#receiver)
+    if (job !== undefined) return this.#queue.revive(job)
+    const unreadable = await this.#unreadable.get(key)
+    return unreadable !== undefined && (await this.#replayUnreadable(unreadable))
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    return replayAll(this, options)
+    return replayAll(this, options, () => this.keys(options))
   }
 
-  /** Converts the job into the job of its event, in one step. It stays a dead letter until the next step revives it. */
-  async #replayUnreadable(job: EventJob, data: UnreadableData, receiver: Receiver): Promise<boolean> {
-    const parsed = toEventData(receiver, await parseAgain(receiver, toUnreadable(data)))
-    const conversion = await this.#queue.convert(job, { ...parsed, since: new Date() })
-    if (conversion === 'known') return this.#queue.discard(job, 0)
-    if (conversion === 'gone') return false
-    await this.#queue.reach(() => applyEffects(this.#queue, job.id as string, parsed, this.#ttlMs))
-    return this.#queue.revive(job)
+  /** Adds its event before it removes the delivery. After a crash in between, the next replay finds the event known. */
+  async #replayUnreadable(data: UnreadableData): Promise<boolean> {
+    if (this.#receiver === undefined) await this.#queue.addUnreadable(data, data.key)
+    else await addParsed(this.#queue, this.#receiver, data, this.#ttlMs)
+    return this.#unreadable.remove(data.key, data)
   }
 
   async discard(key: string): Promise<boolean> {
     const job = await this.#find(key)
-    // If the unreadable delivery arrives again, it is kept again.
-    return job !== undefined && (await this.#queue.discard(job, isUnreadable(job.data) ? 0 : this.#ttlMs))
+    // If an unreadable delivery arrives again, it is kept again.
+    if (job === undefined) return this.#unreadable.remove(key)
+    return isEvent(job.data) && (await this.#queue.discard(job, job.data.event, this.#ttlMs))
   }
 
   async #find(key: string): Promise<EventJob | undefined> {
@@ -93,10 +118,28 @@ export class BullmqDeadLetters implements DeadLetters {
   }
 }
 
-/** Runs a step for each id or key, many at a time, and returns the keys that the steps return. */
-async function inBatches(of: readonly string[], step: (of: string) => Promise<string | undefined>): Promise<string[]> {
-  const keys: (string | undefined)[] = []
-  for (let start = 0; start < of.length; start += batchSize)
-    keys.push(...(await Promise.all(of.slice(start, start + batchSize).map(step))))
-  return keys.filter((key) => key !== undefined)
+/**
+ * Adds the event of an unreadable delivery, unless it is known.
+ * @throws WebhookError `malformed`
+ */
+async function addParsed(queue: EventQueue, receiver: Receiver, data: UnreadableData, ttlMs: number): Promise<void> {
+  const accepted = await parseAgain(receiver, toUnreadable(data))
+  await addEvent(queue, receiver, { ...accepted, since: new Date() }, ttlMs)
+}
+
+/** Adds the event of an unreadable delivery that a process without a receiver has replayed, or keeps the delivery again. */
+export async function parseOrKeep(
+  queue: EventQueue,
+  receiver: Receiver,
+  data: UnreadableData,
+  ttlMs: number,
+): Promise<void> {
+  const kept = new KeptUnreadable(queue)
+  try {
+    await addParsed(queue, receiver, data, ttlMs)
+    await kept.remove(data.key)
+  } catch (error) {
+    if (!(error instanceof WebhookError && error.code === 'malformed')) throw error
+    await kept.keepAgain(data, error.message)
+  }
 }

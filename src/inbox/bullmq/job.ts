@@ -2,9 +2,9 @@ import type { Job } from 'bullmq'
 import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
-import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
+import type { AcceptedEvent } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
+import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 
 /** An unreadable delivery as the data of a BullMQ job, which is JSON: its time is a text, and its body is in base64. */
 export interface UnreadableData {
@@ -12,53 +12,40 @@ export interface UnreadableData {
   readonly key: string
   readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> &
     Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal'>
+  /** When a process that replayed it kept it again (ms). */
+  readonly keptAgainAt?: number
 }
 
 /** An accepted event as the data of a job. Its dates are texts when it is read from Redis. */
 export interface EventData extends AcceptedEvent {
-  /** The names of the handlers that it owes. Absent if an earlier version accepted it. */
+  /** The names of the handlers that it owes. */
   readonly owed?: readonly string[] | undefined
   /** The time of its replay, if it was an unreadable delivery. */
   readonly since?: Date | undefined
-  /** Its effects on expectations, which are stored in the same step as the event. Absent if it has none. */
-  readonly effects?: EventEffects | undefined
+  /** Its effects on expectations. Absent if it has none. */
+  readonly effects?: Effects | undefined
+  /** Absent until an attempt has ended. */
+  readonly progress?: JobProgress | undefined
 }
 
-interface EventEffects extends Expectations {
-  readonly begins: readonly StoredExpectation[]
-}
-
-/** An expectation with the handlers that its overdue event owes. */
-export interface StoredExpectation extends Expectation {
-  readonly overdue: EventData
-}
+/** Effects on expectations: the last parameters of the script that applies them. */
+export type Effects = readonly (string | number)[]
 
 export type JobData = EventData | UnreadableData
 
-/** The progress of a job in its earlier attempts. */
+/** The progress of an event in its earlier attempts. */
 export interface JobProgress {
+  /** The number of attempts that failed since it was accepted or replayed. BullMQ also counts others. */
+  readonly attempts: number
   readonly completed: readonly string[]
+  /** The number of its attempts that were cut off while it ran alone, the current one included. */
+  readonly crashes: number
   /** The failures of an event. It is a dead letter, or is about to become one. */
-  readonly failures?: readonly HandlerFailure[]
+  readonly failures?: readonly HandlerFailure[] | undefined
   /** The newest attempts that failed. */
-  readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  /** The number of processes that had ended while they handled the event, when it became a dead letter. */
-  readonly stalls?: number
-}
-
-/** Adds the handlers that an event owes, and its effects. */
-export function toEventData(
-  { handlersOf, expectations }: Pick<InboxHost, 'handlersOf' | 'expectations'>,
-  accepted: AcceptedEvent,
-): EventData {
-  const owing = { ...accepted, owed: handlersOf(accepted.event) }
-  const effects = expectations?.(accepted)
-  if (effects === undefined) return owing
-  const begins = effects.begins.map((begin) => ({
-    ...begin,
-    overdue: { ...begin.overdue, owed: handlersOf(begin.overdue.event) },
-  }))
-  return { ...owing, effects: { ...effects, begins } }
+  readonly failedAttempts: readonly FailedAttempt[]
+  /** The number of processes that had ended while they handled the event, when it became a dead letter or was replayed. */
+  readonly stalls: number
 }
 
 /** Returns `true` if a job is an event. Other programs that reach the queue can add jobs of their own. */
@@ -81,66 +68,44 @@ export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery
   return { reason, eventId, principal, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
-/** Reads the progress of a job. BullMQ gives 0 for a job that has none. */
-export function progressOf(progress: unknown): JobProgress {
-  if (typeof progress !== 'object' || progress === null) return { completed: [] }
-  const { failedAttempts, ...rest } = progress as JobProgress
-  return failedAttempts === undefined ? rest : { ...rest, failedAttempts: reviveFailedAttempts(failedAttempts) }
+/** Reads the progress of an event. */
+export function progressOf(data: JobData): JobProgress {
+  const { progress } = data as EventData
+  if (progress === undefined) return { attempts: 0, completed: [], failedAttempts: [], crashes: 0, stalls: 0 }
+  return { ...progress, failedAttempts: reviveFailedAttempts(progress.failedAttempts) }
 }
-
-/** The fields of a job that a dead letter needs. */
-type FailedJob = Pick<Job<unknown>, 'data' | 'progress' | 'attemptsMade' | 'finishedOn' | 'failedReason'>
 
 /** Makes a dead letter of a failed job. Returns `undefined` if another program added the job. */
-export function toDeadLetter(job: FailedJob): DeadLetter | undefined {
-  const { data, attemptsMade: attempts, finishedOn, failedReason } = job
-  const progress = progressOf(job.progress)
-  const { completed, failures = [{ handler: 'none', message: failedReason }], failedAttempts } = progress
-  const end = { attempts, completed, failures, failedAttempts, diedAt: new Date(finishedOn as number) }
-  if (isEvent(data)) {
-    const accepted = reviveAccepted(data)
-    return { ...accepted, key: accepted.event.key, ...end }
+export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): DeadEvent | undefined {
+  if (!isEvent(data)) return undefined
+  const { attempts, completed, failedAttempts, failures } = progressOf(data)
+  const accepted = reviveAccepted(data)
+  return {
+    ...{ ...accepted, key: accepted.event.key, attempts, completed, failedAttempts },
+    failures: failures ?? [{ handler: 'none', message: failedReason }],
+    diedAt: new Date(finishedOn as number),
   }
-  if (!isUnreadable(data)) return undefined
-  const unreadable = toUnreadable(data)
-  return { key: data.key, receivedAt: unreadable.receivedAt, event: undefined, unreadable, ...end }
 }
 
-/** A job as `readScript` returns it. Its times are in ms since the epoch, and its data and progress are JSON. */
-export type JobRow = [
-  state: 'waiting' | 'running' | 'retrying' | 'dead',
-  dueAt: number | null,
-  data: string,
-  progress: string,
-  attemptsMade: number,
-  finishedOn: number,
-  failedReason: string,
-  processedOn: number,
-  processedBy: string,
-]
-
-/**
- * Shows a job as an event of the inbox. Returns `undefined` if another program added it, or if it is an unreadable
- * delivery.
- */
-export function toRecord(row: JobRow): EventRecord | undefined {
-  const [state, dueAt, dataText, progressText, attemptsMade, finishedOn, failedReason, processedOn, processedBy] = row
-  const data: unknown = JSON.parse(dataText)
+/** Shows a job as an event of the inbox. Returns `undefined` if another program added it. */
+export function toRecord(job: Job<unknown>, isActive: boolean): EventRecord | undefined {
+  const { data, delay, processedOn = 0, processedBy } = job
   if (!isEvent(data)) return undefined
-  const progress: Job['progress'] = JSON.parse(progressText)
-  if (state === 'dead') {
-    const deadLetter = toDeadLetter({ data, progress, attemptsMade, finishedOn, failedReason })
-    return deadLetter?.event && deadRecord({ ...deadLetter, event: deadLetter.event })
+  if (job.finishedOn) {
+    const deadLetter = toDeadLetter(job)
+    return deadLetter && deadRecord(deadLetter)
   }
   const accepted = reviveAccepted(data)
   const { key, type, mediaId } = accepted.event
-  const { completed, failedAttempts = [] } = progressOf(progress)
-  const attempts = attemptsMade + (state === 'running' ? 1 : 0)
-  return {
-    ...{ ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts },
-    ...(dueAt !== null && { dueAt: new Date(dueAt) }),
-    ...(state === 'running' && processedOn > 0 && { startedAt: new Date(processedOn) }),
-    // Workers of an earlier version have no name.
-    ...(state === 'running' && processedBy !== '' && { process: processedBy }),
+  const { attempts, completed, failedAttempts } = progressOf(data)
+  const known = { ...accepted, key, type, mediaId, completed, failedAttempts }
+  const owed = data.owed && { owed: data.owed.filter((handler) => !completed.includes(handler)) }
+  if (delay > 0) {
+    // BullMQ does not say when it was delayed: at the end of its last attempt.
+    const since = Math.max(processedOn, failedAttempts.at(-1)?.failedAt.getTime() ?? 0)
+    return { ...known, ...owed, state: 'retrying', attempts, dueAt: new Date(since + delay) }
   }
+  if (!isActive) return { ...known, ...owed, state: 'waiting', attempts }
+  const started = { startedAt: new Date(processedOn), ...(processedBy !== undefined && { process: processedBy }) }
+  return { ...known, ...owed, state: 'running', attempts: attempts + 1, ...started }
 }

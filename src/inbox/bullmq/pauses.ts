@@ -1,10 +1,6 @@
-import { type Timer, unref } from '../../internal/timers.ts'
 import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
 import type { EventQueue } from './queue.ts'
-
-/** The time between two reads of the pauses, in ms. */
-const pausesMs = 1_500
 
 /**
  * The pauses in Redis. BullMQ pauses the queue for all processes: while it is paused, no worker gets a job. A hash has the
@@ -12,7 +8,7 @@ const pausesMs = 1_500
  */
 export function pauseStorage(queue: EventQueue): PauseStorage {
   const { client } = queue
-  const key = queue.jobs.toKey('pauses')
+  const key = queue.own.of('pauses')
   /** The time at which this process first saw the queue paused, if another program, such as Bull Board, has done that. */
   let seenAt: Date | undefined
   return {
@@ -47,30 +43,4 @@ export function pauseStorage(queue: EventQueue): PauseStorage {
 function parsed(text: string): Pause {
   const { since, ...pause } = JSON.parse(text)
   return { ...pause, since: new Date(since) }
-}
-
-/** Reads the pauses regularly. Without an answer the last known ones hold; the inbox logs an outage of Redis. */
-export class PauseWatch {
-  /** Resolves once the pauses are known. */
-  readonly known: Promise<void>
-  readonly #read: () => Promise<void>
-  #timer: Timer | undefined
-  #isStopped = false
-
-  constructor(read: () => Promise<void>) {
-    this.#read = read
-    this.known = new Promise((resolve) => void this.#watch(resolve))
-  }
-
-  async #watch(known: () => void): Promise<void> {
-    await this.#read().then(known, () => {})
-    if (this.#isStopped) return
-    this.#timer = setTimeout(() => void this.#watch(known), pausesMs)
-    unref(this.#timer)
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    clearTimeout(this.#timer)
-  }
 }

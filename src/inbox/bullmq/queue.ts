@@ -1,58 +1,43 @@
-import { type Job, Queue } from 'bullmq'
-import type { Redis, RedisOptions } from 'ioredis'
+import { ErrorCode, type Job, Queue } from 'bullmq'
+import type { Redis } from 'ioredis'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
+import type { MediaEvent } from '../../events/catalogue.ts'
+import type { Logger } from '../../internal/logger.ts'
 import { within } from '../../internal/timers.ts'
 import { type ReachRedis, redisReach } from '../../storage/reach-redis.ts'
-import { maxUnreadable } from '../engine/stored.ts'
-import type { UnreadableDelivery } from '../reading.ts'
+import { checkConnection, type RedisConnection } from './check-connection.ts'
+import { RedisClock } from './clock.ts'
 import { connect } from './connection.ts'
-import { type EventData, type JobData, type JobProgress, progressOf, toUnreadableData } from './job.ts'
-import {
-  convertScript,
-  countCrashScript,
-  discardScript,
-  handledMark,
-  keepUnreadableScript,
-  recordScript,
-} from './scripts.ts'
+import type { EventData, JobData, JobProgress } from './job.ts'
+import { OwnKeys } from './own-keys.ts'
+import { Refusals } from './refusals.ts'
+import { handledMark } from './scripts.ts'
 
 /** The name of the queue, unless the user gives another one. */
 export const standardQueue = 'media-webhooks'
 
 /** @throws WebhookError `invalid_option` */
 export function checkQueue(by: string, connection: unknown, queue: unknown): void {
-  if (!(typeof connection === 'string' ? isAddress(connection) : typeof connection === 'object' && connection)) {
-    const expected = 'a redis:// or rediss:// URL, or options for ioredis (is an environment variable unset?)'
-    throw new WebhookError('invalid_option', `${by}: connection has to be ${expected}`)
-  }
+  checkConnection(by, connection)
   if (typeof queue !== 'string' || !/^[^:]+$/.test(queue))
     throw new WebhookError('invalid_option', `${by}: queue has to be a name without a colon`)
 }
 
-// ioredis would take an empty text for localhost, and a URL of another scheme for the path of a socket.
-const isAddress = (text: string): boolean => text !== '' && (/^rediss?:/i.test(text) || !text.includes('://'))
-
 /** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
 
-/** The TTL of a dead letter's key, ten years: it is remembered until the dead letter is replayed or discarded. */
-const deadLetterTtlMs = 10 * 365 * 86_400_000
+/** The TTL of an unfinished event's key (ms): it ends with its job, unless another program removes that. */
+export const unfinishedTtlMs = 365 * 86_400_000
+
+/** The TTL of the right to change a dead letter (ms). */
+const lockTtlMs = 10_000
 
 /** Maximum time that closing waits for Redis, in ms. */
 export const disconnectMs = 1_000
 
-/** The job of an event that was added, or of the same event that was added before. */
-interface Addition {
-  readonly isNew: boolean
-  readonly jobId: string
-}
-
-/** The result of a conversion. `known`: the event has another job, or was handled. `gone`: the job was removed. */
-export type Conversion = 'gone' | 'converted' | 'known'
-
 // The receiver's schedule says when to stop retrying. BullMQ retries a job only if it has a number of attempts.
-export const jobOptions = {
+const jobOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
   stackTraceLimit: 1,
@@ -60,23 +45,34 @@ export const jobOptions = {
 } as const
 
 /**
- * The queue in Redis, and its known events. BullMQ's deduplication key of an event holds the id of its job for as long
- * as the job exists. Once the event was handled, the key says so for as long as the event is remembered.
+ * The queue in Redis, and the keys of its events. The id of an event's job is a hash of its key, and BullMQ ignores a job
+ * whose id it has. So an event has one job until it is handled or discarded, whatever state it is in, and a process that
+ * crashes before it adds the job leaves that to the sender's next try. After that a key of ours remembers the event. A
+ * delivery that was repeated meanwhile may add the job once more: an attempt looks at the key first.
  */
 export class EventQueue {
   readonly jobs: Queue<JobData>
   readonly client: Redis
+  readonly own: OwnKeys
+  readonly clock: RedisClock
+  readonly refusals: Refusals
   readonly #reach: ReachRedis
-  // Ids are unique across processes: BullMQ treats a second job with the same id as a repetition of the first.
-  readonly #idPrefix = crypto.randomUUID().replaceAll('-', '').slice(0, 20)
-  #ids = 0
+  readonly #process = crypto.randomUUID().slice(0, 13)
+  #tokens = 0
 
-  /** @param skipMetasUpdate `true` writes nothing to Redis until something is added */
-  constructor(name: string, connection: string | RedisOptions, timeoutMs: number, skipMetasUpdate = false) {
+  /** @param logger absent: writes nothing to Redis until something is added, and logs nothing */
+  constructor(name: string, connection: RedisConnection, timeoutMs: number, logger?: Logger) {
     this.client = connect(connection)
+    this.own = new OwnKeys(this.client, name)
     this.#reach = redisReach({ isReady: () => this.isReady, timeoutMs })
-    this.jobs = new Queue(name, { connection: this.client, streams: { events: { maxLen: 1_000 } }, skipMetasUpdate })
+    this.jobs = new Queue(name, {
+      connection: this.client,
+      streams: { events: { maxLen: 1_000 } },
+      skipMetasUpdate: logger === undefined,
+    })
     this.jobs.on('error', () => {})
+    this.clock = new RedisClock(this.client, logger)
+    this.refusals = new Refusals(this.client, this.own, name, logger)
   }
 
   /** `true` if Redis is connected. */
@@ -85,134 +81,126 @@ export class EventQueue {
   }
 
   /** Runs a step. The step fails if Redis stays disconnected, and does not wait longer. */
-  reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
-    return this.#reach(() => step(this.jobs))
+  async reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
+    try {
+      return await this.#reach(() => step(this.jobs))
+    } catch (error) {
+      this.refusals.note((error as Error).cause)
+      throw error
+    }
   }
 
-  /**
-   * Adds the event unless its key is known, in one script. The returned id shows which delivery was first, even if the
-   * client repeats the script after a lost answer.
-   */
-  async add(accepted: EventData): Promise<Addition> {
-    const id = await sha256(accepted.event.key)
-    const jobId = this.#nextId()
-    const options = { ...jobOptions, jobId, deduplication: { id } }
-    const job = await this.reach((jobs) => jobs.add(accepted.event.type, accepted, options))
-    return { isNew: job.id === jobId, jobId: job.id as string }
-  }
-
-  #nextId(): string {
-    return `${this.#idPrefix}-${(this.#ids++).toString(36)}`
-  }
-
-  /** Adds an unreadable delivery to the dead letters, unless it is there. */
-  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
-    const data = await toUnreadableData(unreadable)
-    const { key, unreadable: kept } = data
-    const of = [this.#nextId(), await sha256(key), deadLetterTtlMs, JSON.stringify(data), JSON.stringify(jobOptions)]
-    await this.reach(() => this.run(keepUnreadableScript, ...of, kept.reason, Date.now(), maxUnreadable))
-  }
-
-  /** Converts the job of an unreadable delivery into the job of its event. */
-  async convert(job: EventJob, accepted: EventData): Promise<Conversion> {
+  /** Adds the event unless its key is known. Returns `true` to one caller, even if its steps are repeated. */
+  async add(accepted: EventData): Promise<boolean> {
     const { key, type } = accepted.event
-    const id = await sha256(key)
-    const of = [job.id as string, type, JSON.stringify(accepted), id]
-    const conversion = await this.reach(() => this.run<Conversion>(convertScript, ...of))
-    if (conversion === 'converted') Object.assign(job, { deduplicationId: id, data: accepted })
-    return conversion
+    const jobId = await sha256(key)
+    const token = this.#token()
+    const of = [jobId, token, unfinishedTtlMs, await memberOf(jobId, accepted.event)]
+    return this.reach(async (jobs) => {
+      await this.refusals.checkRights()
+      const first = await this.own.run<string>('remember', ...of)
+      // Who was first may have crashed before it added the job.
+      if (first !== handledMark) await jobs.add(type, accepted, { ...jobOptions, jobId })
+      return first.endsWith(token)
+    })
   }
 
-  /** Runs a script. Its first parameter is the prefix of the queue's keys. */
-  run<Result = number>(script: string, ...parameters: (string | number)[]): Promise<Result> {
-    return this.client.eval(script, 0, this.jobs.toKey(''), ...parameters) as Promise<Result>
+  /** Adds a job that makes a receiver parse an unreadable delivery again. */
+  async addUnreadable(data: JobData, key: string): Promise<void> {
+    const jobId = `unreadable-${await sha256(key)}`
+    await this.reach((jobs) => jobs.add('unreadable', data, { ...jobOptions, jobId }))
+  }
+
+  /** Returns how far this process's clock is ahead of that of Redis (ms). */
+  async aheadMs(): Promise<number> {
+    if (!this.clock.isKnown) await this.reach(() => this.clock.look())
+    return this.clock.aheadMs
+  }
+
+  #token(): string {
+    return `${this.#process}-${(this.#tokens++).toString(36)}`
   }
 
   /** Finds the job of an unfinished event. */
   async find(key: string): Promise<EventJob | undefined> {
     const id = await sha256(key)
-    return this.reach(async (jobs) => {
-      const jobId = await this.client.get(this.#key(id))
-      return jobId === null ? undefined : await jobs.getJob(jobId)
+    return this.reach((jobs) => jobs.getJob(id))
+  }
+
+  /** Returns `true` if an event was handled or discarded although its job has not ended. */
+  async isHandled({ id }: EventJob): Promise<boolean> {
+    return (await this.client.get(this.own.of(`key:${id}`))) === handledMark
+  }
+
+  /** Remembers for `ms` that an event was handled or discarded. Call it before its job ends. */
+  async end({ id }: EventJob, event: MediaEvent, ms: number): Promise<void> {
+    await this.own.run('end', id as string, ms, await memberOf(id as string, event))
+  }
+
+  /** Records the progress of an event in the data of its job: BullMQ streams what it calls the progress to all listeners. */
+  async record(job: EventJob, progress: JobProgress): Promise<void> {
+    const before = job.data
+    try {
+      await job.updateData({ ...(before as EventData), progress })
+    } catch (error) {
+      // BullMQ has set the data already.
+      job.data = before
+      // Another program may have removed the job.
+      if (!hasCode(error, ErrorCode.JobNotExist)) throw error
+    }
+  }
+
+  /** Postpones an active job, by the clock of Redis: every process must agree on when it is due. */
+  async postpone({ id, token }: EventJob, delayMs: number): Promise<void> {
+    await this.jobs.getBackend().moveToDelayed(id as string, this.clock.now(), delayMs, token, { skipAttempt: true })
+  }
+
+  /** Passes a dead letter to the handlers again. Returns `false` if another caller was first. */
+  revive(job: EventJob): Promise<boolean> {
+    return this.#alone(job, () => this.#move(() => job.retry('failed')))
+  }
+
+  /** Removes a dead letter, and remembers it for `ms`. Returns `false` if another caller was first. */
+  discard(job: EventJob, event: MediaEvent, ms: number): Promise<boolean> {
+    return this.#alone(job, async () => {
+      if (!(await this.reach(() => job.isFailed()))) return false
+      await this.reach(() => this.end(job, event, ms))
+      await this.reach(() => job.remove())
+      return true
     })
   }
 
-  /**
-   * Remembers an event for `ms` from now on. Call it before the job ends: BullMQ deletes a key without a TTL with its
-   * job.
-   */
-  async remember({ deduplicationId }: EventJob, ms: number): Promise<void> {
-    await this.client.set(this.#key(deduplicationId as string), handledMark, 'PX', ms)
-  }
-
-  /** Remembers an event that becomes a dead letter. */
-  async rememberDead({ id, deduplicationId }: EventJob): Promise<void> {
-    await this.client.set(this.#key(deduplicationId as string), id as string, 'PX', deadLetterTtlMs)
-  }
-
-  /** Returns `true` if an event was handled although its job has not ended. */
-  async wasHandled({ deduplicationId }: EventJob): Promise<boolean> {
-    return (await this.client.get(this.#key(deduplicationId as string))) === handledMark
-  }
-
-  /**
-   * Adds `count` to the number of processes that the event has ended, and returns the sum. The crash is counted before
-   * the event is handled, since a crashed process cannot record it.
-   */
-  countCrash({ id }: EventJob, count: 1 | -1): Promise<number> {
-    return this.run(countCrashScript, id as string, count)
-  }
-
-  /** Records the progress of an event, and deletes other fields of its job. */
-  async record(job: EventJob, progress: JobProgress, ...deleted: readonly string[]): Promise<void> {
-    await this.run(recordScript, job.id as string, JSON.stringify(progress), ...deleted)
-    Object.assign(job, { progress })
-  }
-
-  /** Gives a replayed event as many attempts as a new one. */
-  async startAfresh(job: EventJob): Promise<void> {
-    const { completed, failedAttempts } = progressOf(job.progress)
-    await this.record(job, { completed, failedAttempts }, 'atm', 'stc', 'cutOffs')
-    Object.assign(job, { attemptsMade: 0, stalledCounter: 0 })
-  }
-
-  /** Passes a dead letter to the handlers again, with fresh attempts. Returns `false` if another caller was first. */
-  revive(job: EventJob): Promise<boolean> {
-    const retry = async () => {
-      await this.client.hdel(this.jobs.toKey(job.id as string), 'stc', 'cutOffs')
-      await job.retry('failed', { resetAttemptsMade: true })
+  /** Keeps a dead letter from being replayed while it is discarded, which takes BullMQ more than one step. */
+  async #alone({ id }: EventJob, change: () => Promise<boolean>): Promise<boolean> {
+    const key = this.own.of(`changing:${id}`)
+    const token = this.#token()
+    const isFirst = await this.reach(
+      async () =>
+        (await this.client.set(key, token, 'PX', lockTtlMs, 'NX')) !== null || (await this.client.get(key)) === token,
+    )
+    if (!isFirst) return false
+    try {
+      return await change()
+    } finally {
+      // If this fails, the right expires.
+      await this.client.del(key).catch(() => {})
     }
-    return this.#move(retry, () => job.isFailed())
   }
 
   /** Starts the next attempt of an event immediately. Returns `false` if the event does not wait for one. */
   promote(job: EventJob): Promise<boolean> {
-    return this.#move(
-      () => job.promote(),
-      () => job.isDelayed(),
-    )
+    return this.#move(() => job.promote())
   }
 
   /** Moves a job to another state. Returns `false` if it has left its state already. */
-  async #move(step: () => Promise<void>, isStillThere: () => Promise<boolean>): Promise<boolean> {
+  async #move(step: () => Promise<void>): Promise<boolean> {
     try {
       await this.reach(step)
       return true
     } catch (error) {
-      if (await this.reach(isStillThere)) throw error
-      return false
+      if (hasCode((error as Error).cause, ErrorCode.JobNotExist, ErrorCode.JobNotInState)) return false
+      throw error
     }
-  }
-
-  /**
-   * Removes a dead letter, and remembers it for `ms`, or not at all for 0. Returns `false` if another caller was first.
-   */
-  async discard({ id, deduplicationId }: EventJob, ms: number): Promise<boolean> {
-    return (await this.reach(() => this.run(discardScript, id as string, deduplicationId as string, ms))) === 1
-  }
-
-  #key(deduplicationId: string): string {
-    return this.jobs.toKey(`de:${deduplicationId}`)
   }
 
   /** Closes the connection. It waits up to `ms` for Redis. */
@@ -223,3 +211,21 @@ export class EventQueue {
     this.client.disconnect()
   }
 }
+
+const hasCode = (error: unknown, ...codes: readonly ErrorCode[]): boolean =>
+  codes.includes((error as { readonly code?: ErrorCode } | undefined)?.code as ErrorCode)
+
+/** Runs a step for each id or key, 100 at a time, and returns what the steps return. */
+export async function inBatches<T>(of: readonly string[], step: (of: string) => Promise<T | undefined>): Promise<T[]> {
+  const found: (T | undefined)[] = []
+  for (let start = 0; start < of.length; start += 100)
+    found.push(...(await Promise.all(of.slice(start, start + 100).map(step))))
+  return found.filter((each) => each !== undefined)
+}
+
+/** Makes the part of an index's member that is equal for the events of a media item. */
+export const mediaPart = async (mediaId: string): Promise<string> => (await sha256(mediaId)).slice(0, 16)
+
+/** Makes the member of an event in the index by acceptance: the id of its job, its media item and its type. */
+const memberOf = async (jobId: string, { mediaId, type }: MediaEvent): Promise<string> =>
+  `${jobId}:${await mediaPart(mediaId)}:${type}`

@@ -1,59 +1,67 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
+import { everyMinute } from './connection.ts'
 import type { EventQueue } from './queue.ts'
 
 /** Reads a field of what Redis says about itself. */
 const fieldOf = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 
-/** The time between two checks of the settings, in ms. They can be changed while Redis runs. */
-const checkMs = 60_000
+/** A setting of Redis that can lose events, or that keeps events from being accepted. */
+interface Problem {
+  readonly level: 'warn' | 'error'
+  readonly message: string
+  readonly details?: object
+}
 
 /**
- * Warns if settings of Redis can lose events, once for each change. It checks every minute, and after each connection,
- * because a failover may have led to another server.
+ * Warns if settings of Redis can lose events, once for each change. They can be changed while Redis runs, and a failover may
+ * lead to another server.
  */
-export function watchSettings(client: Redis, logger: Logger): void {
-  let before: SettingsFound = { hasAppendLog: true, policy: 'noeviction' }
-  const check = async () => {
-    if (client.status !== 'ready') return
+export function watchSettings(client: Redis, queue: string, logger: Logger): void {
+  const isInOneSlot = /\{[^}]+\}/.test(queue)
+  let known = new Set<string>()
+  let isReadable = true
+  everyMinute(client, async () => {
     try {
-      const info = `${await client.info('persistence')}${await client.info('memory')}`
-      const found = { hasAppendLog: fieldOf(info, 'aof_enabled') !== '0', policy: fieldOf(info, 'maxmemory_policy') }
-      warnOf(found, before, logger)
-      before = found
+      const problems = problemsOf(String(await client.call('INFO')), isInOneSlot)
+      const news = problems.filter((problem) => !known.has(JSON.stringify(problem)))
+      for (const { level, message, details = {} } of news) logger[level](details, message)
+      known = new Set(problems.map((problem) => JSON.stringify(problem)))
+      isReadable = true
     } catch (error) {
       // An outage is logged elsewhere, and closing is not an outage.
-      if (before.isUnreadable || client.status !== 'ready') return
-      before = { ...before, isUnreadable: true }
+      if (!isReadable || client.status !== 'ready') return
+      isReadable = false
       logger.warn(
         { err: withoutCommand(error) },
-        'the settings of Redis could not be read. Make sure that appendonly is on and maxmemory-policy is noeviction',
+        'the settings of Redis could not be read (+info permits it). Make sure that appendonly is on and maxmemory-policy is noeviction',
       )
     }
-  }
-  client.on('ready', check)
-  const timer = setInterval(check, checkMs)
-  timer.unref()
-  client.once('end', () => clearInterval(timer))
+  })
 }
 
-/** The findings of a check of the settings. */
-interface SettingsFound {
-  readonly hasAppendLog: boolean
-  readonly policy: string | undefined
-  /** `true` if the last check failed. */
-  readonly isUnreadable?: boolean
-}
-
-function warnOf({ hasAppendLog, policy }: SettingsFound, before: SettingsFound, logger: Logger): void {
-  if (before.hasAppendLog && !hasAppendLog)
-    logger.warn({}, 'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes')
-  if (policy !== undefined && policy !== 'noeviction' && policy !== before.policy)
-    logger.warn(
-      { policy },
-      'Redis evicts keys when it is full, even acknowledged events. Set maxmemory-policy to noeviction',
-    )
+function problemsOf(info: string, isInOneSlot: boolean): readonly Problem[] {
+  const problems: Problem[] = []
+  const policy = fieldOf(info, 'maxmemory_policy')
+  if (fieldOf(info, 'aof_enabled') === '0')
+    problems.push({
+      level: 'warn',
+      message: 'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes',
+    })
+  if (fieldOf(info, 'cluster_enabled') === '1' && !isInOneSlot)
+    problems.push({
+      level: 'error',
+      message:
+        "Redis is a cluster, which refuses events: the queue's name needs a hash tag, such as '{media-webhooks}'",
+    })
+  if (policy !== undefined && policy !== 'noeviction')
+    problems.push({
+      level: 'warn',
+      message: 'Redis evicts keys when it is full, even acknowledged events. Set maxmemory-policy to noeviction',
+      details: { policy },
+    })
+  return problems
 }
 
 /**
@@ -66,6 +74,9 @@ const mostUsed = 0.9
 const validMs = 1_000
 const validEvents = 100
 
+/** Maximum memory of the deliveries that wait for Redis, in bytes. Most wait during an outage, each up to `timeoutMs`. */
+const mostWaiting = 64 * 1024 * 1024
+
 /**
  * Knows whether Redis has room for more events, up to a second late. Without free memory, none of the stored events
  * could be handled.
@@ -77,14 +88,25 @@ export class Room {
   #readAt = Number.NEGATIVE_INFINITY
   #eventsLeft = 0
   #reading: Promise<void> | undefined
+  #waiting = 0
 
   constructor(queue: EventQueue, logger: Logger) {
     this.#queue = queue
     this.#logger = logger
   }
 
-  /** Returns `true` if one more event may be stored. */
-  async isLeft(): Promise<boolean> {
+  /** Stores a delivery of some size in bytes. Resolves with `undefined` if there is no room for it. */
+  async store<T>(size: number, step: () => Promise<T>): Promise<T | undefined> {
+    if (this.#waiting >= mostWaiting) return undefined
+    this.#waiting += size
+    try {
+      return (await this.#isLeft()) ? await step() : undefined
+    } finally {
+      this.#waiting -= size
+    }
+  }
+
+  async #isLeft(): Promise<boolean> {
     const isOld = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
     if (isOld) this.#reading ??= this.#read()
     // If there was room, nothing waits. A rejected delivery may never come again.

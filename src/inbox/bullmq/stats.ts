@@ -3,28 +3,35 @@ import type { InboxStats } from '../reading.ts'
 import { countExpected } from './expectations.ts'
 import { isEvent } from './job.ts'
 import type { EventQueue } from './queue.ts'
-import { oldestWaitingScript, readActivityScript, writeActivityScript } from './scripts.ts'
+import { KeptUnreadable } from './unreadable.ts'
 
-/** The number of jobs that are examined to find one that has not started. */
+/** Maximum number of jobs that are examined to find one that has not started. */
 const lookedAt = 100
 
 /** Counts the events in the queue by state. */
 export async function readStats(queue: EventQueue): Promise<InboxStats> {
-  const [counts, expected] = await Promise.all([
+  const [counts, unreadable, expected] = await Promise.all([
     queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed')),
+    new KeptUnreadable(queue).count(),
     countExpected(queue),
   ])
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts
-  const stats = {
-    waiting: wait,
-    running: active,
-    retrying: delayed,
-    deadLetters: failed,
+  const oldestWaitingAt = wait > 0 ? await findOldest(queue) : undefined
+  return {
+    ...{ waiting: wait, running: active, retrying: delayed, deadLetters: failed + unreadable },
     ...(expected > 0 && { expected }),
+    ...(oldestWaitingAt !== undefined && { oldestWaitingAt }),
   }
-  const oldest = wait > 0 ? await queue.reach(() => queue.run<string | null>(oldestWaitingScript, lookedAt)) : null
-  const data: unknown = oldest === null ? undefined : JSON.parse(oldest)
-  return isEvent(data) ? { ...stats, oldestWaitingAt: new Date(data.since ?? data.receivedAt) } : stats
+}
+
+/** Finds the time of the first event that waits to start. An event that has started before waits for another attempt. */
+async function findOldest(queue: EventQueue): Promise<Date | undefined> {
+  for (const id of await queue.reach((jobs) => jobs.getRanges(['wait'], 0, lookedAt - 1, true))) {
+    const job = await queue.reach((jobs) => jobs.getJob(id))
+    if (job === undefined || job.attemptsStarted > 0) continue
+    return isEvent(job.data) ? new Date(job.data.since ?? job.data.receivedAt) : undefined
+  }
+  return undefined
 }
 
 /** The time for which Redis keeps a minute, in ms: an hour longer than it is shown, since clocks differ. */
@@ -34,7 +41,7 @@ const ttlMs = activityKeptMs + 3_600_000
 export function activityFields(queue: EventQueue): ActivityStorage {
   const process = crypto.randomUUID()
   return {
-    write: (minutes) => queue.reach(() => queue.run(writeActivityScript, process, ttlMs, ...minutes.flat())),
+    write: (minutes) => queue.reach(() => queue.own.run('writeActivity', process, ttlMs, ...minutes.flat())),
     read: (first) => readMinutes(queue, first),
   }
 }
@@ -45,5 +52,5 @@ export function readMinutes(queue: EventQueue, first: number): Promise<readonly 
   const kept = Math.max(first, minuteOf(now - activityKeptMs))
   // The clocks of other processes can be ahead.
   const last = minuteOf(now) + 1
-  return queue.reach(() => queue.run<StoredMinute[]>(readActivityScript, kept, last))
+  return queue.reach(() => queue.own.run<StoredMinute[]>('readActivity', kept, last))
 }

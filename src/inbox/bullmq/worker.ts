@@ -1,5 +1,4 @@
-import { Worker } from 'bullmq'
-import { WebhookError } from '../../errors.ts'
+import { UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Countdown } from '../../internal/countdown.ts'
 import { processName } from '../../internal/process-name.ts'
 import { within } from '../../internal/timers.ts'
@@ -8,18 +7,23 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import { type BullmqAttempt, beginAttempt } from './attempt.ts'
-import { AttemptRunner, postpone, Retry, releaseJob, retryPauseMs } from './attempt-runner.ts'
-import type { JobData } from './job.ts'
+import { type Attempting, BullmqAttempt, postpone, Retry, retryPauseMs, startAfresh } from './attempt.ts'
+import { BackOff } from './back-off.ts'
+import { parseOrKeep } from './dead-letters.ts'
+import { Isolation } from './isolation.ts'
+import { isEvent, isUnreadable, type JobData } from './job.ts'
 import { LiveHandlers } from './live-handlers.ts'
-import { PauseWatch } from './pauses.ts'
 import type { EventJob, EventQueue } from './queue.ts'
+import { repeat } from './repeat.ts'
 
 export interface BullmqWorkerOptions {
   readonly concurrency: number
   readonly leaseMs: number
   readonly ttlMs: number
 }
+
+/** The time between two reads of the pauses, in ms. */
+const pausesMs = 1_500
 
 /** Maximum time that closing waits for an idle worker, in ms. */
 const idleMs = 1_000
@@ -30,19 +34,34 @@ const releaseMs = 1_000
 /** The pause, in ms, before a job starts again if Redis failed to end it. Its event is already handled by that time. */
 const unendedPauseMs = 5_000
 
+/** A worker that tells attempts of their locks: a lease counts from the sending of a renewal, not from the answer. */
+class LeasedWorker extends Worker<JobData> {
+  /** The attempts at claimed events, by job id. */
+  readonly attempts = new Map<string, BullmqAttempt>()
+
+  override async extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
+    const sentAt = performance.now()
+    const failed = await super.extendJobLocks(jobIds, tokens, duration)
+    for (const id of jobIds) {
+      if (failed.includes(id)) this.attempts.get(id)?.loseLease()
+      else this.attempts.get(id)?.lease.renewed(sentAt)
+    }
+    return failed
+  }
+}
+
 /** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
 export class BullmqWorker {
   readonly #queue: EventQueue
   readonly #host: InboxHost
   readonly #live: LiveHandlers
-  readonly #pauses: PauseWatch
+  readonly #pausesKnown: Promise<void>
+  #stopReadingPauses = () => {}
   #pausedHandlers: ReadonlySet<string | undefined> = new Set()
-  readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
-  readonly #attempts: AttemptRunner
-  readonly #leaseMs: number
-  readonly #running = new Map<string, BullmqAttempt>()
+  readonly #shared: Attempting
   #isClosed = false
-  readonly #worker: Worker<JobData>
+  readonly #worker: LeasedWorker
+  readonly #backOff: BackOff
 
   /** @param readPauses reads the pauses, and calls `obey` if they have changed */
   constructor(
@@ -53,12 +72,23 @@ export class BullmqWorker {
   ) {
     this.#queue = queue
     this.#host = host
-    const owed = new OwedHandlers(host, leaseMs, () => this.#live.read())
-    this.#live = new LiveHandlers(queue, host.handlers, leaseMs, () => owed.renewed())
-    this.#attempts = new AttemptRunner(queue, host, ttlMs, owed)
-    this.#pauses = new PauseWatch(readPauses)
-    this.#leaseMs = leaseMs
-    this.#worker = new Worker(queue.jobs.name, (job) => this.#process(job), {
+    this.#live = new LiveHandlers(queue, host.handlers, leaseMs, ttlMs)
+    this.#shared = {
+      ...{ queue, host, leaseMs, ttlMs },
+      owed: new OwedHandlers(host, ttlMs, () => this.#live.read()),
+      isolation: new Isolation(),
+      isPaused: (handler) => this.#pausedHandlers.has(handler),
+      // An idle process would otherwise take it again and again, before the busy one that has the handler.
+      released: (inVain) => (inVain ? this.#backOff.grow() : this.#backOff.reset()),
+    }
+    this.#pausesKnown = new Promise((known) => {
+      // Without an answer the last known ones hold; the inbox logs an outage of Redis.
+      this.#stopReadingPauses = repeat(async () => {
+        await readPauses().then(known, () => {})
+        return pausesMs
+      })
+    })
+    this.#worker = new LeasedWorker(queue.jobs.name, (job) => this.#process(job), {
       connection: queue.client,
       name: processName,
       concurrency,
@@ -74,24 +104,25 @@ export class BullmqWorker {
         backoffStrategy: (_attempts, _type, error) => (error instanceof Retry ? error.delayMs : unendedPauseMs),
       },
     })
-    this.#worker.on('lockRenewalFailed', (ids) => {
-      for (const id of ids) this.#leaseLost(this.#running.get(id))
-    })
-    this.#worker.on('locksRenewed', ({ jobIds }) => {
-      for (const id of jobIds) this.#running.get(id)?.leaseTimer?.refresh()
-    })
+    this.#backOff = new BackOff(this.#worker)
+    for (const recorded of ['completed', 'failed'] as const) this.#worker.on(recorded, () => this.#backOff.reset())
     this.#worker.on('error', (error) => {
+      // BullMQ itself would ask again at once, thousands of times a second.
+      if (queue.refusals.note(error) || !queue.isReady) return this.#backOff.grow()
       // The inbox logs an outage once; BullMQ reports it for every connection, and for every attempt to reconnect.
-      if (queue.isReady && !('syscall' in error))
-        host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
+      if (!('syscall' in error)) host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
     })
+  }
+
+  get #running(): Map<string, BullmqAttempt> {
+    return this.#worker.attempts
   }
 
   /**
    * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that
    * owes them.
    */
-  publish(): Promise<void> | undefined {
+  publish(): Promise<unknown> | undefined {
     return this.#live.publish()
   }
 
@@ -101,40 +132,52 @@ export class BullmqWorker {
   }
 
   async #process(job: EventJob): Promise<void> {
-    await this.#pauses.known
+    const { data } = job
+    if (isUnreadable(data)) return parseOrKeep(this.#queue, this.#host, data, this.#shared.ttlMs)
+    if (isEvent(data)) return this.#handle(job)
+    this.#host.logger.error(
+      { job: job.id },
+      'a BullMQ job is not an event of this inbox; it stays among the failed jobs',
+    )
+    throw new UnrecoverableError('no event of this inbox')
+  }
+
+  async #handle(job: EventJob): Promise<void> {
     const id = job.id as string
     const former = this.#running.get(id)
     if (former !== undefined) {
       // Its lease ran out here unnoticed. The next attempt waits for the end of this one.
-      this.#leaseLost(former)
-      return postpone(job, retryPauseMs)
+      former.loseLease()
+      return postpone(this.#queue, job, retryPauseMs)
     }
-    // If this fails, the lease runs out.
-    if (this.#isClosed) return releaseJob(job)
-    const attempt = await beginAttempt(this.#queue, this.#host, job, this.#isHandlerPaused)
-    if (attempt === undefined) return
+    await startAfresh(this.#queue, job)
+    const attempt = new BullmqAttempt(job, this.#shared)
     this.#running.set(id, attempt)
-    attempt.leaseTimer = setTimeout(() => this.#leaseEnded(attempt), this.#leaseMs).unref()
     try {
-      await Promise.race([this.#attempts.run(attempt), attempt.stopped])
+      await Promise.race([this.#run(attempt), attempt.stopped])
+      // BullMQ would complete it.
+      if (attempt.aborted) throw new WaitingError()
     } finally {
       this.#running.delete(id)
-      clearTimeout(attempt.leaseTimer)
+      attempt.lease.stop()
+      const { key } = attempt.accepted.event
+      const lost = 'the lease of an event was lost; another process may be handling it'
+      if (attempt.hasLostLease) this.#host.logger.warn({ key }, lost)
     }
   }
 
-  /**
-   * Ends an attempt after its lease, since another process may have the event. Finished handlers are still recorded.
-   */
-  #leaseEnded(attempt: BullmqAttempt): void {
-    if (!attempt.isHandled) this.#leaseLost(attempt)
-  }
-
-  #leaseLost(attempt: BullmqAttempt | undefined): void {
-    if (attempt === undefined) return
-    const { key } = attempt.accepted.event
-    this.#host.logger.warn({ key }, 'the lease of an event was lost; another process may be handling it')
-    attempt.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
+  async #run(attempt: BullmqAttempt): Promise<void> {
+    const { job, lease } = attempt
+    const { leaseMs } = this.#shared
+    // BullMQ sets it when it sends the claim.
+    const sentAgoMs = Math.max(0, Date.now() - (job.processedOn as number))
+    if (sentAgoMs < leaseMs) lease.renewed(performance.now() - sentAgoMs)
+    // A claim that was under way during an outage may be answered after its lease, although Redis counts from later on.
+    else await this.#worker.extendJobLocks([job.id as string], [job.token as string], leaseMs).catch(() => {})
+    await this.#pausesKnown
+    // If this fails, the lease runs out.
+    if (this.#isClosed) return attempt.giveBack()
+    return attempt.make()
   }
 
   /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
@@ -145,6 +188,7 @@ export class BullmqWorker {
 
   /** Starts no more events, and waits for running ones. Call `release` afterwards. */
   async finish(left: Countdown): Promise<void> {
+    this.#backOff.stop()
     const closed = this.#worker.close()
     // Without Redis no job can end, and the worker would use up the whole time to close.
     if (this.#running.size === 0) await within(left(this.#queue.isReady ? idleMs : 0), closed, () => {})
@@ -155,16 +199,10 @@ export class BullmqWorker {
   /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.#running.values()]
-    for (const attempt of unfinished) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
-    const released = Promise.allSettled(unfinished.map((attempt) => this.#releaseOne(attempt)))
+    const released = Promise.allSettled(unfinished.map((attempt) => attempt.giveBack()))
     await within(left(this.#queue.isReady ? releaseMs : 0), released, () => {})
     this.#live.stop()
-    this.#pauses.stop()
+    this.#stopReadingPauses()
     return unfinished.map(({ accepted }) => ({ ...accepted, state: 'running' }))
-  }
-
-  async #releaseOne(attempt: BullmqAttempt): Promise<void> {
-    await attempt.uncountCrash()
-    await attempt.job.moveToWait(attempt.job.token)
   }
 }

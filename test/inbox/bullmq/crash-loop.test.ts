@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
-import { eventOf, openInbox } from '../../support/inbox.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { handlesNothing, openWith } from '../../support/open-with.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { RedisServer } from '../../support/redis/redis-server.ts'
 import { ReceiverProcess } from './receiver-process.ts'
@@ -11,7 +12,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const server = await RedisServer.start()
     onTestFinished(() => server.remove())
     const queue = 'crashing'
-    const { inbox } = openInbox(bullmqInbox({ connection: server.url, queue, handles: false }))
+    const inbox = openWith(bullmqInbox({ connection: server.url, queue, handles: false }), handlesNothing)
     const harmless = Array.from({ length: 5 }, (_, i) => `harmless ${i}`)
     for (const key of ['culprit', ...harmless]) await inbox.accept(eventOf(key))
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { AcceptedEvent, Inbox } from '../../../src/inbox/inbox.ts'
-import { eventOf, openInbox, until } from '../../support/inbox.ts'
-import { openWith } from '../../support/open-with.ts'
+import { eventOf, until } from '../../support/inbox.ts'
+import { handlesNothing, openWith } from '../../support/open-with.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { RedisServer } from '../../support/redis/redis-server.ts'
@@ -27,7 +27,7 @@ describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
   /** Opens an inbox that accepts events and handles none. */
   const openFront = () => {
     const { logger, lines } = recordingLogger('info')
-    const { inbox } = openInbox(bullmqInbox({ connection: server.url, handles: false }), logger)
+    const inbox = openWith(bullmqInbox({ connection: server.url, handles: false }), handlesNothing, logger)
     inboxes.push(inbox)
     return { inbox, lines }
   }
@@ -72,5 +72,37 @@ describe.skipIf(!findRedis())('bullmqInbox in a Redis that gets full', () => {
     await fill(inbox)
     const unreadable = { reason: 'no JSON', receivedAt: new Date(), eventId: undefined, body: new Uint8Array(9) }
     await expect(inbox.keepUnreadable?.(unreadable)).rejects.toMatchObject({ code: 'overloaded' })
+  })
+
+  test('is overloaded while the deliveries that wait for a silent Redis take 64 MiB', async () => {
+    const connection = server.url
+    const inbox = openWith(bullmqInbox({ connection, handles: false, timeoutMs: 4_000 }), async () => ({
+      status: 'done',
+    }))
+    inboxes.push(inbox)
+    // Those that wait fill it once it answers again.
+    await server.command('CONFIG', 'SET', 'maxmemory', '0')
+    await inbox.accept(eventOf('before'))
+    server.pause()
+    const title = 'x'.repeat(65_000)
+    const accept = (key: string) => {
+      const { event, ...rest } = eventOf(key)
+      return inbox.accept({ ...rest, event: { ...event, payload: { ...event.payload, title } } })
+    }
+    const outcomes: unknown[] = []
+    const waiting = Array.from({ length: 700 }, (_, i) =>
+      Promise.resolve(accept(`${i}`)).then(
+        (outcome) => void outcomes.push(outcome),
+        () => {},
+      ),
+    )
+    await until(async () => outcomes.length > 0)
+    // Each takes 130 kB.
+    expect(new Set(outcomes)).toEqual(new Set(['overloaded']))
+    expect(outcomes.length).toBeGreaterThan(150)
+    expect(outcomes.length).toBeLessThan(250)
+    server.resume()
+    await Promise.all(waiting)
+    await vi.waitUntil(async () => (await inbox.accept(eventOf('after'))) === 'accepted')
   })
 })

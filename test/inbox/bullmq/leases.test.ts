@@ -1,13 +1,17 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import type { Handle, Inbox } from '../../../src/inbox/inbox.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { type Calls, eventOf, openInbox, until } from '../../support/inbox.ts'
 import { openWith } from '../../support/open-with.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { RedisServer } from '../../support/redis/redis-server.ts'
+import { silent } from '../../support/silent.ts'
+import { TcpProxy } from '../../support/tcp-proxy.ts'
 import { ReceiverProcess, type ReceiverTask } from './receiver-process.ts'
 
 const leaseMs = 600
@@ -162,6 +166,62 @@ describe.skipIf(!findRedis())('an event that a process holds in bullmqInbox', ()
     expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
     calls.finishAll()
     await until(async () => (await inbox.stats()).running === 0)
+  })
+
+  test('starts no handler after its lease in a process that is cut off, and its handlers start in another', async () => {
+    const proxy = await TcpProxy.start(server.port)
+    onTestFinished(() => proxy.close())
+    const starts: string[] = []
+    const aborted: unknown[] = []
+    let finish = () => {}
+    const first = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const receiverAt = (name: string, port: number) => {
+      const inbox = bullmqInbox({ connection: { port }, queue, leaseMs, concurrency: 4 })
+      const receiver = createReceiver({ verify: unverified(), inbox, logger: silent })
+      inboxes.push(receiver.inbox)
+      return receiver
+        .onAny(
+          ({ mediaId }, { signal }) => {
+            starts.push(`${name} a ${mediaId}`)
+            signal.addEventListener('abort', () => aborted.push(signal.reason.code))
+            if (name === 'cut off') return first
+          },
+          { name: 'a' },
+        )
+        .onAny(({ mediaId }) => void starts.push(`${name} b ${mediaId}`), { name: 'b' })
+    }
+    const cutOff = receiverAt('cut off', proxy.port)
+    for (const media_id of ['1', '2', '3', '4', '5', '6'])
+      await deliver(cutOff, samplePayload('encoding.finished', { media_id }))
+    await until(async () => starts.length === 4)
+    proxy.mute()
+    await until(async () => aborted.length === 4)
+    finish()
+    receiverAt('other', server.port)
+    await until(async () => starts.filter((start) => start.startsWith('other b')).length === 6)
+    await proxy.breakFor(0)
+    await sleep(200)
+    expect(aborted).toEqual(Array(4).fill('lease_lost'))
+    expect(starts.filter((start) => start.startsWith('cut off'))).toHaveLength(4)
+  })
+
+  test('is handled once although its claim reached Redis only after a lease', async () => {
+    const proxy = await TcpProxy.start(server.port)
+    onTestFinished(() => proxy.close())
+    const sent = proxy.delay('lockDuration')
+    const opened = openInbox(bullmqInbox({ connection: { port: proxy.port }, queue, leaseMs }))
+    inboxes.push(opened.inbox)
+    const passOn = await sent
+    await open(false).inbox.accept(eventOf('one'))
+    await sleep(leaseMs * 1.5)
+    await passOn()
+    const { attempt } = await opened.calls.next()
+    expect(attempt.aborted).toBe(false)
+    opened.calls.finishAll()
+    await until(async () => (await opened.inbox.stats()).running === 0)
+    expect(await opened.inbox.stats()).toMatchObject({ waiting: 0, retrying: 0, deadLetters: 0 })
   })
 
   test('is recorded after an outage that was longer than its lease, if its handlers had ended', async () => {

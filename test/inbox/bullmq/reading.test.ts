@@ -5,6 +5,7 @@ import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../s
 import type { AcceptedEvent, AttemptResult } from '../../../src/inbox/inbox.ts'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
+import { openWith } from '../../support/open-with.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
@@ -56,6 +57,25 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(next.cursor).toBe(undefined)
   })
 
+  test('keeps an event at its place when its delivery is repeated, and forgets the place once it was handled', async () => {
+    const { queue, inbox, reader } = await withWaiting(3)
+    expect(await inbox.accept(eventOf('key 0'))).toBe('duplicate')
+    expect(keysOf((await reader.events.list({ order: 'oldest' })).events)).toEqual(['key 0', 'key 1', 'key 2'])
+    const { calls } = open(queue)
+    for (const _ of [0, 1, 2]) (await calls.next()).finish()
+    await until(async () => (await inbox.stats()).running + (await inbox.stats()).waiting === 0)
+    expect(await redis.client.exists(`webhooks:${queue}:events`)).toBe(0)
+  })
+
+  test.each([
+    ['oldest', ['key 1', 'key 4']],
+    ['newest', ['key 4', 'key 1']],
+  ] as const)('finds the %s events of a type, also if it has a colon', async (order, found) => {
+    const { reader } = await withWaiting(6, (index) => ({ type: (index % 3 === 1 ? 'a:b' : 'a') as never }))
+    expect(keysOf((await reader.events.list({ type: 'a:b', order })).events)).toEqual(found)
+    expect(await reader.events.list({ state: 'handled' })).toEqual({ events: [] })
+  })
+
   test('says since when and in which process an event runs, and only that process can stop it', async () => {
     const queue = freshQueue()
     const { inbox, calls } = open(queue)
@@ -104,6 +124,25 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(await reader.events.list({ state: 'dead', limit: 1 })).toEqual({ events: [] })
   })
 
+  test('replays every dead letter although a job of another program failed after them', async () => {
+    const queue = freshQueue()
+    const count = 1_000
+    let result: AttemptResult = dead
+    const definition = bullmqInbox({ connection: redis.server.url, queue, concurrency: 100, timeoutMs: 30_000 })
+    const inbox = openWith(definition, async () => result)
+    onTestFinished(async () => void (await inbox.close({ timeoutMs: 1_000 })))
+    const deadLetters = async () => (await inbox.stats()).deadLetters
+    await Promise.all(Array.from({ length: count }, (_, index) => inbox.accept(eventOf(`key ${index}`))))
+    await until(async () => (await deadLetters()) === count)
+    const others = new Queue(queue, { connection: { port: redis.server.port } })
+    onTestFinished(() => others.close())
+    await others.add('foreign', {})
+    await until(async () => (await deadLetters()) === count + 1)
+    result = { status: 'done' }
+    const report = await inbox.deadLetters.replayAll?.({ perSecond: 100_000 })
+    expect(report).toEqual({ total: count, replayed: count, kept: 0 })
+  })
+
   test('finds no event of a media item whose id only appears in the payload of another', async () => {
     const { reader } = await withWaiting(2, (index) => ({ payload: { mediaId: 'm1' }, mediaId: `m${index}` }))
     expect(keysOf(await reader.history('m1'))).toEqual(['key 1'])
@@ -123,7 +162,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     await inbox.close()
     const reader = await look(queue)
     const dump = async () => {
-      const keys = (await redis.client.keys(`bull:${queue}:*`)).toSorted()
+      const keys = (await redis.client.keys(`*:${queue}:*`)).toSorted()
       return Promise.all(keys.map(async (key) => [key, await redis.client.dump(key)]))
     }
     const before = await dump()
@@ -162,20 +201,6 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(JSON.stringify(await redis.client.xrange(`bull:${queue}:events`, '-', '+'))).not.toContain('no. 4')
   })
 
-  test('shows a dead letter of an earlier version with its last failures', async () => {
-    const queue = freshQueue()
-    const { inbox, calls } = open(queue)
-    await inbox.accept(eventOf('one'))
-    ;(await calls.next()).finish(dead)
-    await until(async () => (await inbox.stats()).deadLetters === 1)
-    const [id] = await redis.client.zrange(`bull:${queue}:failed`, '0', '-1')
-    const progress = JSON.stringify({ completed: ['a'], failures, stalls: 0 })
-    await redis.client.hset(`bull:${queue}:${id}`, 'progress', progress)
-    const record = await inbox.events?.get('one')
-    expect(record?.failedAttempts).toEqual([{ number: 1, failures, failedAt: record?.endedAt }])
-    expect((await inbox.deadLetters.get('one'))?.failedAttempts).toBe(undefined)
-  })
-
   test('does not take an event that waits for its second attempt for the oldest that waits to start', async () => {
     const queue = freshQueue()
     const { inbox, calls } = open(queue, { concurrency: 1 })
@@ -210,7 +235,7 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect((await first.inbox.activity?.(new Date(0)))?.reduce((sum, minute) => sum + minute.accepted, 0)).toBe(2)
     await second.inbox.close()
     expect(await accepted()).toBe(3)
-    const [key] = await redis.client.keys(`bull:${queue}:activity:*`)
+    const [key] = await redis.client.keys(`webhooks:${queue}:activity:*`)
     expect(await redis.client.hlen(key as string)).toBe(2)
     const ttl = await redis.client.pttl(key as string)
     expect(ttl).toBeGreaterThan(24 * 3_600_000)

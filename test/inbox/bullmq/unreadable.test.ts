@@ -1,10 +1,17 @@
-import { Queue } from 'bullmq'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { type EventJob, EventQueue } from '../../../src/inbox/bullmq/queue.ts'
-import { type BullmqInboxOptions, bullmqInbox } from '../../../src/inbox/bullmq.ts'
-import { createReceiver, type Receiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { UnreadableData } from '../../../src/inbox/bullmq/job.ts'
+import { EventQueue } from '../../../src/inbox/bullmq/queue.ts'
+import { KeptUnreadable } from '../../../src/inbox/bullmq/unreadable.ts'
+import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
+import {
+  createReceiver,
+  PermanentFailure,
+  type Receiver,
+  type ReceiverOptions,
+  unverified,
+} from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
-import { eventOf, until } from '../../support/inbox.ts'
+import { until } from '../../support/inbox.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
@@ -24,28 +31,28 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     return receiver
   }
 
-  /** Keeps an unreadable delivery in a queue of its own, and returns it as BullMQ sees it. */
+  /** Keeps an unreadable delivery in a queue of its own, and opens that without a receiver. */
   const inQueue = async (inboxOptions: Partial<BullmqInboxOptions> = {}) => {
     const queue = `unreadable ${crypto.randomUUID()}`
     const parts = await opened((options) => open(options, { queue, ...inboxOptions }))
     await deliver(parts.receiver, future, { url })
-    const board = new Queue(queue, { connection: { port: redis.server.port } })
-    onTestFinished(() => board.close())
-    const job = async () => (await board.getFailed())[0]
+    const opening = () => openInboxQueue({ connection: redis.server.url, queue })
+    const reader = await vi.waitFor(opening)
+    onTestFinished(() => reader.close())
     const key = async () => (await parts.deadLetters.list())[0]?.key ?? ''
-    return { ...parts, queue, prefix: `bull:${queue}:`, board, job, key }
+    const keys = async (name: string) => redis.client.keys(`webhooks:${queue}:${name}*`)
+    return { ...parts, queue, reader, key, keys }
   }
   const isIdle = ({ inbox }: Receiver) =>
     until(async () => {
       const { waiting, running } = await inbox.stats()
       return waiting + running === 0
     })
-  const knownKeys = (prefix: string) => redis.client.keys(`${prefix}de:*`)
 
   checkUnreadable(open)
 
   test('keeps the newest 1,000 unreadable deliveries', async () => {
-    const { receiver, deadLetters, prefix, board } = await inQueue()
+    const { receiver, deadLetters, keys } = await inQueue()
     const [first] = await deadLetters.list()
     const { inbox } = receiver
     const keep = (n: number) =>
@@ -59,62 +66,97 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     for (let n = 0; n < 1_000; n++) await keep(n)
     expect(await deadLetters.get(first?.key ?? '')).toBe(undefined)
     expect(await inbox.stats()).toMatchObject({ deadLetters: 1_000 })
-    expect(await board.getFailedCount()).toBe(1_000)
-    // The key is as long as those of earlier versions.
-    expect(first?.key).toMatch(/^unreadable:[^:]{32}$/)
-    expect(await knownKeys(prefix)).toHaveLength(1_000)
+    expect(await deadLetters.list({ limit: 2_000 })).toHaveLength(1_000)
+    expect(await redis.client.hlen((await keys('unreadable-data'))[0] as string)).toBe(1_000)
   })
 
-  test('handles an unreadable delivery once after another program, such as Bull Board, has retried it', async () => {
-    const { receiver, deadLetters, handled, prefix, job } = await inQueue()
+  test('lists unreadable deliveries and dead events together, newest first, page by page', async () => {
+    const { receiver, deadLetters, reader } = await inQueue()
+    const { inbox } = receiver
+    receiver.onAny(() => {
+      throw new PermanentFailure('no')
+    })
+    const order: string[] = []
+    const noticed = async () => {
+      const found = await deadLetters.list({ limit: 50 })
+      await until(async () => Date.now() > (found[0]?.diedAt.getTime() ?? 0) + 2)
+      order.unshift(found[0]?.key ?? '')
+      return found.length
+    }
+    await noticed()
+    for (let n = 0; n < 6; n++) {
+      const before = (await inbox.stats()).deadLetters
+      if (n % 3 === 0) await deliver(receiver, future.replace('m1', `m${n + 2}`), { url })
+      else await deliver(receiver, samplePayload('encoding.finished', { media_id: `event ${n}` }), { url })
+      await until(async () => (await inbox.stats()).deadLetters > before)
+      await noticed()
+    }
+    const pages = []
+    for (let offset = 0; offset < 8; offset += 2)
+      pages.push(...(await deadLetters.list({ limit: 2, offset })).map(({ key }) => key))
+    expect(pages).toEqual(order)
+    expect(await reader.deadLetters.keys()).toEqual(order.toReversed())
+  })
+
+  test('is handled once after a process without a receiver has replayed it', async () => {
+    const { receiver, deadLetters, handled, reader, key } = await inQueue()
     await upgraded(async () => {
-      await (await job())?.retry()
+      expect(await reader.deadLetters.replay(await key())).toBe(true)
       await until(async () => handled.length === 1)
     })
     await isIdle(receiver)
     expect(await deadLetters.list()).toEqual([])
     const acknowledged = await upgraded(async () => deliver(receiver, future, { url }))
     expect(acknowledged).toMatchObject({ outcome: 'duplicate' })
-    expect(await knownKeys(prefix)).toHaveLength(1)
   })
 
-  test('keeps an unreadable delivery that another program has retried and that still cannot be parsed', async () => {
-    const { receiver, deadLetters, job, key } = await inQueue()
+  test('is kept again after a process without a receiver has replayed it, if it still cannot be parsed', async () => {
+    const { receiver, deadLetters, reader, key } = await inQueue()
     const before = await deadLetters.get(await key())
-    await (await job())?.retry()
+    expect(await reader.deadLetters.replay(await key())).toBe(true)
     await isIdle(receiver)
-    expect(await deadLetters.get(await key())).toMatchObject({ key: before?.key, unreadable: before?.unreadable })
+    expect(await deadLetters.get(before?.key ?? '')).toMatchObject({ key: before?.key, unreadable: before?.unreadable })
+    expect(await receiver.inbox.stats()).toMatchObject({ deadLetters: 1 })
   })
 
-  test.each(['replayed', 'retried by another program'])(
+  test.each(['replayed', 'replayed without a receiver'])(
     'does not handle an event a second time if it was delivered anew before its unreadable delivery is %s',
     async (how) => {
-      const { receiver, deadLetters, handled, prefix, job, key } = await inQueue()
+      const { receiver, deadLetters, handled, reader, key } = await inQueue()
       await upgraded(async () => {
         expect(await deliver(receiver, future, { url })).toMatchObject({ outcome: 'accepted' })
         await until(async () => handled.length === 1)
-        if (how === 'replayed') expect(await deadLetters.replay(await key())).toBe(true)
-        else await (await job())?.retry()
+        const by = how === 'replayed' ? deadLetters : reader.deadLetters
+        expect(await by.replay(await key())).toBe(true)
         await isIdle(receiver)
         expect(await deadLetters.list()).toEqual([])
       })
       expect(handled).toHaveLength(1)
-      expect(await knownKeys(prefix)).toHaveLength(1)
     },
   )
 
-  test('keeps the event of an unreadable delivery as a dead letter if a process ends during its replay', async () => {
-    const { queue, deadLetters, handled, prefix, key } = await inQueue()
-    const unreadableKey = await key()
-    const ended = new EventQueue(queue, redis.server.url, 1_000)
-    const accepted = eventOf('one')
-    expect(await ended.convert((await ended.find(unreadableKey)) as EventJob, accepted)).toBe('converted')
-    await ended.close()
-    expect(await deadLetters.list()).toMatchObject([{ key: 'one', event: accepted.event }])
-    expect(await deadLetters.get(unreadableKey)).toBe(undefined)
-    expect(await deadLetters.replay('one')).toBe(true)
-    await until(async () => handled.length === 1 && (await redis.client.zcard(`${prefix}unreadable`)) === 0)
-    expect(await deadLetters.replay('one')).toBe(false)
+  test('is handled once if a process ends during its replay, after it has added the event', async () => {
+    const { queue, deadLetters, handled, key } = await inQueue()
+    const unreadable = await key()
+    const ended = new KeptUnreadable(new EventQueue(queue, redis.server.url, 1_000))
+    const data = (await ended.get(unreadable)) as UnreadableData
+    await upgraded(async () => {
+      expect(await deadLetters.replay(unreadable)).toBe(true)
+      await ended.keepAgain(data, 'no')
+      await until(async () => handled.length === 1)
+      expect(await deadLetters.replay(unreadable)).toBe(true)
+    })
+    expect(await deadLetters.list()).toEqual([])
+    expect(handled).toHaveLength(1)
+  })
+
+  test('stays if it is kept again before the process that replayed it removes it', async () => {
+    const { queue, deadLetters, key } = await inQueue()
+    const kept = new KeptUnreadable(new EventQueue(queue, redis.server.url, 1_000))
+    const replayed = (await kept.get(await key())) as UnreadableData
+    await kept.keepAgain(replayed, 'it still cannot be parsed')
+    expect(await kept.remove(replayed.key, replayed)).toBe(false)
+    expect(await deadLetters.list()).toMatchObject([{ failures: [{ message: 'it still cannot be parsed' }] }])
   })
 
   test('says that an event waits since its replay if its delivery could not be read before', async () => {
@@ -130,10 +172,24 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect((await inbox.events?.list())?.events).toMatchObject([{ state: 'waiting', receivedAt: new Date(0) }])
   })
 
+  test('becomes a dead event, and does not vanish, if it is replayed without a handler for its type', async () => {
+    const { inbox } = await open({ retry: { attempts: 1 } })
+    const body = new TextEncoder().encode(JSON.stringify(samplePayload('encoding.finished')))
+    await inbox.keepUnreadable?.({ reason: 'not known then', receivedAt: new Date(), eventId: undefined, body })
+    const [unreadable] = await inbox.deadLetters.list()
+    expect(await inbox.deadLetters.replay(unreadable?.key ?? '')).toBe(true)
+    await until(async () => {
+      const { waiting, running } = await inbox.stats()
+      return waiting + running === 0
+    })
+    const failures = [{ handler: 'none', message: 'no handler is registered for its type' }]
+    expect(await inbox.deadLetters.list()).toMatchObject([{ event: { type: 'encoding.finished' }, failures }])
+  })
+
   test('keeps a discarded delivery again when it arrives again', async () => {
-    const { receiver, deadLetters, prefix, key } = await inQueue()
+    const { receiver, deadLetters, keys, key } = await inQueue()
     await deadLetters.discard(await key())
-    expect(await knownKeys(prefix)).toEqual([])
+    expect(await keys('unreadable')).toEqual([])
     await deliver(receiver, future, { url })
     expect(await deadLetters.list()).toHaveLength(1)
   })

@@ -1,0 +1,40 @@
+import type { Worker } from 'bullmq'
+import { type Timer, unref } from '../../internal/timers.ts'
+
+/** The first delay, and the longest one (ms). */
+const firstMs = 50
+const longestMs = 1_000
+
+/** Keeps a worker from asking for jobs, for twice as long each time that asking was of no use. */
+export class BackOff {
+  readonly #worker: Pick<Worker, 'pause' | 'resume'>
+  #delayMs = 0
+  #timer: Timer | undefined
+  #isStopped = false
+
+  constructor(worker: Pick<Worker, 'pause' | 'resume'>) {
+    this.#worker = worker
+  }
+
+  /** A no-op during a delay. */
+  grow(): void {
+    if (this.#isStopped || this.#timer !== undefined) return
+    this.#delayMs = Math.min(longestMs, this.#delayMs * 2 || firstMs)
+    void this.#worker.pause(true)
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#worker.resume()
+    }, this.#delayMs)
+    unref(this.#timer)
+  }
+
+  /** Asking was of use: the next delay is a short one. */
+  reset(): void {
+    this.#delayMs = 0
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+}

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
+import { inboxContract } from '../../../src/testing/contract/inbox.ts'
+import { findRedis } from '../../support/redis/find-redis.ts'
+import { redisTests } from '../../support/redis/redis-tests.ts'
+import { silent } from '../../support/silent.ts'
+import { checkUnreadable } from '../unreadable.suite.ts'
+
+vi.mock('bullmq', () => import('bullmq-oldest'))
+
+const json = (path: string) => JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
+
+describe.skipIf(!findRedis())('bullmqInbox with the oldest BullMQ that it takes', () => {
+  const redis = redisTests()
+  const definition = () => bullmqInbox({ connection: redis.server.url, queue: `oldest ${crypto.randomUUID()}` })
+
+  test('is tested with the start of the range in package.json', async () => {
+    const { version } = json('node_modules/bullmq-oldest/package.json')
+    expect(json('package.json').peerDependencies.bullmq).toBe(`^${version}`)
+    const inbox = createReceiver({ verify: unverified(), inbox: definition(), logger: silent }).inbox
+    await inbox.stats()
+    // BullMQ writes it into its queue.
+    const [meta = ''] = await vi.waitUntil(async () => {
+      const found = await redis.client.keys('bull:oldest *:meta')
+      return found.length > 0 && found
+    })
+    expect(await redis.client.hget(meta, 'version')).toContain(version)
+    await inbox.close()
+  })
+
+  inboxContract(
+    () => ({ inbox: definition() }),
+    { test, expect },
+    { ordered: false, reads: true, expects: true, pauses: true },
+  )
+
+  checkUnreadable(async (options) => {
+    const receiver = createReceiver({ verify: unverified(), inbox: definition(), logger: silent, ...options })
+    onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
+    return receiver
+  })
+})
